@@ -1,5 +1,6 @@
 // Builds everything that faces callers: the API with all routes, the publish handler, the console and the listener.
 
+import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import { DEV_TOKEN } from './accounts/well-known.ts';
 import type { Engine } from './delivery/engine.ts';
@@ -82,7 +83,16 @@ export async function buildFront(
   const { config, world, metrics, accounts, onFault } = ground;
   const { headerPrefix } = config;
   const isDev = config.command === 'dev';
-  const context = createContext(ground, allFacts);
+  const times = { ...CALLER_TIMES, ...callerTimes };
+  const { clock } = systemWorld();
+  const callers = new Callers(config.trustedProxy);
+  const hasProxies = config.trustedProxy.length > 0;
+  const connections = new CallerConnections(clock, times, {
+    ipOf: hasProxies ? (request) => callers.ipOf(request) : null,
+  });
+  metrics.pool('connections', connections);
+  metrics.pool('unknownCallers', connections.unknown);
+  const context = createContext(ground, allFacts, connections);
   const api = new Api(context);
   const consoleFiles = shippedFiles('console');
   const streams = addRoutes(api, context, ground);
@@ -99,17 +109,15 @@ export async function buildFront(
   if (isDev) clockRoutes(api, context, steering);
   const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
   const ownHosts = isDev ? new OwnHosts(hosts) : null;
-  const times = { ...CALLER_TIMES, ...callerTimes };
-  const { clock } = systemWorld();
-  const connections = new CallerConnections(clock, times);
-  metrics.pool('connections', connections);
+  const { bodies } = context;
+  const ownerOf = ({ socket }: IncomingMessage) => connections.of(socket)?.owner.key ?? '';
   const listener = await createListener({
     connections,
     clock,
     times,
-    publishing: createPublishHandler(context, ground),
+    publishing: createPublishHandler(context, ground, callers),
     api,
-    webConsole: new Console(accounts, consoleFiles),
+    webConsole: new Console(accounts, bodies, ownerOf, consoleFiles),
     sink,
     ownHosts,
     crossOrigin: config.allowOrigin.length > 0 ? new CrossOrigin(config.allowOrigin, headerPrefix) : null,
@@ -118,7 +126,7 @@ export async function buildFront(
   });
   // Opened by the first lane alone: it has the numbers of all of them.
   const metricsListener = hasMetrics ? null : new MetricsListener({ read: readMetrics, access, ownHosts, onFault });
-  return { api, listener, metricsListener, streams, bodies: context.bodies, ownHosts };
+  return { api, listener, metricsListener, streams, ownHosts };
 }
 
 export type Front = Awaited<ReturnType<typeof buildFront>>;
@@ -126,14 +134,15 @@ export type Front = Awaited<ReturnType<typeof buildFront>>;
 function createContext(
   ground: Ground,
   allFacts: FrontOptions['allFacts'],
-): RouteContext<Store> & { readonly bodies: BodyReader } {
+  connections: CallerConnections,
+): RouteContext<Store> {
   const { config, world, newId, metrics, store, accounts, publications, facts, service, onFault } = ground;
   const { headerPrefix, tiers } = config;
   const uploads = new Pool(Math.max(laneMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
-  const bodies = new BodyReader(uploads, world.clock);
+  const bodies = new BodyReader(uploads);
   const gate = new ReadGate(systemWorld().clock);
-  const requests = new Requests();
+  const requests = new Requests(connections);
   metrics.pool('requests', requests.pool);
   metrics.pool('reads', gate.reads);
   metrics.pool('answerBytes', gate.answers);
@@ -180,13 +189,13 @@ function addRoutes(
   return streams;
 }
 
-function createPublishHandler(context: RouteContext<Store>, { config, log }: Ground): PublishHandler {
+function createPublishHandler(context: RouteContext<Store>, { config, log }: Ground, callers: Callers): PublishHandler {
   const { headerPrefix } = config;
   return new PublishHandler({
     ...context,
     schedules: new ScheduleMaker({ ...context, headerPrefix }),
     headerPrefix,
-    callers: new Callers(config.trustedProxy),
+    callers,
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
     onMisspelt: logMisspelt(log),

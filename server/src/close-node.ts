@@ -23,7 +23,7 @@ export interface Farewell {
 export async function drain(
   { config, world, service }: Ground,
   engine: Engine,
-  { listener, streams, bodies }: Front,
+  { listener, streams }: Front,
 ): Promise<number> {
   service.isServing = false;
   const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
@@ -31,7 +31,6 @@ export async function drain(
   // Runs while the last callers finish: nothing starts meanwhile.
   const accepted = listener.close();
   const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
-  bodies.close();
   cancelCutOff();
   return left;
 }

@@ -124,10 +124,9 @@ async function openToCallers(ground: Ground, front: Front) {
 }
 
 /** A failed start leaves nothing open. */
-async function abandon({ store, openFiles }: Ground, { listener, metricsListener, bodies }: Front): Promise<void> {
+async function abandon({ store, openFiles }: Ground, { listener, metricsListener }: Front): Promise<void> {
   await listener.close();
   metricsListener?.close();
-  bodies.close();
   await store.close();
   openFiles?.close();
 }

@@ -71,8 +71,7 @@ export const BUDGETS = budgets({
     unit: 'bytes',
     account: 'share',
     node: 208 * MIB,
-    beyond:
-      '429 `share_used` for the account, 503 `overloaded` when the node is full; a body that arrives slower than 16 KiB in 10 seconds is refused with 408 `body_too_slow`',
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
   bodyPieces: { what: 'Very small chunks of a body', unit: 'pieces', each: 2048, beyond: '413 `body_in_pieces`' },
   plannedMessages: {

@@ -14,7 +14,13 @@ export const CALLER_BUDGETS = {
     unit: 'connections',
     node: 4096,
     beyond:
-      'the connection that has been idle longest is closed; connections that never had a request, or that the server is closing, come first. If all have requests in progress, the new connection is closed',
+      'a connection that the server is closing is destroyed; else the oldest connection of the network with the most, if callers without a known token have more than their part; else the longest idle connection of the account with the most. A request with a known token is never given up for a new connection',
+  },
+  unknownCallers: {
+    what: 'Part of these connections for callers whose token is not known yet, or who sent none. They are counted by network: the /24 of an IPv4 address, the /64 of an IPv6 address; with `--trusted-proxy` that of the address in `X-Forwarded-For`',
+    unit: 'connections',
+    node: 1024,
+    beyond: 'they may have more while there is room, and are the first to go when there is none',
   },
   metricsConnections: {
     what: 'Connections to the port of `--metrics-port`',
@@ -51,6 +57,18 @@ export const CALLER_BUDGETS = {
     beyond: '408 `request_timeout`; a connection that has sent nothing is closed without a response',
   },
   requestSeconds: { what: 'Time for a whole request', unit: 'seconds', each: 300, beyond: '408 `request_timeout`' },
+  bodySeconds: {
+    what: 'Time in which a part of a body must arrive, on every route, unless the body ends before',
+    unit: 'seconds',
+    each: 10,
+    beyond: '408 `body_too_slow`; the connection is closed',
+  },
+  bodyBytesMin: {
+    what: 'Least size of that part',
+    unit: 'bytes',
+    each: 16 * KIB,
+    beyond: 'less is refused',
+  },
   idleSeconds: {
     what: 'Idle time between two requests of a connection',
     unit: 'seconds',
@@ -91,6 +109,7 @@ export const CALLER_BUDGETS = {
     what: 'Written responses that callers have not read yet',
     unit: 'bytes',
     node: 64 * MIB,
-    beyond: 'the connection with the most unread bytes is destroyed; connections that read nothing come first',
+    beyond:
+      'of the account or network with the most unread bytes, the connection with the most is destroyed; connections that read nothing come first. Callers without a known token come first when they have more than a quarter',
   },
 };

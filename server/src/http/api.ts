@@ -175,7 +175,7 @@ export class Api {
       onRequest: async (request, reply) => {
         reply.raw.once('close', () => request.heldBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
-        this.#context.requests.begin(request.principal.account.id, reply.raw);
+        this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
         const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts());

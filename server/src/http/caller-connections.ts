@@ -1,13 +1,16 @@
-// The connections of callers: how many there may be, which one is closed when a new one finds no room, and that each is
-// destroyed in time, whatever its caller does.
+// The connections of callers: how many there may be, whose they are, which one is closed when a new one finds no room, and
+// that each is destroyed in time, whatever its caller does.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { addressGroup } from '../domain/address-group.ts';
 import { eachMax } from '../domain/budgets.ts';
 import { laneMax } from '../domain/lanes.ts';
-import { Member, MemberList } from '../domain/member-list.ts';
+import { MemberList } from '../domain/member-list.ts';
+import { type Owner, Owners } from '../domain/owners.ts';
 import { TurnoverMap } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
+import { Connection, type Exchange } from './connection.ts';
 import { closeLingering } from './lingering-close.ts';
 
 /** How long a caller may take. Tests use shorter times. */
@@ -16,6 +19,8 @@ export interface CallerTimes {
   readonly headMs: number;
   /** For a request as a whole. */
   readonly requestMs: number;
+  /** For each further part of a body. */
+  readonly bodyMs: number;
   /** Until the next request. */
   readonly idleMs: number;
   /** To read any part of a response. */
@@ -33,6 +38,7 @@ export interface CallerTimes {
 export const CALLER_TIMES: CallerTimes = {
   headMs: eachMax('headSeconds') * 1000,
   requestMs: eachMax('requestSeconds') * 1000,
+  bodyMs: eachMax('bodySeconds') * 1000,
   idleMs: eachMax('idleSeconds') * 1000,
   unreadMs: eachMax('unreadSeconds') * 1000,
   refusedMs: eachMax('refusedSeconds') * 1000,
@@ -41,62 +47,16 @@ export const CALLER_TIMES: CallerTimes = {
   lookMs: 5_000,
 };
 
-/** A request and its response. */
-export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
+/** Callers without a known account may leave one part of this many of all unread bytes, before they are the first to go. */
+const UNKNOWN_PART = 4;
 
-/** What reads a connection while node:http does not. */
-export interface Publisher {
-  look(): void;
-  stop(): void;
-}
-
-/** What gives a connection to node:http. */
-export interface Feed {
-  /** A response has ended: there may be room for a request. */
-  next(): void;
-}
-
-export class Connection extends Member {
-  readonly socket: Socket;
-  /** Requests that are not answered, or whose responses are not read yet. */
-  readonly open: ServerResponse[] = [];
-  latest: Exchange | null = null;
-  publisher: Publisher | null = null;
-  feed: Feed | null = null;
-  /** No further request is carried out. */
-  isLast = false;
-  /** Its caller sent something that is not a request. */
-  isUnreadable = false;
-  /** A response behind all others, to what is not a request. */
-  lastWords: string | null = null;
-  /** Our side is closed. */
-  isClosing = false;
-  /** How long it is then read on. */
-  closingMs: number;
-  /** For how many checks its caller has closed its side. */
-  endedLooks = 0;
-  /** For how many checks its publisher has waited for a request. */
-  idleLooks = 0;
-  /** Unread response bytes at the last check. */
-  unreadBytes = 0;
-  /** What the socket had written at the last check, and since when that has not changed. */
-  written = '';
-  stalledSinceMs = 0;
-  isStalled = false;
-  /** The system looks whether its caller is still there. */
-  isProbed = false;
-  /** When it is destroyed, whatever its caller does. */
-  destroyedAtMs = Number.POSITIVE_INFINITY;
-  cancelDestroy: (() => void) | null = null;
-
-  constructor(socket: Socket, closingMs: number) {
-    super();
-    this.socket = socket;
-    this.closingMs = closingMs;
-  }
+export interface ConnectionLimits {
+  readonly connections?: number;
+  /** Connections of callers without a known account. They may have more while there is room. */
+  readonly unknown?: number;
+  readonly unreadBytes?: number;
+  /** Where a request comes from, if not from the other end of its connection: there may be proxies. */
+  readonly ipOf?: ((request: IncomingMessage) => string | null) | null;
 }
 
 export class CallerConnections {
@@ -105,25 +65,34 @@ export class CallerConnections {
   readonly #clock: Clock;
   readonly #times: CallerTimes;
   readonly #unreadBytesMax: number;
+  readonly #unknownMax: number;
+  readonly #ipOf: ((request: IncomingMessage) => string | null) | null;
   readonly #all = new TurnoverMap<Socket, Connection>();
-  /**
-   * Connections that have never sent a request, and those that wait for the next one. The longest waiting comes first.
-   */
-  readonly #silent = new MemberList<Connection>();
-  readonly #idle = new MemberList<Connection>();
+  readonly #owners = new Owners<Connection>();
+  /** Those that are closed on our side. The longest waiting comes first. */
+  readonly #closing = new MemberList<Connection>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
 
   /** Needs a clock of real time: sockets use no other. */
-  constructor(
-    clock: Clock,
-    times: CallerTimes,
-    limits: { readonly connections?: number; readonly unreadBytes?: number } = {},
-  ) {
+  constructor(clock: Clock, times: CallerTimes, limits: ConnectionLimits = {}) {
     this.#clock = clock;
     this.#times = times;
     this.max = limits.connections ?? laneMax('connections');
+    this.#unknownMax = limits.unknown ?? laneMax('unknownCallers');
     this.#unreadBytesMax = limits.unreadBytes ?? laneMax('unreadAnswers');
+    this.#ipOf = limits.ipOf ?? null;
+  }
+
+  /** The connections of callers without a known account, as a pool. */
+  get unknown(): { readonly max: number; readonly used: number } {
+    const owners = this.#owners;
+    return {
+      max: this.#unknownMax,
+      get used() {
+        return owners.unknownConnections;
+      },
+    };
   }
 
   get used(): number {
@@ -145,22 +114,33 @@ export class CallerConnections {
       socket.destroy();
       return null;
     }
-    const connection = new Connection(socket, this.#times.endedMs);
+    const network = addressGroup(socket.remoteAddress ?? '');
+    const owner = this.#owners.network(network);
+    const connection = new Connection(socket, network, owner, this.#times.endedMs);
     this.#all.set(socket, connection);
-    this.#silent.add(connection);
+    this.#owners.change(owner, 1);
+    owner.closable.add(connection);
     socket.once('close', () => this.#remove(connection));
     this.#cancelLook ??= this.#clock.after(this.#times.lookMs, () => this.#look());
     return connection;
   }
 
-  /** A request is under way that node:http knows nothing of. One at a time. */
+  /** The request at hand is one of this account, and is counted for it. */
+  claim(socket: Socket, accountId: string): void {
+    const connection = this.#all.get(socket);
+    if (connection === undefined || connection.owner.key === accountId) return;
+    this.#giveTo(connection, this.#owners.account(accountId));
+  }
+
+  /** A request is under way that node:http knows nothing of. One at a time, and all of it is here. */
   beginPublish(connection: Connection): void {
     connection.idleLooks = 0;
-    connection.leave();
+    connection.state = 'busy';
+    if (connection.owner.isKnown) connection.leave();
   }
 
   endPublish(connection: Connection): void {
-    if (this.#all.has(connection.socket)) this.#idle.add(connection);
+    if (this.#all.has(connection.socket)) this.#rest(connection);
   }
 
   /** Publishers get no further request. */
@@ -180,7 +160,10 @@ export class CallerConnections {
     if (connection === undefined || connection.isLast) return null;
     connection.latest = exchange;
     connection.open.push(response);
-    connection.leave();
+    connection.state = 'busy';
+    // Its caller is not known yet, whoever sent the one before it.
+    const network = this.#ipOf === null ? connection.network : addressGroup(this.#ipOf(request) ?? '');
+    this.#giveTo(connection, this.#owners.network(network));
     response.on('prefinish', () => this.countUnread(connection));
     response.on('close', () => this.#end(connection, response));
     return connection;
@@ -217,7 +200,8 @@ export class CallerConnections {
   destroyAfter(socket: Socket, ms: number): void {
     const connection = this.#all.get(socket);
     if (connection === undefined) return;
-    this.#silent.add(connection);
+    connection.state = 'closing';
+    this.#closing.add(connection);
     const atMs = this.#clock.monotonicMs() + ms;
     if (atMs >= connection.destroyedAtMs) return;
     connection.cancelDestroy?.();
@@ -235,6 +219,7 @@ export class CallerConnections {
     // Responses behind the first one have no socket yet.
     for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
     this.#unreadBytes += bytes - connection.unreadBytes;
+    connection.owner.unreadBytes += bytes - connection.unreadBytes;
     connection.unreadBytes = bytes;
     while (this.#unreadBytes > this.#unreadBytesMax) {
       const { socket } = this.#largest();
@@ -245,11 +230,32 @@ export class CallerConnections {
   }
 
   #makeRoom(): boolean {
-    const longest = this.#silent.first ?? this.#idle.first;
-    if (longest === null) return false;
-    this.#forget(longest.socket);
-    longest.socket.destroy();
+    const first = this.#closing.first ?? this.#owners.firstToClose(this.#unknownMax);
+    if (first === null) return false;
+    this.#forget(first.socket);
+    first.socket.destroy();
     return true;
+  }
+
+  #giveTo(connection: Connection, owner: Owner<Connection>): void {
+    const before = connection.owner;
+    if (before !== owner) {
+      before.unreadBytes -= connection.unreadBytes;
+      owner.unreadBytes += connection.unreadBytes;
+      connection.owner = owner;
+      this.#owners.change(before, -1);
+      this.#owners.change(owner, 1);
+    }
+    if (connection.state === 'closing') return;
+    if (owner.isKnown) connection.leave();
+    else if (connection.list !== owner.closable) owner.closable.add(connection);
+  }
+
+  /** It waits for its next request. */
+  #rest(connection: Connection): void {
+    if (connection.state === 'closing') return;
+    connection.state = 'idle';
+    connection.owner.closable.add(connection);
   }
 
   #end(connection: Connection, response: ServerResponse): void {
@@ -257,7 +263,7 @@ export class CallerConnections {
     const at = open.indexOf(response);
     if (at !== -1) open.splice(at, 1);
     this.countUnread(connection);
-    if (open.length === 0 && this.#all.has(connection.socket) && connection.list === null) this.#idle.add(connection);
+    if (open.length === 0 && this.#all.has(connection.socket)) this.#rest(connection);
     connection.feed?.next();
   }
 
@@ -272,17 +278,20 @@ export class CallerConnections {
     const connection = this.#all.get(socket);
     if (connection === undefined) return;
     this.#unreadBytes -= connection.unreadBytes;
+    connection.owner.unreadBytes -= connection.unreadBytes;
     connection.unreadBytes = 0;
     connection.cancelDestroy?.();
     this.#all.delete(socket);
     connection.leave();
+    this.#owners.change(connection.owner, -1);
   }
 
-  /** The connection with the most unread bytes. Connections whose callers read nothing come first. */
+  /** Of the owner with the most unread bytes, the connection with the most. Those whose callers read nothing come first. */
   #largest(): Connection {
+    const owner = this.#owners.mostUnread(this.#unreadBytesMax / UNKNOWN_PART);
     let largest: Connection | null = null;
     for (const each of this.#all.values()) {
-      if (each.unreadBytes === 0) continue;
+      if (each.unreadBytes === 0 || each.owner !== owner) continue;
       const isMore =
         largest === null ||
         (each.isStalled === largest.isStalled ? each.unreadBytes > largest.unreadBytes : each.isStalled);
@@ -302,10 +311,10 @@ export class CallerConnections {
   #isForgotten(connection: Connection): boolean {
     connection.publisher?.look();
     // It may just have been given to Node.
-    if (connection.publisher === null || connection.list === null) return false;
+    if (connection.publisher === null || connection.state === 'busy') return false;
     const { headMs, idleMs, lookMs } = this.#times;
     connection.idleLooks += 1;
-    return connection.idleLooks * lookMs > (connection.list === this.#silent ? headMs : idleMs);
+    return connection.idleLooks * lookMs > (connection.state === 'idle' ? idleMs : headMs);
   }
 
   /** Whoever has gone looks like a caller that has closed its side and waits. */
@@ -328,7 +337,10 @@ export class CallerConnections {
       connection.written = written;
       const isUnread = nowMs - connection.stalledSinceMs >= this.#times.unreadMs;
       if (isUnread || this.#isForgotten(connection) || this.#hasWaitedLong(connection)) socket.destroy();
-      else this.countUnread(connection);
+      else {
+        this.countUnread(connection);
+        connection.feed?.look(this.#times.lookMs);
+      }
     }
   }
 }

@@ -5,14 +5,17 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../accounts/accounts.ts';
-import { counted } from './body.ts';
+import type { BodyReader } from './body.ts';
 import { ApiError } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
 import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './session.ts';
 
 const ROOT = '/console';
 const PAGE = 'index.html';
 const SIGN_IN_BYTES_MAX = 4096;
+const SIGN_IN_LIMIT = {
+  bytesMax: SIGN_IN_BYTES_MAX,
+  error: () => new ApiError('request_too_large', 'this is not a token: it is too long'),
+};
 const DEPTH_MAX = 16;
 
 const HEADERS = {
@@ -42,11 +45,23 @@ interface StaticFile {
 
 export class Console {
   readonly #accounts: Accounts;
+  readonly #bodies: BodyReader;
+  readonly #ownerOf: (request: IncomingMessage) => string;
   readonly #files: ReadonlyMap<string, StaticFile>;
 
-  /** Without files, because nobody has built them, the page says so. */
-  constructor(accounts: Accounts, files: ReadonlyMap<string, Buffer>) {
+  /**
+   * Without files, because nobody has built them, the page says so. `ownerOf` names whom the body of a request counts for:
+   * its token comes with it.
+   */
+  constructor(
+    accounts: Accounts,
+    bodies: BodyReader,
+    ownerOf: (request: IncomingMessage) => string,
+    files: ReadonlyMap<string, Buffer>,
+  ) {
     this.#accounts = accounts;
+    this.#bodies = bodies;
+    this.#ownerOf = ownerOf;
     this.#files = new Map([...files].map(([name, bytes]) => [name, staticFile(name, bytes)]));
   }
 
@@ -82,10 +97,17 @@ export class Console {
       if (before !== null) await this.#accounts.endSession(before);
       response.setHeader('Set-Cookie', noSessionCookie(request.headers));
     } else {
-      const asked = await readSignIn(request);
+      const asked = signInOf(await this.#readText(request));
       response.setHeader('Set-Cookie', sessionCookie(await this.#signIn(asked, before), request.headers));
     }
     sendNothing(response);
+  }
+
+  async #readText(request: IncomingMessage): Promise<string> {
+    const body = await this.#bodies.receive(request, this.#ownerOf(request), SIGN_IN_LIMIT);
+    const text = Buffer.from(body.bytes).toString('utf8');
+    body.release();
+    return text;
   }
 
   /** Returns the secret of the new session. Ends the previous session, if the caller knows that there is one. */
@@ -179,30 +201,14 @@ interface SignIn {
   readonly isSwitch: boolean;
 }
 
-async function readSignIn(request: IncomingMessage): Promise<SignIn> {
+function signInOf(text: string): SignIn {
   try {
-    const body = JSON.parse(await readText(request)) as { token?: unknown; switch?: unknown };
+    const body = JSON.parse(text) as { token?: unknown; switch?: unknown };
     const { token, switch: isSwitch = false } = body;
     if (typeof token === 'string' && /^[!-~]+$/.test(token) && typeof isSwitch === 'boolean')
       return { token, isSwitch };
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-  }
+  } catch {}
   throw new ApiError('bad_body', 'send {"token": "…"}; add "switch": true to replace the token that is signed in');
-}
-
-function readText(request: IncomingMessage): Promise<string> {
-  const whole = new GrowingBytes();
-  return new Promise((resolve, reject) => {
-    counted(request).giveBody({
-      add: (piece) => {
-        if (whole.length + piece.length <= SIGN_IN_BYTES_MAX) whole.add(piece);
-        else reject(new ApiError('request_too_large', 'this is not a token: it is too long'));
-      },
-      end: () => resolve(Buffer.from(whole.view()).toString('utf8')),
-      breakOff: (error) => reject(error ?? new ApiError('bad_request', 'the connection was closed')),
-    });
-  });
 }
 
 function sendNothing(response: ServerResponse): void {

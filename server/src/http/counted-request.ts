@@ -132,3 +132,10 @@ export function inPieces(): ApiError {
     `the body arrived in more than ${PIECES_MAX} very small chunks; send larger chunks`,
   );
 }
+
+export function tooSlow(windowMs: number): ApiError {
+  return new ApiError(
+    'body_too_slow',
+    `the body arrived too slowly: less than ${eachMax('bodyBytesMin')} bytes in ${windowMs / 1000} seconds`,
+  );
+}

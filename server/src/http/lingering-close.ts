@@ -5,7 +5,8 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { eachMax } from '../domain/budgets.ts';
-import type { CallerConnections, Connection } from './caller-connections.ts';
+import type { CallerConnections } from './caller-connections.ts';
+import type { Connection } from './connection.ts';
 
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 

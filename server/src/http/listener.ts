@@ -137,6 +137,7 @@ class OneListener implements Listener {
     const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
     const feedOptions: RequestFeedOptions = {
       connections,
+      bodyMs: times.bodyMs,
       giveToNode: (socket) => toNode!.call(server, socket),
       refuse: (problem, socket) => this.#refusals.refuseUnread(problem, socket),
     };

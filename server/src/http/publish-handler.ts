@@ -127,7 +127,7 @@ export class PublishHandler {
     refuse: Refuse<Q, S>,
     principal: Principal,
   ): void {
-    this.#options.requests.begin(principal.account.id, response);
+    this.#options.requests.begin(principal.account.id, request.socket, response);
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
     if (target.call === 'batch') void this.#batch(request, response, refuse, principal);
     else void this.#publish(request, response, refuse, principal, target);

@@ -6,13 +6,16 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../domain/request-head.ts';
-import type { CallerConnections, Connection, Exchange } from './caller-connections.ts';
-import { CountedRequest } from './counted-request.ts';
+import type { CallerConnections } from './caller-connections.ts';
+import type { Connection, Exchange } from './connection.ts';
+import { CountedRequest, tooSlow } from './counted-request.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { pushToStream } from './lingering-close.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;
+  /** In each such time a body must bring `BODY_BYTES_MIN`, or end. */
+  readonly bodyMs: number;
   /** Makes Node the reader of the connection. */
   readonly giveToNode: (socket: Socket) => void;
   /** Answers a request that Node shall not see. */
@@ -22,6 +25,8 @@ export interface RequestFeedOptions {
 const HEAD_BYTES_MAX = eachMax('headBytes');
 const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
+/** However the request is handled, and by whom. */
+const BODY_BYTES_MIN = eachMax('bodyBytesMin');
 const CR = 13;
 const LF = 10;
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -39,6 +44,9 @@ export class RequestFeed {
   /** How many bytes of an empty line's end, CR LF CR LF, came last. */
   #matched = 0;
   #bodyLeft = 0;
+  /** Since the last time that was long enough: how long the caller was waited for, and what of the body came. */
+  #bodyWaitedMs = 0;
+  #bodyBytes = 0;
   #droppedBytes = 0;
   /** Was read, and waits. At most what came in two reads. */
   #held: Buffer | null = null;
@@ -85,6 +93,24 @@ export class RequestFeed {
     if (this.#hasCallerEnded) pushToStream(this.#socket, null);
     else this.#socket._read(0);
   };
+
+  look(sinceMs: number): void {
+    // It is not the caller who keeps the body waiting.
+    if (!this.#isInBody() || this.#isStopped || this.#socket.isPaused() || this.#connection.isClosing) return;
+    this.#bodyWaitedMs += sinceMs;
+    if (this.#bodyWaitedMs < this.#options.bodyMs) return;
+    const isSlow = this.#bodyBytes < BODY_BYTES_MIN;
+    this.#beginWait();
+    if (!isSlow) return;
+    const { request } = this.#connection.latest!;
+    if (request instanceof CountedRequest) request.cutShort(tooSlow(this.#options.bodyMs));
+    this.#cutShort();
+  }
+
+  #beginWait(): void {
+    this.#bodyWaitedMs = 0;
+    this.#bodyBytes = 0;
+  }
 
   /** Whoever listens to the stream hears of the end when it has all that came before it. */
   #takeEnd(): boolean {
@@ -167,6 +193,7 @@ export class RequestFeed {
 
   #beginBody({ request, response }: Exchange): void {
     this.#droppedBytes = 0;
+    this.#beginWait();
     this.#matched = 0;
     const length = request.headers['content-length'];
     this.#bodyLeft = Number(length ?? 0);
@@ -180,6 +207,7 @@ export class RequestFeed {
     const isSized = this.#part === 'sized body';
     const end = isSized ? Math.min(bytes.length, this.#bodyLeft) : this.#endOfEmptyLine(bytes, 0);
     const isEnd = isSized ? end === this.#bodyLeft : this.#matched === HEAD_END.length;
+    this.#bodyBytes += end;
     if (isSized) this.#bodyLeft -= end;
     else if (isEnd) this.#matched = 0;
     const { request, response } = this.#connection.latest!;

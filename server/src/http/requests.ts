@@ -1,20 +1,28 @@
 // Requests under way, by account. One account cannot use all of them, however slowly it sends its requests or reads its
 // responses.
 
+import type { Socket } from 'node:net';
 import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
+import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import { poolError } from './errors.ts';
 
 export class Requests {
   readonly pool = new Pool(laneMax('requests'));
+  readonly #connections: Pick<CallerConnections, 'claim'>;
+
+  constructor(connections: Pick<CallerConnections, 'claim'>) {
+    this.#connections = connections;
+  }
 
   /** Counts the request until its response has ended in any way. Refuses one too many. */
-  begin(accountId: string, response: Pick<CallerResponse, 'destroyed' | 'on'>): void {
+  begin(accountId: string, socket: Socket, response: Pick<CallerResponse, 'destroyed' | 'on'>): void {
     // The caller has gone: no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'requests in progress');
+    this.#connections.claim(socket, accountId);
     response.on('close', () => this.pool.give(accountId, 1));
   }
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { nodeMax } from '../../src/domain/budgets.ts';
 import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
@@ -15,17 +15,19 @@ import { waitFor } from '../support/wait.ts';
 
 const MIB = 1024 * 1024;
 
-/** A server that answers `/bytes/N` with so many bytes, and anything else not at all. */
+/** A server that answers `/bytes/N` with so many bytes, and anything else not at all. `/as/x/…` is a call of the account x. */
 async function startServer(
   t: TestContext,
-  limits: { connections?: number; unreadBytes?: number },
+  limits: { connections?: number; unknown?: number; unreadBytes?: number },
   times = CALLER_TIMES,
   clock: Clock = systemWorld().clock,
 ) {
   const connections = new CallerConnections(clock, times, limits);
   const server = createServer((request, response) => {
     connections.begin({ request, response });
-    const bytes = Number(/^\/bytes\/(\d+)$/.exec(request.url ?? '')?.[1] ?? -1);
+    const account = /^\/as\/(\w+)\//.exec(request.url ?? '')?.[1];
+    if (account !== undefined) connections.claim(request.socket, account);
+    const bytes = Number(/\/bytes\/(\d+)$/.exec(request.url ?? '')?.[1] ?? -1);
     if (bytes >= 0) response.end(Buffer.alloc(bytes));
   });
   connections.watch(server);
@@ -51,30 +53,81 @@ async function startServer(
 
 const isGone = (socket: Socket) => socket.destroyed || socket.readableEnded;
 
-test('one too many: the longest silent goes, then the longest idle, never one with a request under way', async (t) => {
-  const { connections, dial } = await startServer(t, { connections: 4 });
-  const idle = await dial('/bytes/2');
-  idle.resume();
-  const busy = await dial('/held');
-  const silent = [await dial(null), await dial(null)];
-  for (const socket of [busy, ...silent]) socket.resume();
-  await waitFor('all to be there', () => connections.used === 4);
-  const fifth = (await dial('/held')).resume();
-  await waitFor('the longest silent to go', () => isGone(silent[0]!));
-  const sixth = (await dial('/held')).resume();
-  await waitFor('the next silent to go', () => isGone(silent[1]!));
-  const seventh = (await dial('/held')).resume();
-  await waitFor('the idle one to go', () => isGone(idle));
-  const eighth = (await dial('/held')).resume();
-  await waitFor('the new one to be closed', () => isGone(eighth));
-  assert.deepEqual(
-    [busy, fifth, sixth, seventh].map((socket) => socket.destroyed),
-    [false, false, false, false],
-  );
-  assert.equal(connections.used, 4);
+/** Callers tell their account, or none, in the path. */
+const pathOf = (account: string | null, what: string) => (account === null ? `/${what}` : `/as/${account}/${what}`);
+
+/** Waits until the server has so many connections. */
+const there = (connections: CallerConnections, count: number) =>
+  waitFor(`${count} connections`, () => connections.used === count);
+
+test('one too many: callers without an account have their part, and beyond it the oldest of them goes, with a request or without', async (t) => {
+  const { connections, dial } = await startServer(t, { connections: 4, unknown: 1 });
+  const held = (await dial(pathOf(null, 'held'))).resume();
+  await there(connections, 1);
+  const silent = (await dial(null)).resume();
+  await there(connections, 2);
+  const known = [(await dial(pathOf('a', 'held'))).resume(), (await dial(pathOf('a', 'bytes/2'))).resume()];
+  await waitFor('two of them to be known', () => connections.unknown.used === 2);
+  await there(connections, 4);
+  await dial(pathOf('b', 'held'));
+  await waitFor('the oldest to go', () => isGone(held));
+  await waitFor('the new one to be known', () => connections.unknown.used === 1);
+  assert.deepEqual([silent, ...known].map(isGone), [false, false, false]);
+  // Now they have no more than their part: an idle connection of the account with the most goes.
+  await dial(pathOf('b', 'held'));
+  await waitFor('the idle one to go', () => isGone(known[1]!));
+  assert.deepEqual([silent, known[0]!].map(isGone), [false, false]);
+  await waitFor('the new one to be known', () => connections.unknown.used === 1);
+  // All others have requests of accounts in progress.
+  const last = (await dial(pathOf('b', 'held'))).resume();
+  await waitFor('the silent one to go', () => isGone(silent));
+  await waitFor('the last one to be known', () => connections.unknown.used === 0);
+  const beyond = (await dial(null)).resume();
+  await waitFor('one too many to be refused', () => isGone(beyond));
+  assert.deepEqual([known[0]!, last].map(isGone), [false, false]);
   assert.equal(connections.refused.node, 1);
-  busy.destroy();
-  await waitFor('room again', () => connections.used === 3);
+});
+
+test('of the accounts, the one with the most connections gives up its longest idle one', async (t) => {
+  const { connections, dial } = await startServer(t, { connections: 5, unknown: 1 });
+  const single = (await dial(pathOf('b', 'bytes/1'))).resume();
+  await there(connections, 1);
+  const many: Socket[] = [];
+  for (let count = 0; count < 4; count += 1) {
+    many.push((await dial(pathOf('a', 'bytes/1'))).resume());
+    await there(connections, count + 2);
+    await waitFor('it to be known', () => connections.unknown.used === 0);
+  }
+  await dial(pathOf('c', 'held'));
+  await waitFor('the longest idle one to go', () => isGone(many[0]!));
+  await waitFor('the new one to be known', () => connections.unknown.used === 0);
+  await dial(pathOf('c', 'held'));
+  await waitFor('the next one to go', () => isGone(many[1]!));
+  assert.deepEqual([single, many[2]!, many[3]!].map(isGone), [false, false, false]);
+});
+
+test('a connection that was an account’s is nobody’s from the start of its next request until that has a token', async (t) => {
+  const { connections, dial } = await startServer(t, {});
+  const socket = (await dial(pathOf('a', 'bytes/1'))).resume();
+  await waitFor('it to be known', () => connections.used === 1 && connections.unknown.used === 0);
+  socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor('it to be unknown', () => connections.unknown.used === 1);
+});
+
+test('too much unread of callers without an account: theirs goes, not the larger one of an account', async (t) => {
+  const { connections, dial } = await startServer(t, { unreadBytes: 40 * MIB });
+  const account = await dial(pathOf('a', `bytes/${20 * MIB}`));
+  await waitFor('it to wait', () => connections.unreadBytes > 0);
+  const strangers: Socket[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    strangers.push((await dial(pathOf(null, `bytes/${14 * MIB}`))).pause());
+  }
+  await waitFor('one of them to go', () => connections.used === 3);
+  let readBytes = 0;
+  account.on('data', (chunk: Buffer) => {
+    readBytes += chunk.length;
+  });
+  await waitFor('the account to get all of it', () => readBytes > 20 * MIB);
 });
 
 test('the system is asked to look for callers that vanish, once for each connection that stays', async (t) => {
@@ -134,11 +187,11 @@ test('too much that is not read: the connection for which most is held goes, and
 });
 
 test('an account has its share of the requests under way, and each is counted once', () => {
-  const requests = new Requests();
+  const requests = new Requests({ claim: () => {} });
   const open: EventEmitter[] = [];
   const begin = (account: string) => {
     const response = new EventEmitter();
-    requests.begin(account, response as unknown as ServerResponse);
+    requests.begin(account, new Socket(), response as unknown as ServerResponse);
     open.push(response);
   };
   for (let i = 0; i < nodeMax('requests') / 2; i += 1) begin('a');

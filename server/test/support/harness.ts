@@ -95,6 +95,8 @@ export interface TokenMade {
 
 const QUIET_TURNS = 5;
 const BEAT_EVERY_MS = 3000;
+/** A busy machine may take long for the next part of a body. */
+const BODY_MS = 600_000;
 let ridersStarted = 0;
 
 export class Rider {
@@ -243,7 +245,7 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   const postrider = await startPostrider(configFor(data, options, store.flags), {
     world,
     ...(options.network && { network: options.network }),
-    ...(options.callerTimes && { callerTimes: options.callerTimes }),
+    callerTimes: { bodyMs: BODY_MS, ...options.callerTimes },
     morePatienceMs: PATIENCE_MS,
   });
   const rider = new Rider(postrider, world.clock);

@@ -2,14 +2,15 @@
 // before they come, and a body that hardly moves is cut off. Other accounts go on publishing.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
 import { shareRoom } from '../../../src/domain/pool.ts';
 import { sharedRider } from '../../support/harness.ts';
+import { RawCaller } from '../../support/raw-caller.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
+import { poolUsed } from './pools.ts';
 import { pour } from './raw-receiver.ts';
 
 const MIB = 1024 * 1024;
@@ -129,19 +130,65 @@ test('bodies of management calls count too', async (t) => {
   await waitFor('the budget to be free again', async () => (await used()) === 0);
 });
 
-test('a body that brings next to nothing is cut off with 408, and its bytes are free again', async (t) => {
-  const rider = shared();
-  const { token } = await rider.account('hardly-moving');
-  const socket = startUpload(t, token, 50 * MIB);
-  await waitFor('the body to be held', async () => (await used()) === 50 * MIB);
-  const closed = once(socket, 'close');
-  await rider.advance(10_000);
-  socket.write('1');
-  await rider.advance(10_000);
-  await closed;
-  assert.match(socket.answer!, /^HTTP\/1\.1 408 /);
-  assert.match(socket.answer!, /"code":"body_too_slow"/);
-  assert.equal(await used(), 0);
+const QUICK = { bodyMs: 400, lookMs: 50 };
+const quick = sharedRider({ callerTimes: QUICK });
+
+for (const [what, start] of [
+  ['a batch', 'POST /v2/batch HTTP/1.1\r\nTOKEN'],
+  ['a publish', 'POST /v2/publish/http://127.0.0.1:9/ HTTP/1.1\r\nTOKEN'],
+  ['a schedule', 'POST /v2/schedules/http://127.0.0.1:9/ HTTP/1.1\r\nTOKENService-Cron: * * * * *\r\n'],
+  ['the API', 'POST /v2/queues HTTP/1.1\r\nTOKEN'],
+  ['the session of the console', 'POST /console/session HTTP/1.1\r\nX-Postrider-Console: 1\r\n'],
+] as const) {
+  test(`a body to ${what} that brings next to nothing is cut off with 408, and its bytes are free again`, async (t) => {
+    const rider = quick();
+    const caller = (await RawCaller.dial(t, rider.url)).listen();
+    const head = start.replace('TOKEN', `Authorization: Bearer ${rider.token}\r\n`);
+    caller.say(`${head}Host: localhost\r\nContent-Length: 4000\r\n\r\n[`);
+    await waitFor('the body to be held', async () => (await poolUsed(rider, 'uploads')) === 4000);
+    const dripping = setInterval(() => caller.say(' '), 20);
+    t.after(() => clearInterval(dripping));
+    await caller.hears(408);
+    assert.match(caller.text, /"code":"body_too_slow"/);
+    assert.equal(await poolUsed(rider, 'uploads'), 0);
+  });
+}
+
+for (const [what, path] of [
+  ['a page of the docs', '/docs'],
+  ['the description of the API', '/openapi.json'],
+  ['the metrics', '/metrics'],
+  ['a probe', '/healthz'],
+  ['a page of the console', '/console/'],
+  ['the sink', '/dev/sink/ok'],
+  ['the sink that waits', '/dev/sink/slow?ms=1'],
+] as const) {
+  test(`a caller of ${what} that goes on sending a body byte by byte loses its connection`, async (t) => {
+    const rider = quick();
+    const caller = (await RawCaller.dial(t, rider.url)).listen();
+    caller.say(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n[`);
+    const dripping = setInterval(() => caller.say(' '), 20);
+    t.after(() => clearInterval(dripping));
+    await waitFor('the end of the connection', async () => {
+      await rider.advance(1);
+      return caller.isOver;
+    });
+  });
+}
+
+test('a body that comes steadily is taken, however long it takes', async (t) => {
+  const rider = quick();
+  const { token } = await rider.account('steady');
+  const caller = (await RawCaller.dial(t, rider.url)).listen();
+  const pieces = 12;
+  const bytes = pieces * eachMax('bodyBytesMin') * 2;
+  const head = `Host: localhost\r\nAuthorization: Bearer ${token}\r\nService-Delay: 1h\r\nContent-Length: ${bytes}`;
+  caller.say(`POST /v2/publish/http://127.0.0.1:9/ HTTP/1.1\r\n${head}\r\n\r\n`);
+  for (let count = 0; count < pieces; count += 1) {
+    caller.say('x'.repeat(bytes / pieces));
+    await new Promise((resolve) => setTimeout(resolve, QUICK.bodyMs / 4));
+  }
+  await caller.hears(201);
 });
 
 test('an announced body that is over the limit of a request is refused before it is read', async (t) => {

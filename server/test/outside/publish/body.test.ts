@@ -11,7 +11,6 @@ import { Pool } from '../../../src/domain/pool.ts';
 import { BodyReader } from '../../../src/http/body.ts';
 import { CountedRequest } from '../../../src/http/counted-request.ts';
 import { ApiError } from '../../../src/http/errors.ts';
-import { type ManualClock, manualWorld } from '../../support/manual-clock.ts';
 import { waitFor } from '../../support/wait.ts';
 
 const ACCOUNT = 'acc_1';
@@ -38,7 +37,7 @@ test('body: it is whole however it was cut, and in memory of its own', async (t)
 });
 
 test('body: one that came before it was asked for is whole, also if it had to wait at the door', async (t) => {
-  const site = { ...(await startSite(t)), reader: new BodyReader(new Pool(2_000_000), manualWorld().clock) };
+  const site = { ...(await startSite(t)), reader: new BodyReader(new Pool(2_000_000)) };
   const text = Array.from({ length: 100_000 }, (_, index) => String(index)).join();
   const { request, socket } = await site.announce(text.length);
   socket.write(text.slice(0, 1000));
@@ -112,30 +111,10 @@ test('body: pieces of one byte are put together, not kept', async (t) => {
   assert.equal(body.buffer.byteLength, 60);
 });
 
-test('body: one that brings next to nothing in a whole window is cut off, one that goes on is not', async (t) => {
-  const pool = new Pool(10_000_000);
-  const { clock } = manualWorld();
-  const site = { ...(await startSite(t)), reader: new BodyReader(pool, clock) };
-  const limit = { ...LIMIT, bytesMax: 1_000_000 };
-  const [slow, steady] = [await site.post(['x'], 'open'), await site.post(['x'], 'open')];
-  const cutOff = assert.rejects(withBody(site, slow.request, ACCOUNT, limit, unused), hasCode('body_too_slow'));
-  const whole = withBody(site, steady.request, ACCOUNT, limit, async ({ length }) => length);
-  await waitFor('the first byte of both', () => pool.used === 2);
-  clock.advance(10_000);
-  slow.socket.write(chunk('x'));
-  steady.socket.write(chunk('x'.repeat(20_000)));
-  await waitFor('more of both', () => pool.used === 20_003);
-  clock.advance(10_000);
-  await cutOff;
-  steady.socket.write('0\r\n\r\n');
-  assert.equal(await whole, 20_001);
-  requireWholeBudget({ pool, clock });
-});
-
 test('body: one whose pieces become short late is refused, and never taken for whole without them', async (t) => {
   const max = eachMax('bodyPieces');
   const pool = new Pool(1_000_000);
-  const site = { ...(await startSite(t)), reader: new BodyReader(pool, manualWorld().clock) };
+  const site = { ...(await startSite(t)), reader: new BodyReader(pool) };
   const limit = { ...LIMIT, bytesMax: 100_000 };
   // So large that all of it counts as short only when twice the accepted number has come.
   const first = 'x'.repeat(30 * max + 16);
@@ -158,7 +137,6 @@ test('body: one whose pieces become short late is refused, and never taken for w
 
 interface Site {
   readonly pool: Pool;
-  readonly clock: ManualClock;
   readonly reader: BodyReader;
   /** A request of which nothing but the length of its body has come. */
   announce(bytes: number): Promise<{ readonly request: IncomingMessage; readonly socket: Socket }>;
@@ -190,15 +168,13 @@ async function startSite(t: TestContext): Promise<Site> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const pool = new Pool(BUDGET_BYTES);
-  const { clock } = manualWorld();
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
   return {
     pool,
-    clock,
-    reader: new BodyReader(pool, clock),
+    reader: new BodyReader(pool),
     async announce(bytes) {
       const socket = connect(port, '127.0.0.1');
       t.after(() => socket.destroy());
@@ -222,11 +198,8 @@ function chunk(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`;
 }
 
-function requireWholeBudget(site: Pick<Site, 'pool' | 'clock'>): void {
+function requireWholeBudget(site: Pick<Site, 'pool'>): void {
   assert.equal(site.pool.used, 0);
-  // One more look, which finds nobody to look at again.
-  site.clock.advance(site.clock.untilNextTimer() ?? 0);
-  assert.equal(site.clock.untilNextTimer(), null);
 }
 
 function hasCode(code: string) {

@@ -1,0 +1,76 @@
+// One connection of a caller: what is known about it, and who reads it.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Member } from '../domain/member-list.ts';
+import type { Owner } from '../domain/owners.ts';
+
+/** A request and its response. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** What reads a connection while node:http does not. */
+export interface Publisher {
+  look(): void;
+  stop(): void;
+}
+
+/** What gives a connection to node:http. */
+export interface Feed {
+  /** A response has ended: there may be room for a request. */
+  next(): void;
+  /** Called now and then, with the time since the last call. */
+  look(sinceMs: number): void;
+}
+
+/** `silent`: it has never had a request. `closing`: it gets no other. */
+type State = 'silent' | 'busy' | 'idle' | 'closing';
+
+export class Connection extends Member {
+  readonly socket: Socket;
+  state: State = 'silent';
+  /** Of the requests that it has or had last: their account, or the network that they came from. */
+  owner: Owner<Connection>;
+  /** The network of its other end. */
+  readonly network: string;
+  /** Requests that are not answered, or whose responses are not read yet. */
+  readonly open: ServerResponse[] = [];
+  latest: Exchange | null = null;
+  publisher: Publisher | null = null;
+  feed: Feed | null = null;
+  /** No further request is carried out. */
+  isLast = false;
+  /** Its caller sent something that is not a request. */
+  isUnreadable = false;
+  /** A response behind all others, to what is not a request. */
+  lastWords: string | null = null;
+  /** Our side is closed. */
+  isClosing = false;
+  /** How long it is then read on. */
+  closingMs: number;
+  /** For how many checks its caller has closed its side. */
+  endedLooks = 0;
+  /** For how many checks its publisher has waited for a request. */
+  idleLooks = 0;
+  /** Unread response bytes at the last check. */
+  unreadBytes = 0;
+  /** What the socket had written at the last check, and since when that has not changed. */
+  written = '';
+  stalledSinceMs = 0;
+  isStalled = false;
+  /** The system looks whether its caller is still there. */
+  isProbed = false;
+  /** When it is destroyed, whatever its caller does. */
+  destroyedAtMs = Number.POSITIVE_INFINITY;
+  cancelDestroy: (() => void) | null = null;
+
+  constructor(socket: Socket, network: string, owner: Owner<Connection>, closingMs: number) {
+    super();
+    this.socket = socket;
+    this.network = network;
+    this.owner = owner;
+    this.closingMs = closingMs;
+  }
+}
