@@ -192,7 +192,7 @@ export async function openStoreBeside(config: Config): Promise<Store> {
 export function storeFiles(config: Config): WatchedFiles & { close(): void } {
   if (config.store !== null) return { paths: [], overwritten: async () => null, close: () => {} };
   const path = join(config.data, DATABASE_FILE);
-  const header = new LiveHeader(path);
+  const header = new LiveHeader(path, systemWorld().clock);
   const liveLog = new LiveLog(path);
   return {
     paths: OPEN_FILES.map((name) => join(config.data, name)),

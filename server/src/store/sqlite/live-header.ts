@@ -3,20 +3,32 @@
 
 import { closeSync, fstat, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';
-import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader } from './store-files.ts';
+import type { Clock } from '../../world.ts';
+import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader, sizeInHeader } from './store-files.ts';
 
 const readAt = promisify(read);
 const stats = promisify(fstat);
 
+/** A checkpoint writes the header before it writes the pages behind it, so a file that is too short is looked at again. */
+const LOOKS_MAX = 5;
+const AGAIN_MS = 50;
+
+interface Found {
+  readonly start: Buffer;
+  readonly bytes: number;
+}
+
 export class LiveHeader {
   readonly #file: number;
+  readonly #clock: Pick<Clock, 'after'>;
   #isOverwritten = false;
-  /** SQLite never makes the file smaller while a service runs. */
-  #bytesMax = 0;
+  /** The size at the last look. */
+  #bytes = 0;
 
   /** Opened once and kept open: closing a file drops all locks of the process on it, including those of SQLite. */
-  constructor(path: string) {
+  constructor(path: string, clock: Pick<Clock, 'after'>) {
     this.#file = openSync(path, 'r');
+    this.#clock = clock;
   }
 
   /**
@@ -24,23 +36,40 @@ export class LiveHeader {
    * writes of SQLite may repair the header, but nothing else.
    */
   async isOverwritten(): Promise<boolean> {
-    if (this.#isOverwritten) return true;
-    const start = Buffer.alloc(DATABASE_HEADER_BYTES);
-    const found = await readAt(this.#file, start, 0, start.length, 0).catch(() => null);
-    const size = await stats(this.#file).then(
-      (read) => read.size,
-      () => null,
-    );
-    // A file that cannot be read now cannot be used now.
-    if (found === null || size === null) return true;
-    const isCut = size < this.#bytesMax;
-    this.#bytesMax = Math.max(this.#bytesMax, size);
-    this.#isOverwritten = isCut || found.bytesRead < start.length || !isDatabaseHeader(start) || !hasLogInHeader(start);
+    for (let looks = 1; !this.#isOverwritten; looks += 1) {
+      const found = await this.#read();
+      // A file that cannot be read now cannot be used now.
+      if (found === null) return true;
+      const { start, bytes } = found;
+      if (start.length < DATABASE_HEADER_BYTES || !isDatabaseHeader(start) || !hasLogInHeader(start)) {
+        this.#isOverwritten = true;
+      } else if (bytes >= this.#bytes || bytes >= sizeInHeader(start)) {
+        // SQLite itself makes the file smaller only for a VACUUM of another process. Then the header agrees.
+        this.#bytes = bytes;
+        break;
+      } else if (looks === LOOKS_MAX) {
+        this.#isOverwritten = true;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#clock.after(AGAIN_MS, resolve);
+        });
+      }
+    }
     return this.#isOverwritten;
   }
 
   /** Call it only after the database is closed. */
   close(): void {
     closeSync(this.#file);
+  }
+
+  async #read(): Promise<Found | null> {
+    const start = Buffer.alloc(DATABASE_HEADER_BYTES);
+    try {
+      const { bytesRead } = await readAt(this.#file, start, 0, start.length, 0);
+      return { start: start.subarray(0, bytesRead), bytes: (await stats(this.#file)).size };
+    } catch {
+      return null;
+    }
   }
 }

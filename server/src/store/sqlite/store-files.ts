@@ -130,6 +130,16 @@ export function hasLogInHeader(start: Buffer): boolean {
   return start[18] !== NO_LOG_KEPT;
 }
 
+/** How many bytes the database has, by its header. */
+export function sizeInHeader(start: Buffer): number {
+  return pageBytesIn(start) * start.readUInt32BE(28);
+}
+
+function pageBytesIn(start: Buffer): number {
+  const pageBytes = start.readUInt16BE(16);
+  return pageBytes === 1 ? 65_536 : pageBytes;
+}
+
 export function readHeader(path: string): DatabaseHeader | null {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return null;
@@ -137,10 +147,9 @@ export function readHeader(path: string): DatabaseHeader | null {
   if (start === null || !isDatabaseHeader(start)) {
     return { isDatabase: false, pageBytes: 0, hasLog: false, schemaVersion: 0 };
   }
-  const pageBytes = start.readUInt16BE(16);
   return {
     isDatabase: true,
-    pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
+    pageBytes: pageBytesIn(start),
     hasLog: hasLogInHeader(start),
     schemaVersion: start.readUInt32BE(60),
   };

@@ -2,8 +2,9 @@
 // when it ends, so that it accepts nothing more, says so, and goes on with what it has.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -144,4 +145,30 @@ test('a database that is cut short in its place is missed', { skip: onlySqlite }
   truncateSync(path, readFileSync(path).length - 8192);
   await notices(rider, 'the cut to be missed', true);
   refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+});
+
+test('a database that another program makes smaller, as a VACUUM does, is not missed', {
+  skip: onlySqlite,
+}, async (t) => {
+  const data = join(temporaryFolder(t), 'data');
+  const rider = await startRider(t, { data });
+  const path = join(data, 'postrider.db');
+  const ids = [];
+  for (let number = 0; number < 20; number += 1) {
+    ids.push(await rider.published('http://127.0.0.1:9/', { ...DELAYED, body: 'x'.repeat(50_000) }));
+  }
+  const beside = new DatabaseSync(path);
+  t.after(() => beside.close());
+  beside.exec('PRAGMA busy_timeout = 60000; PRAGMA wal_checkpoint(FULL)');
+  await rider.advance(2000);
+  const { size } = statSync(path);
+  for (const id of ids) beside.prepare('UPDATE messages SET body = ? WHERE id = ?').run(Buffer.alloc(0), id);
+  beside.exec('VACUUM; PRAGMA wal_checkpoint(FULL)');
+  assert.ok(statSync(path).size < size);
+  await rider.advance(5000);
+  assert.equal((await readyz(rider)).status, 200);
+  await rider.published('http://127.0.0.1:9/', DELAYED);
+  // It is looked at as before: a cut is missed all the same.
+  truncateSync(path, statSync(path).size - 8192);
+  await notices(rider, 'the cut to be missed', true);
 });
