@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import { DEV_TOKEN } from './accounts/well-known.ts';
 import type { Engine } from './delivery/engine.ts';
-import { whyNothingIsAccepted, whyNotReady } from './domain/acceptance.ts';
+import { whyNothingIsAccepted } from './domain/acceptance.ts';
 import { laneMax } from './domain/lanes.ts';
 import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
@@ -23,6 +23,7 @@ import { MetricsListener } from './http/metrics-listener.ts';
 import { OwnHosts } from './http/own-hosts.ts';
 import { PublishHandler } from './http/publish-handler.ts';
 import { ReadGate } from './http/read-gate.ts';
+import { readinessOf } from './http/readiness.ts';
 import { Requests } from './http/requests.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
@@ -49,7 +50,7 @@ import type { Ground } from './node-ground.ts';
 import { shippedFiles } from './shipped-files.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
-import { metricsText, showClock } from './telemetry/metrics.ts';
+import { Metrics, metricsText, showClock } from './telemetry/metrics.ts';
 import { VERSION } from './version.ts';
 import { systemWorld } from './world.ts';
 
@@ -102,7 +103,10 @@ export async function buildFront(
   docsRoutes(api, VERSION, { headerPrefix, token: isDev ? DEV_TOKEN : null, hasConsole });
   showNode(ground, engine);
   const access = new MetricsAccess(config.metricsToken);
-  const readMetrics = async () => metricsText((await allFacts()).map((lane) => lane.metrics));
+  const readMetrics = async () => {
+    const [why, lanes] = await Promise.all([context.whyNotReady(), allFacts()]);
+    return metricsText(lanes.map((lane) => lane.metrics)) + metricsText([readyMetric(why === null).values()]);
+  };
   if (hasMetrics) metricsRoutes(api, access, readMetrics);
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);
@@ -164,6 +168,7 @@ function createContext(
       inFlight: async () => (await allFacts()).reduce((sum, { attemptsInFlight }) => sum + attemptsInFlight, 0),
     },
     facts,
+    whyNotReady: readinessOf(store, facts),
     refusal: () => {
       const why = whyNothingIsAccepted(facts());
       return why && new ApiError(why.code, why.message);
@@ -202,8 +207,15 @@ function createPublishHandler(context: RouteContext<Store>, { config, log }: Gro
   });
 }
 
+/** Not registered with the others: the store is asked for it. */
+function readyMetric(isReady: boolean): Metrics {
+  const metrics = new Metrics();
+  metrics.gauge('postrider_ready', '1 while /readyz returns 200, else 0.', () => (isReady ? 1 : 0));
+  return metrics;
+}
+
 /** Registers the metrics of the node's current state. */
-function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
+function showNode({ metrics, clock }: Ground, engine: Engine): void {
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   metrics.gauge(
     'postrider_messages_held',
@@ -212,12 +224,6 @@ function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
     'ofProcess',
   );
   showClock(metrics, clock);
-  metrics.gauge(
-    'postrider_ready',
-    '1 while the node accepts published messages, as far as it knows; else 0.',
-    () => (whyNotReady(facts(), null) ? 0 : 1),
-    'ofProcess',
-  );
   const residentBytes = () => process.memoryUsage.rss();
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', residentBytes, 'ofProcess');
 }

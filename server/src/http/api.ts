@@ -20,6 +20,7 @@ import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts'
 import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
+import type { Readiness } from './readiness.ts';
 import type { Requests } from './requests.ts';
 import Type, { type Static, type TSchema } from './schema.ts';
 
@@ -44,6 +45,7 @@ export interface ApiContext {
   readonly concurrency: { readonly max: number; readonly inFlight: () => Promise<number> };
   /** The facts that decide whether messages are accepted now. */
   readonly facts: () => NodeFacts;
+  readonly whyNotReady: Readiness;
   /** Why no messages are accepted now (`whyNothingIsAccepted`), or null. */
   readonly refusal: () => ApiError | null;
   /** False while the node drains. */

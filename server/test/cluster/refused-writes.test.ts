@@ -89,6 +89,11 @@ async function readiness({ api }: Node): Promise<{ status: number; error?: strin
   return { ...(JSON.parse(text) as object), status };
 }
 
+async function readyMetric({ api }: Node): Promise<number> {
+  const { text } = await ask(api, '/metrics', {});
+  return Number(/^postrider_ready (\d)$/m.exec(text)?.[1]);
+}
+
 async function startNode(t: Cleanup): Promise<{ server: PostgresServer; url: string; node: Node }> {
   const server = await PostgresServer.start();
   t.after(() => server.stop());
@@ -105,7 +110,8 @@ for (const [what, { begin, says }] of Object.entries(FAULTS)) {
     assert.equal((await publishing.one()).status, 201);
 
     const end = await begin(server, url);
-    // The first ones find it out, and the next ones are refused because of them.
+    // Sessions of the server take a new setting over in their own time.
+    await waitFor('a publish that is refused', async () => (await publishing.one()).status === 503);
     for (const round of ['first', 'next']) {
       for (const { status, text } of await publishing.several(round)) assert.equal(status, 503, text);
     }
@@ -115,10 +121,12 @@ for (const [what, { begin, says }] of Object.entries(FAULTS)) {
     });
     assert.equal(refused.code, 'store_unavailable');
     assert.match(refused.error!, says);
+    assert.equal(await readyMetric(node), 0, 'the metric agrees');
     for (const { status, text } of await publishing.several('last')) assert.equal(status, 503, text);
 
     await end();
     await waitFor('a node that is ready again', async () => (await readiness(node)).status === 200);
+    await waitFor('a metric that agrees', async () => (await readyMetric(node)) === 1);
     for (const { status, text } of await publishing.several('after it')) assert.equal(status, 201, text);
     await checkStored(url, publishing);
   });

@@ -1,0 +1,50 @@
+// Whether the node should get traffic: the one rule for /readyz and for the metric.
+
+import { type NodeFacts, STORE_SILENT, type StoreTrouble, whyNotReady } from '../domain/acceptance.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import type { DeliveryStore } from '../store/delivery-store.ts';
+import { systemWorld } from '../world.ts';
+
+/** A store that takes longer counts as away: the caller must not wait for a disk that hangs. */
+const ANSWER_MS_MAX = 2000;
+
+type ProbedStore = Pick<AccountStore, 'getAccount'> & Pick<DeliveryStore, 'whyNotWritable'>;
+
+/** Returns why the node should get no traffic now, or null. The store is asked. */
+export type Readiness = () => Promise<Problem | null>;
+
+export function readinessOf(store: ProbedStore, facts: () => NodeFacts): Readiness {
+  const trouble = storeProbe(store);
+  return async () => whyNotReady(facts(), null) ?? whyNotReady(facts(), await trouble());
+}
+
+/** Reads and writes, as a publish does. One question to the store at a time, however many callers ask meanwhile. */
+function storeProbe(store: ProbedStore): () => Promise<StoreTrouble | null> {
+  const { clock } = systemWorld();
+  let asked: Promise<StoreTrouble | null> | null = null;
+  const ask = () =>
+    Promise.all([
+      store.whyNotWritable(),
+      store.getAccount('').then(
+        () => null,
+        () => STORE_SILENT,
+      ),
+    ])
+      .then(
+        ([writing, reading]) => writing ?? reading,
+        () => STORE_SILENT,
+      )
+      .finally(() => {
+        asked = null;
+      });
+  return () =>
+    new Promise((resolve) => {
+      const cancel = clock.after(ANSWER_MS_MAX, () => resolve(STORE_SILENT));
+      asked ??= ask();
+      void asked.then((trouble) => {
+        cancel();
+        resolve(trouble);
+      });
+    });
+}
