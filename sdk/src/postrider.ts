@@ -10,7 +10,7 @@ import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './messa
 import { type Listing, listing, readWhole } from './pages.ts';
 import { type PublishRequest, settingsOf } from './publish-request.ts';
 import { type ClientOptions, pause, retry } from './retry.ts';
-import { type AskPrefix, type Exchange, exchangeWith, prefixOf, type Send, type SendOptions } from './send.ts';
+import { type AskPrefix, type Exchange, exchangeWith, type Send, type SendOptions } from './send.ts';
 import type { MessageOptions } from './setting-options.ts';
 import type {
   Alert,
@@ -57,11 +57,10 @@ export class Postrider {
   readonly #askPrefix: AskPrefix;
 
   constructor(options: ClientOptions = {}) {
-    const askPrefix = prefixOf(options);
-    const exchange = exchangeWith(options, retry(options), askPrefix);
+    const exchange = exchangeWith(options, retry(options));
     const send: Send = (call, sendOptions) => readWhole(exchange, call, sendOptions);
     this.#exchange = exchange;
-    this.#askPrefix = askPrefix;
+    this.#askPrefix = exchange.askPrefix;
     this.send = send;
     this.publish = ((request: PublishRequest, sent?: SendOptions) => send(calls.publish(request), sent)) as Publish;
     this.messages = messagesOf(exchange, send);

@@ -53,37 +53,38 @@ export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): 
   return (call, sendOptions) => exchange(call, readJson, sendOptions) as Promise<never>;
 }
 
-/** The prefix of the service. It is asked only if nobody has said it, and once. */
+/**
+ * The prefix of the service. It is asked only if nobody has said it, and once. Rejects if the service does not say it now:
+ * under a wrong prefix every setting would be lost, and a retry would not be known as one.
+ */
 export type AskPrefix = (signal?: AbortSignal) => Promise<string>;
 
-export function prefixOf(options: ConnectionOptions): AskPrefix {
+function prefixOf({ headerPrefix }: ConnectionOptions, exchange: Exchange): AskPrefix {
   let asked: Promise<string> | undefined;
   return async (signal) => {
-    if (options.headerPrefix) return options.headerPrefix;
-    const { baseUrl } = placeOf(options);
-    asked ??= fetchOf(options)(`${baseUrl}/`, {
-      headers: { Accept: 'application/json', ...options.headers },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(PREFIX_MS_MAX),
-    })
-      .then(async (response) => ((await response.json()) as { headerPrefix?: string } | null)?.headerPrefix)
-      // The call itself will tell what is wrong with the service.
-      .catch(() => {
+    if (headerPrefix) return headerPrefix;
+    asked ??= exchange(QUESTION, (response) => response.text())
+      // Something in front of the service may not let the question through.
+      .catch((error: Partial<PostriderError>) => {
+        if (error.status! < 429) return '';
         asked = undefined;
+        throw error;
       })
-      .then((prefix) => prefix || DEFAULT_PREFIX);
-    return Promise.race([asked, ...(signal ? [aborted(signal)] : [])]);
+      .then((text) => /"headerPrefix":"([^"]+)/.exec(text)?.[1] ?? DEFAULT_PREFIX);
+    return unlessAborted(asked, signal);
   };
 }
 
-const PREFIX_MS_MAX = 5000;
+/** It needs no token. */
+const QUESTION: Call<unknown> = { method: 'GET', path: '/', headers: { Accept: 'application/json' } };
 
-const fetchOf = (options: ConnectionOptions) => options.fetch ?? globalThis.fetch.bind(globalThis);
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-    if (signal.aborted) reject(signal.reason);
+/** Leaves nothing with the signal, which may live for as long as the program. */
+function unlessAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal!.reason);
+    if (signal?.aborted) end();
+    signal?.addEventListener('abort', end);
+    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', end));
   });
 }
 
@@ -109,20 +110,19 @@ function placeOf({ baseUrl, token }: ConnectionOptions): { readonly baseUrl: str
 export function exchangeWith(
   options: ConnectionOptions,
   policy?: RetryPolicy,
-  askPrefix: AskPrefix = prefixOf(options),
-): Exchange {
+): Exchange & { readonly askPrefix: AskPrefix } {
   const { timeoutMs = 60_000, onWarning = console.warn } = options;
   const { baseUrl, token } = placeOf(options);
-  const doFetch = fetchOf(options);
+  const doFetch = options.fetch ?? globalThis.fetch.bind(globalThis);
 
-  return async (call, read, { signal, hasNoDeadline } = {}) => {
+  const exchange: Exchange = async (call, read, { signal, hasNoDeadline } = {}) => {
     const { method, path, body } = call;
     const isPrefixed = Object.keys(call.settings ?? {}).length > 0 || (policy && call.repeat === 'key');
     const headerPrefix = isPrefixed ? await askPrefix(signal) : DEFAULT_PREFIX;
     const attempt = async (more: Record<string, string>) => {
       // Made here, so that a value that no header can hold is an error of its own.
       const headers = new Headers({
-        ...(token && { Authorization: `Bearer ${token}` }),
+        ...(token && call !== QUESTION && { Authorization: `Bearer ${token}` }),
         ...options.headers,
         ...headersOf(call, headerPrefix),
         ...more,
@@ -150,6 +150,8 @@ export function exchangeWith(
     };
     return policy ? policy(call, headerPrefix, attempt, signal) : attempt({});
   };
+  const askPrefix = prefixOf(options, exchange);
+  return Object.assign(exchange, { askPrefix });
 }
 
 /** An answer that is not JSON is not the service's. */

@@ -2,6 +2,7 @@
 // the service, and a body that is an object.
 
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type ClientOptions, calls, connect, createClient, Postrider } from 'postrider-sdk';
 import { startRider } from '../../server/test/support/harness.ts';
@@ -17,7 +18,7 @@ function noted(headerPrefix: string | null, options: ClientOptions = {}) {
     if (headerPrefix === null) throw new TypeError('away');
     return new Response(JSON.stringify({ name: 'postrider', headerPrefix }));
   };
-  return { asked, options: { baseUrl: 'http://s.test', token: 'secret', fetch: answer, ...options } };
+  return { asked, answers: answer, options: { baseUrl: 'http://s.test', token: 'secret', fetch: answer, ...options } };
 }
 
 function withVariables(t: TestContext, variables: Readonly<Record<string, string>>): void {
@@ -98,19 +99,59 @@ test('the prefix is asked once, and only where it is needed', async () => {
   assert.equal(plain.asked.length, 1, 'without retries and settings nothing needs it');
 });
 
-test('a service that does not say its prefix has the usual one, and is asked again later if it was away', async () => {
-  const { asked, options } = noted(null);
-  const postrider = new Postrider(options);
-  for (const time of [1, 2]) {
-    await postrider.publish({ url: URL_, delay: '1h' });
-    assert.equal(asked.filter(({ target }) => target === 'http://s.test/').length, time);
-    assert.equal(asked.at(-1)!.headers.get('Service-Delay'), '1h');
+test('a service that does not say its prefix has the usual one', async () => {
+  for (const answer of ['{}', 'null', '<html>', '']) {
+    for (const status of [200, 404]) {
+      const { asked, options, answers } = noted('Upstash-');
+      const own: typeof fetch = (input, init) =>
+        String(input).endsWith('.test/') ? Promise.resolve(new Response(answer, { status })) : answers(input, init);
+      await new Postrider({ ...options, fetch: own }).publish({ url: URL_, delay: '1h' });
+      assert.equal(asked.at(-1)!.headers.get('Service-Delay'), '1h');
+    }
   }
+});
+
+test('nothing is sent under a guessed prefix: while the service does not answer the question, a call that needs it fails', async () => {
+  const busy = (status: number) => new Response('{"error":"e","code":"overloaded"}', { status });
+  const broken = () =>
+    new Response(new ReadableStream({ start: (controller) => controller.error(new Error('connection lost')) }));
+  for (const trouble of [() => Promise.reject(new TypeError('away')), () => busy(503), () => busy(429), broken]) {
+    const { asked, options, answers } = noted('Upstash-');
+    let questions = 0;
+    let isOver = false;
+    const own: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith('.test/')) return answers(input, init);
+      questions += 1;
+      return isOver || questions === 3 ? answers(input, init) : trouble();
+    };
+    const postrider = new Postrider({ ...options, fetch: own, retries: 0 });
+    await assert.rejects(postrider.publish({ url: URL_, delay: '1h' }), /^(UnreachableError|PostriderError)/);
+    await assert.rejects(postrider.batch([{ url: URL_ }]), /^(UnreachableError|PostriderError)/);
+    assert.deepEqual([asked.length, questions], [0, 2]);
+    isOver = true;
+    await postrider.publish({ url: URL_, delay: '1h' });
+    assert.equal(asked.at(-1)!.headers.get('Upstash-Delay'), '1h');
+
+    // With retries the question is asked again, like any other.
+    isOver = false;
+    questions = 1;
+    await new Postrider({ ...options, fetch: own, retries: 1 }).publish({ url: URL_, delay: '1h' });
+    assert.equal(asked.at(-1)!.headers.get('Upstash-Delay'), '1h');
+  }
+});
+
+test('a signal ends the wait for the prefix, and keeps nothing of the calls that are over', async () => {
+  const { options } = noted('Service-');
   const hanging: typeof fetch = () => new Promise(() => {});
   const stop = new AbortController();
   const never = new Postrider({ ...options, fetch: hanging }).publish({ url: URL_ }, { signal: stop.signal });
   stop.abort(new Error('enough'));
   await assert.rejects(never, /enough/);
+
+  const { signal } = new AbortController();
+  const postrider = new Postrider(options);
+  for (let number = 0; number < 3; number += 1) await postrider.publish({ url: URL_ }, { signal });
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
 });
 
 test('a client without a prefix works with a service that has another one: every setting arrives', async (t) => {
