@@ -1,13 +1,13 @@
 // What `npm test` runs: every test, beside one PostgreSQL server for all that need one; those of the cluster by
 // themselves, because they measure how soon a node answers; then the tests that see the service from outside once more,
 // on PostgreSQL in place of SQLite, but for a few. With arguments, only the test files they name. The last lines name what failed in
-// any of these passes and the files that took longest.
+// any of these passes, what was skipped, where the time went, and how many tests passed and failed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { findChromium } from '../../console/test/browser.ts';
 import { preparePgbouncer } from './postgres/pgbouncer.ts';
 import { startTestServer } from './postgres/server.ts';
@@ -82,15 +82,35 @@ function printSummary(): void {
       .filter((line) => line !== '')
       .map((line) => ({ title, ...(JSON.parse(line) as SummaryLine) })),
   );
-  const slowest = lines.filter((line) => line.kind === 'file').sort((a, b) => b.ms - a.ms);
-  const print = (text: string) => process.stdout.write(`${text}\n`);
-  print('\nSlowest files:');
-  for (const { title, file, ms } of slowest.slice(0, SLOWEST_SHOWN_MAX)) {
-    print(`  ${(ms / 1000).toFixed(0).padStart(4)} s  ${relative(ROOT, file)} (${title})`);
-  }
+  const files = lines.filter((line) => line.kind === 'file');
   const failed = lines.filter((line) => line.kind === 'failed');
-  print(failed.length === 0 ? '\nNo test failed.' : `\nFailed tests: ${failed.length}`);
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(0).padStart(5)} s`;
+  print('\nWhere the time went, several files at once:');
+  for (const [folder, ms] of byFolder(files)) print(`  ${seconds(ms)}  ${folder}`);
+  print('\nSlowest files:');
+  for (const { title, file, ms } of files.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN_MAX)) {
+    print(`  ${seconds(ms)}  ${relative(ROOT, file)} (${title})`);
+  }
+  const skipped = Map.groupBy(
+    lines.filter((line) => line.kind === 'skipped'),
+    ({ why }) => why || 'without a reason',
+  );
+  if (skipped.size > 0) print('\nSkipped:');
+  for (const [why, tests] of skipped) print(`  ${tests.length} × ${why}: ${relative(ROOT, tests[0]!.file)} …`);
+  if (failed.length > 0) print('\nFailed:');
   for (const { title, file, name } of failed) print(`  ${relative(ROOT, file)} (${title}): ${name}`);
+  const passed = files.reduce((sum, each) => sum + each.passed, 0);
+  print(`\n${passed} passed, ${failed.length} failed`);
+}
+
+function byFolder(files: readonly { readonly file: string; readonly title: string; readonly ms: number }[]) {
+  const sums = new Map<string, number>();
+  for (const { file, title, ms } of files) {
+    const folder = `${relative(ROOT, dirname(file))} (${title})`;
+    sums.set(folder, (sums.get(folder) ?? 0) + ms);
+  }
+  return [...sums].sort(([, a], [, b]) => b - a);
 }
 
 /** Those of `given`, or all, that a pattern means. */
