@@ -48,7 +48,11 @@ export class Pool {
       timers,
       commitMs: () => this.#link.patience.commitMs,
       // Not closed when it is late: the session would wait on for its commit at the server, and so would each next one.
-      probe: () => this.#use('probe', (database) => committing(probe(database))),
+      probe: (onBegin) =>
+        this.#use('probe', (database) => {
+          onBegin();
+          return committing(probe(database));
+        }),
       onStall: (why) => log('error', {}, `${why}; nothing is accepted until it takes writes again`),
       onBack: () => {
         log('info', {}, 'the database takes writes again');

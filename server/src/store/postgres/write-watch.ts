@@ -12,8 +12,8 @@ const AGAIN_MS = 250;
 
 export interface WriteWatchOptions {
   readonly timers: Clock;
-  /** Writes one row and commits. */
-  readonly probe: () => Promise<void>;
+  /** Writes one row and commits. `onBegin` is called when it has a connection, which may take long and says nothing. */
+  readonly probe: (onBegin: () => void) => Promise<void>;
   readonly commitMs: () => number;
   readonly onStall: (why: string) => void;
   /** Writes are possible again. */
@@ -25,6 +25,8 @@ export class WriteWatch {
   #why: string | null = null;
   #wroteAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | null = null;
+  /** Since when the probe writes; null while it does not. */
+  #writingFromMs: number | null = null;
   #cancelAgain = () => {};
   #isClosed = false;
 
@@ -57,11 +59,17 @@ export class WriteWatch {
     if (this.#why !== null || timers.monotonicMs() - this.#wroteAtMs < FRESH_MS) return this.#why;
     let cancel = () => {};
     const late = new Promise<string>((resolve) => {
-      cancel = timers.after(commitMs(), () => {
+      const check = () => {
+        const leftMs = (this.#writingFromMs ?? timers.monotonicMs()) + commitMs() - timers.monotonicMs();
+        if (leftMs > 0) {
+          cancel = timers.after(leftMs, check);
+          return;
+        }
         // The probe goes on: a commit that waits for a standby returns when the standby does.
         this.#stall(NO_COMMIT);
         resolve(NO_COMMIT);
-      });
+      };
+      check();
     });
     const probed = this.#probe().then(
       () => null,
@@ -106,10 +114,13 @@ export class WriteWatch {
   /** One at a time: each may hang for as long as a standby is away, and hold a session of the server meanwhile. */
   #probe(): Promise<void> {
     this.#probing ??= this.#options
-      .probe()
+      .probe(() => {
+        this.#writingFromMs = this.#options.timers.monotonicMs();
+      })
       .then(() => this.noteWritten())
       .finally(() => {
         this.#probing = null;
+        this.#writingFromMs = null;
       });
     return this.#probing;
   }
