@@ -76,11 +76,21 @@ export function requestProblem(
   time: PlanTime,
   headerPrefix: string,
 ): PlanProblem | null {
-  const wrong = contradiction(request, headerPrefix) ?? tierProblem(request, tier, time, headerPrefix);
+  const wrong = limitProblem(request, tier, time, headerPrefix);
   if (wrong) return wrong;
   const { destination } = request;
   if (destination.kind === 'url' || destination.topic.endpoints.length > 0) return null;
   return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
+}
+
+/** The same, whatever its destination is. */
+export function limitProblem(
+  request: Limited & Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
+  tier: Tier,
+  time: PlanTime,
+  headerPrefix: string,
+): PlanProblem | null {
+  return contradiction(request, headerPrefix) ?? tierProblem(request, tier, time, headerPrefix);
 }
 
 /**

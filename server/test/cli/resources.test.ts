@@ -478,6 +478,48 @@ schedules:
     assert.equal((await cli(['queues', 'get', 'never-made'])).code, EXIT.notFound);
   });
 
+  test('limits of the account and topics that nobody makes are said by a dry run', async () => {
+    const wrong = `
+queues: [{ name: never-made }]
+topics:
+  - { name: t1, endpoints: [{ url: 'https://a.example' }], headers: { Service-Timeout: 3h } }
+  - { name: t2, endpoints: [{ url: 'https://a.example' }], headers: { Service-Retries: 101 } }
+  - { name: t3, endpoints: [${'{ url: https://a.example/_ }, '.repeat(101).replaceAll('_', () => String(Math.random()))}] }
+schedules:
+  - { id: s1, cron: '@daily', destination: 'https://a.example', settings: { Delay: 366d } }
+  - { id: s2, cron: '@daily', destination: nobody-made-it }
+  - { id: s4, cron: '@daily', destination: 'https://a.example', settings: { Order-Key: a } }
+  - { id: s5, cron: '@daily', destination: 'https://a.example', body: '${'x'.repeat(1024 * 1024 + 1)}' }
+  - { id: s6, cron: '@daily', destination: t2 }
+`;
+    for (const more of [['--dry-run'], []]) {
+      const { code, stdout, stderr } = await cli(['apply', '-f', '-', ...more], { stdin: wrong });
+      assert.deepEqual([code, stdout], [EXIT.usage, ''], stderr);
+      const places = stderr.split('\n').flatMap((line) => /^ {2}- (\w+\[\d\])/.exec(line)?.[1] ?? []);
+      const topics = [0, 1, 2].map((index) => `topics[${index}]`);
+      assert.deepEqual(places, [...topics, ...[0, 1, 2, 3].map((index) => `schedules[${index}]`)], stderr);
+      assert.match(stderr, /topics\[0\]\.headers: .*Service-Timeout/);
+      assert.match(
+        stderr,
+        /schedules\[1\]\.destination: neither the service nor this file has the topic nobody-made-it/,
+      );
+    }
+    assert.equal((await cli(['queues', 'get', 'never-made'])).code, EXIT.notFound);
+
+    // A topic of the file, and one of the service, by its name and by its id.
+    const good = `
+topics: [{ name: of-file, endpoints: [{ url: 'https://a.example' }] }]
+schedules: [{ id: to-file, cron: '@daily', destination: of-file }]
+`;
+    assert.equal((await cli(['apply', '-f', '-'], { stdin: good })).code, EXIT.done);
+    const { id } = (await ok('topics', 'get', 'of-file', '--json')).json<{ id: string }>();
+    for (const name of ['of-file', id]) {
+      const file = `schedules: [{ id: to-service, cron: '@daily', destination: ${name} }]`;
+      const applied = await cli(['apply', '-f', '-'], { stdin: file });
+      assert.equal(applied.code, EXIT.done, applied.stderr);
+    }
+  });
+
   test('the file of docs/apply.md is applied as it stands, and then nothing differs', async () => {
     const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'apply.md'), 'utf8');
     const [, file] = /```yaml\n(.*?)```/s.exec(page)!;

@@ -2,6 +2,7 @@
 
 import { createReadStream } from 'node:fs';
 import { type Alert, type AlertRequest, type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
+import type { Tier } from '../../domain/tier.ts';
 import type { Invocation } from '../frame/command.ts';
 import { confirm } from '../frame/confirm.ts';
 import { EXIT } from '../frame/exit-codes.ts';
@@ -11,6 +12,7 @@ import { printable, printableLines } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
 import { writeWhole } from '../frame/whole-file.ts';
 import type { AlertState } from './desired-alerts.ts';
+import { overLimits, type ServiceSide } from './desired-limits.ts';
 import { wrongSettings } from './desired-settings.ts';
 import { type Change, diffStates, readState, type ScheduleState, type State } from './desired-state.ts';
 
@@ -30,6 +32,8 @@ export async function apply(invocation: Invocation): Promise<number> {
     action === 'delete' && kind === 'schedule' && leftOut.includes(name);
   const all = diffStates(desired, actual, given.has('prune'));
   const changes = all.filter((change) => !isSpared(change));
+  const refused = overLimits(desired, changes, await serviceSide(client, { desired, actual, headerPrefix, io }));
+  if (refused.length > 0) throw notApplied(fileName(given.text('file')!), refused);
   const spared = all.filter(isSpared).map(({ name }) => name);
   if (spared.length > 0) {
     out.warn(`not deleted, because a file cannot describe them: schedules ${spared.join(', ')}`);
@@ -54,6 +58,22 @@ export async function apply(invocation: Invocation): Promise<number> {
     `${summary(changes.filter((change) => !failed.some((each) => each.name === change.name && each.kind === change.kind)))}.`,
   );
   return failed.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+async function serviceSide(
+  client: Client,
+  { desired, actual, headerPrefix, io }: { desired: State; actual: State; headerPrefix: string; io: Io },
+): Promise<ServiceSide> {
+  const { tier, limits } = await client.getAccount();
+  const topics = desired.schedules?.length ? await client.listTopics() : [];
+  const { clock } = io.world;
+  return {
+    tier: { ...limits, name: tier } as unknown as Tier,
+    topics: new Map(topics.flatMap((topic) => [[topic.name, topic] as const, [topic.id, topic] as const])),
+    actual,
+    headerPrefix,
+    time: { now: clock.now(), wallNow: clock.wallNow() },
+  };
 }
 
 async function readFileState(path: string | undefined, io: Io): Promise<State> {

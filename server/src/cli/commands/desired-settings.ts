@@ -1,10 +1,10 @@
 // What the service would refuse of the settings and headers in a file for `apply`, by the rules of a publish and with the
-// prefix of the service. The limits of the tier are known to the service alone.
+// prefix of the service. What depends on the account is in desired-limits.ts.
 
 import type { HeaderList } from '../../domain/message.ts';
 import { misspeltProblem } from '../../domain/misspelt-settings.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
-import { cronProblem, parsePublishSettings } from '../../domain/publish-settings.ts';
+import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
 import { isForQstashClients } from '../../domain/qstash.ts';
 import type { ScheduleState, State, TopicState } from './desired-state.ts';
 
@@ -18,39 +18,52 @@ export function wrongSettings({ topics = [], schedules = [] }: State, headerPref
   ];
 }
 
-function wrongTopic({ endpoints, headers = {} }: TopicState, at: string, headerPrefix: string): string[] {
+function wrongTopic(topic: TopicState, at: string, headerPrefix: string): string[] {
+  const { endpoints } = topic;
   const names = endpoints.flatMap(({ name }, index) => {
     const isRight = name === undefined || isName(name) || isForQstashClients(headerPrefix);
     return isRight ? [] : [`${at}.endpoints[${index}].name must have ${NAME_RULE}`];
   });
   const keys = endpoints.map(({ name, url }) => (name === undefined ? `url ${url}` : `name ${name}`));
   const twice = keys.some((key, index) => keys.indexOf(key) !== index);
-  const list = Object.entries(headers).flatMap(([name, values]) =>
-    [values].flat().map((each) => [name, each] as const),
-  );
   return [
     ...names,
     ...(twice ? [`${at}.endpoints: two of them have the same name or, without a name, the same URL`] : []),
-    ...wrongHeaders(list, `${at}.headers`, headerPrefix, false),
+    ...wrongHeaders(topicHeaders(topic), `${at}.headers`, headerPrefix, false),
   ];
 }
 
+export function topicHeaders({ headers = {} }: TopicState): HeaderList {
+  return Object.entries(headers).flatMap(([name, values]) => [values].flat().map((each) => [name, each] as const));
+}
+
 function wrongSchedule(schedule: ScheduleState, at: string, headerPrefix: string): string[] {
-  const { method, headers = {}, settings = {}, bodyBase64 = '' } = schedule;
-  const forwarded = Object.entries(headers).map(([name, value]) => {
-    return [/^content-type$/i.test(name) ? name : `${headerPrefix}Forward-${name}`, value] as const;
-  });
-  const own = Object.entries(settings).map(([name, value]) => [headerPrefix + name, value] as const);
-  const all = [...forwarded, ...own, ...(method === undefined ? [] : [[`${headerPrefix}Method`, method] as const])];
+  const { bodyBase64 = '' } = schedule;
   return [
-    ...wrongHeaders(all, at, headerPrefix, true),
+    ...wrongHeaders(scheduleHeaders(schedule, headerPrefix), at, headerPrefix, true),
     ...(BASE64.test(bodyBase64) ? [] : [`${at}.bodyBase64 must be base64 with padding`]),
   ];
 }
 
-function wrongHeaders(headers: HeaderList, at: string, headerPrefix: string, isSchedule: boolean): string[] {
+export function scheduleHeaders(
+  { method, headers = {}, settings = {} }: ScheduleState,
+  headerPrefix: string,
+): HeaderList {
+  const forwarded = Object.entries(headers).map(([name, value]) => {
+    return [/^content-type$/i.test(name) ? name : `${headerPrefix}Forward-${name}`, value] as const;
+  });
+  const own = Object.entries(settings).map(([name, value]) => [headerPrefix + name, value] as const);
+  return [...forwarded, ...own, ...(method === undefined ? [] : [[`${headerPrefix}Method`, method] as const])];
+}
+
+/** Those of the form. The service may have stricter ones. */
+export function headerRules(headerPrefix: string): HeaderRules {
   const most = Number.MAX_SAFE_INTEGER;
-  const rules = { headerPrefix, forwardHeadersMax: most, forwardHeaderBytesMax: most, hopsMax: most };
+  return { headerPrefix, forwardHeadersMax: most, forwardHeaderBytesMax: most, hopsMax: most };
+}
+
+function wrongHeaders(headers: HeaderList, at: string, headerPrefix: string, isSchedule: boolean): string[] {
+  const rules = headerRules(headerPrefix);
   const read = parsePublishSettings(headers, rules);
   if ('problem' in read) return [`${at}: ${read.problem.message}`];
   const wrong = (isSchedule ? null : cronProblem(read, rules)) ?? misspeltProblem(read.unknownNames, headerPrefix);
