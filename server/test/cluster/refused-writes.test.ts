@@ -110,11 +110,13 @@ for (const [what, { begin, says }] of Object.entries(FAULTS)) {
     assert.equal((await publishing.one()).status, 201);
 
     const end = await begin(server, url);
-    // Sessions of the server take a new setting over in their own time.
-    await waitFor('a publish that is refused', async () => (await publishing.one()).status === 503);
-    for (const round of ['first', 'next']) {
-      for (const { status, text } of await publishing.several(round)) assert.equal(status, 503, text);
-    }
+    // Each session of the server takes a new setting over in its own time.
+    let round = 0;
+    await waitFor('publishes that are all refused', async () => {
+      round += 1;
+      return (await publishing.several(`round ${round}`)).every(({ status }) => status === 503);
+    });
+    for (const { status, text } of await publishing.several('next')) assert.equal(status, 503, text);
     const refused = await waitFor('a node that is not ready', async () => {
       const found = await readiness(node);
       return found.status === 503 && found;
