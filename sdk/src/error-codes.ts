@@ -44,6 +44,7 @@ export type ErrorCode =
   | 'not_held'
   | 'queue_not_empty'
   | 'limit_exceeded'
+  | 'storage_exceeded'
   | 'body_in_pieces'
   | 'request_too_large'
   | 'unsupported_encoding'

@@ -487,6 +487,10 @@ export interface Usage {
   readonly fromDay: string;
   readonly toDay: string;
   readonly usage: readonly { readonly day: string; readonly kind: string; readonly count: number }[];
+  /** What the account stores now. */
+  readonly storedBytes: number;
+  /** The limit of its tier. Absent: no limit. */
+  readonly storedBytesMax?: number;
   /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }

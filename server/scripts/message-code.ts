@@ -146,6 +146,7 @@ export interface RowStart {
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
   readonly body: Uint8Array;
   readonly bodyId: number | null;
+  readonly storedBytes: number;
 }
 
 export const INSERTED_COLUMNS: readonly string[] = [
@@ -158,6 +159,7 @@ export const INSERTED_COLUMNS: readonly string[] = [
   'claimed_at',
   'body',
   'body_id',
+  'stored_bytes',
 ];
 
 export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
@@ -173,6 +175,7 @@ ${writtenValues()
     claim?.at ?? null,
     start.body,
     start.bodyId,
+    start.storedBytes,
   );
 }
 `;

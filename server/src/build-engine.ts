@@ -26,7 +26,8 @@ const LOOPBACK = '127.0.0.0/8,::1/128';
 
 /** The engine, and its egress policy, which learns our own addresses later. */
 export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
-  const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts, isFirstLane } = ground;
+  const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts, room, isFirstLane } =
+    ground;
   const { headerPrefix, tiers } = config;
   const policy = egressPolicy(config);
   const observers = [logEngine(log, () => clock.machineNow()), countEngine(metrics, messages)];
@@ -51,6 +52,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     dueTimers: ground.manualTime?.dueTimers,
     newId,
     tiers,
+    keepsAnswers: (account, bytes) => room.takes(account, bytes),
     style: { headerPrefix, userAgent: `postrider/${VERSION}` },
     limits: {
       concurrency: slots,
@@ -66,11 +68,17 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
         ? [
             retention(store, tiers, () => clock.isProven),
             scheduleTimes(store, clock),
-            jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
+            jobRunner({
+              store,
+              tiers,
+              newId,
+              mayAccept: (account) => whyNothingIsMade(facts()) === null && room.takes(account, 0),
+            }),
             keepAlerts(ground),
           ]
         : []),
       disk,
+      room,
       ...(files ? [files] : []),
     ],
     fireSchedules: isFirstLane ? runSchedules(ground) : async () => null,
@@ -95,16 +103,17 @@ export function steerClock({ manualTime, node, config, store, service }: Ground,
   });
 }
 
-function runSchedules({ config: { tiers }, log, clock, store, facts, publications }: Ground) {
+function runSchedules({ config: { tiers }, log, clock, store, facts, publications, room }: Ground) {
   return scheduleRunner({
     store,
     now: () => clock.now(),
     tiers,
     plan: async (schedule, account) => {
       const why = whyNothingIsMade(facts());
-      return why
-        ? { problem: why }
-        : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
+      if (why) return { problem: why };
+      const planned = await publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
+      const tooMuch = 'problem' in planned ? null : await room.problem(account, planned.messages);
+      return tooMuch ? { problem: tooMuch } : planned;
     },
     onSkipped: (schedule, why) =>
       log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a run of a schedule created no message'),
@@ -117,8 +126,8 @@ function keepAlerts({ config, log, store, disk, facts, publications, manualTime 
     tiers: config.tiers,
     plan: async (alert, account, body) => {
       // The disk is what this alert is about. Its message is small, and there are few of them.
-      const isDiskLow = alert.rule.type === 'diskLow' ? false : facts().isDiskLow;
-      const why = whyNothingIsMade({ ...facts(), isDiskLow });
+      const diskMark = alert.rule.type === 'diskLow' ? 'none' : facts().diskMark;
+      const why = whyNothingIsMade({ ...facts(), diskMark });
       return why ? { problem: why } : planAlertMessage(publications, config.headerPrefix, alert, account, body);
     },
     freeBytes: () => disk.freeBytes(),

@@ -47,10 +47,12 @@ import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
 import type { LaneFacts } from './lanes.ts';
 import type { Ground } from './node-ground.ts';
+import type { StoredRoom } from './publish/stored-room.ts';
 import { shippedFiles } from './shipped-files.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
 import { Metrics, metricsText, showClock } from './telemetry/metrics.ts';
+import type { DiskWatch } from './upkeep/disk.ts';
 import { VERSION } from './version.ts';
 import { systemWorld } from './world.ts';
 
@@ -140,7 +142,7 @@ function createContext(
   allFacts: FrontOptions['allFacts'],
   connections: CallerConnections,
 ): RouteContext<Store> {
-  const { config, world, newId, metrics, store, accounts, publications, facts, service, onFault } = ground;
+  const { config, world, newId, metrics, store, accounts, publications, room, facts, service, onFault } = ground;
   const { headerPrefix, tiers } = config;
   const uploads = new Pool(Math.max(laneMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
@@ -158,6 +160,7 @@ function createContext(
     newId,
     tiers,
     publications,
+    room,
     bodies,
     rules: config,
     strictSettings: config.strictSettings,
@@ -214,8 +217,18 @@ function readyMetric(isReady: boolean): Metrics {
   return metrics;
 }
 
+function showStored(metrics: Metrics, room: StoredRoom, disk: DiskWatch | null): void {
+  const stored = (name: string, help: string, read: () => number) => metrics.gauge(name, help, read, 'ofProcess');
+  stored('postrider_stored_bytes', 'Bytes that all accounts store.', () => room.all.bytes);
+  stored('postrider_stored_bytes_largest', 'Bytes that the largest account stores.', () => room.all.largest);
+  stored('postrider_stored_accounts', 'Accounts that store something.', () => room.all.accounts);
+  if (!disk) return;
+  const help = 'Bytes that can still be written: free on the disk of the data, and free inside the file of the store.';
+  stored('postrider_free_bytes', help, () => disk.freeBytes() ?? 0);
+}
+
 /** Registers the metrics of the node's current state. */
-function showNode({ metrics, clock }: Ground, engine: Engine): void {
+function showNode({ metrics, clock, room, disk, config }: Ground, engine: Engine): void {
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   metrics.gauge(
     'postrider_messages_held',
@@ -224,6 +237,7 @@ function showNode({ metrics, clock }: Ground, engine: Engine): void {
     'ofProcess',
   );
   showClock(metrics, clock);
+  showStored(metrics, room, config.store === null ? disk : null);
   const residentBytes = () => process.memoryUsage.rss();
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', residentBytes, 'ofProcess');
 }

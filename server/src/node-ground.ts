@@ -5,6 +5,7 @@ import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { NodeFacts } from './domain/acceptance.ts';
+import { reserveBytes } from './domain/disk-marks.ts';
 import { idMaker, type NewId } from './domain/id.ts';
 import { laneCount, laneMax, shareAmongLanes } from './domain/lanes.ts';
 import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size.ts';
@@ -13,13 +14,16 @@ import { canSharePorts } from './http/wide-listening.ts';
 import { type LaneData, laneConfig } from './lanes.ts';
 import { openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
+import { StoredRoom } from './publish/stored-room.ts';
 import { Inbox } from './store/inbox.ts';
+import type { Store } from './store/store.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
-import { diskWatch } from './upkeep/disk.ts';
+import { type DiskWatch, diskWatch } from './upkeep/disk.ts';
 import { areFilesGone, filesWatch } from './upkeep/files.ts';
 import { ManualTime } from './upkeep/manual-time.ts';
 import type { NodeClock } from './upkeep/node-clock.ts';
+import { reserveFile } from './upkeep/reserve.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
 import { type SharedTime, sharedTime } from './upkeep/shared-time.ts';
 import { VERSION } from './version.ts';
@@ -64,9 +68,9 @@ export async function layGround(whole: Config, options: StartOptions) {
   const sizeLimits = requestSizeLimits(config.batchMax, config.requestBytesMax);
   const inbox = createInbox(sizeLimits, metrics);
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
-  const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
   const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
+  const disk = watchDisk(config, lane === null, opened.store, log);
   const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
   const { filesGone, openFiles, files } = watchFiles(config, lane, log);
@@ -75,11 +79,12 @@ export async function layGround(whole: Config, options: StartOptions) {
     isServing: service.isServing,
     role: config.role,
     areFilesGone: areFilesGone(filesGone),
-    isDiskLow: disk.isLow(),
+    diskMark: disk.mark(),
     wasDiskFull: disk.wasFull(),
     isClockOff: clock.isOff,
   });
   const accounts = new Accounts(store, world, newId);
+  const room = new StoredRoom({ store, tiers: config.tiers, clock: world.clock, mark: disk.mark });
   const publications = new Publications({
     store,
     world,
@@ -109,6 +114,7 @@ export async function layGround(whole: Config, options: StartOptions) {
     messages,
     about,
     disk,
+    room,
     store,
     openFiles,
     files,
@@ -119,6 +125,19 @@ export async function layGround(whole: Config, options: StartOptions) {
     publications,
     onFault: faultLog(log, metrics, newId),
   };
+}
+
+/** In `dev` the data is of no value, and no disk is kept free for it. */
+function watchDisk(config: Config, isFirstLane: boolean, store: Pick<Store, 'freeInside'>, log: Log): DiskWatch {
+  const { command, data, minFreeDiskBytes: freeBytesMin } = config;
+  const directory = config.store === null ? data : null;
+  const say = (isThere: boolean) => {
+    if (isThere) log.debug({}, 'the reserve of disk space was made');
+    else log.error({}, 'the disk is full: the reserve of disk space was given up, so that deliveries can end');
+  };
+  const hasReserve = directory !== null && command === 'serve';
+  const reserve = hasReserve ? reserveFile(directory, reserveBytes(freeBytesMin), isFirstLane, say) : null;
+  return diskWatch({ directory, freeBytesMin, reserve, freeInside: store.freeInside });
 }
 
 /** One watch for all lanes. */

@@ -91,6 +91,7 @@ const LIMITS: ReadonlyMap<string, string> = new Map([
   ['queuesMax', 'Queues created with the API'],
   ['schedulesMax', 'Schedules'],
   ['messagesPerDayMax', 'Messages per day'],
+  ['storedBytesMax', 'Stored bytes'],
   ['retentionMs', 'Retention of ended messages'],
 ]);
 

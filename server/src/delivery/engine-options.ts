@@ -1,5 +1,6 @@
 // What an engine needs, and the events it reports to its observer.
 
+import type { Account } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -43,6 +44,8 @@ export interface EngineOptions {
   readonly tiers: Tiers;
   readonly style: RequestStyle;
   readonly limits: EngineLimits;
+  /** Whether a response to a message of the account, of so many bytes, is kept. Default: always. */
+  readonly keepsAnswers?: (account: Pick<Account, 'id' | 'tier'>, bytes: number) => boolean;
   /** Null: no other node can take over the claims of this node. */
   readonly heartbeat: Heartbeat | null;
   readonly upkeep: (recovery: CrashRecovery, isUnderWay: (lease: string) => boolean) => readonly Upkeep[];

@@ -3,6 +3,7 @@
 
 import type { Claim, Settlement } from '../domain/message.ts';
 import { decideSafely } from '../domain/settle.ts';
+import { bytesOfAttempt } from '../domain/stored-bytes.ts';
 import type { Ended } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import type { SendReport } from './sender.ts';
@@ -48,7 +49,7 @@ export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly End
 }
 
 export function judging(
-  { tiers, newId, style }: Pick<EngineOptions, 'tiers' | 'newId' | 'style'>,
+  { tiers, newId, style, keepsAnswers = () => true }: Pick<EngineOptions, 'tiers' | 'newId' | 'style' | 'keepsAnswers'>,
   onFault: (error: unknown) => void,
 ): (ended: readonly EndedAttempt[]) => Settlement[] {
   const { headerPrefix } = style;
@@ -56,8 +57,19 @@ export function judging(
     ended.map(([claim, end]) => {
       const { retentionMs, retriesDefault, retryDelayMsMin } = tiers[claim.tier];
       const retryFloor = { afterRetries: retriesDefault, ms: retryDelayMsMin };
-      return decideSafely(claim, end, { headerPrefix, retentionMs, retryFloor, newId }, onFault);
+      const settlement = decideSafely(claim, end, { headerPrefix, retentionMs, retryFloor, newId }, onFault);
+      const account = { id: claim.message.accountId, tier: claim.tier };
+      return keepsAnswers(account, bytesOfAttempt(settlement.attempt)) ? settlement : withoutAnswer(settlement);
     });
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** Nothing is kept of the response but its status. The callbacks have got it. */
+function withoutAnswer(settlement: Settlement): Settlement {
+  const { attempt } = settlement;
+  if (attempt.responseBody.length === 0 && attempt.responseHeaders.length === 0) return settlement;
+  return { ...settlement, attempt: { ...attempt, responseHeaders: [], responseBody: EMPTY, isResponseBodyCut: true } };
 }
 
 /** The accounts whose messages pass their slots to the next message of their queue. */

@@ -1,6 +1,7 @@
 // Whether a node accepts messages now. The one rule for every refusal of a publish or a change, /readyz, schedules,
 // bulk operations and the metric, so that the reason is worded the same everywhere.
 
+import type { DiskMark } from './disk-marks.ts';
 import type { NodeRole } from './node.ts';
 import type { Problem } from './problem.ts';
 
@@ -10,8 +11,8 @@ export interface NodeFacts {
   readonly role: NodeRole;
   /** The files of the store are no longer those that were opened. */
   readonly areFilesGone: boolean;
-  /** Less disk space is free than must stay free. */
-  readonly isDiskLow: boolean;
+  /** What may still be stored on the disk. */
+  readonly diskMark: DiskMark;
   /** The last write found no space. The next write is tried all the same: there may be space by then. */
   readonly wasDiskFull: boolean;
   /** Its time does not run evenly with the clock that all nodes share. */
@@ -28,20 +29,24 @@ export interface StoreTrouble {
 export const STORE_SILENT: StoreTrouble = { isGone: false, text: 'the store does not answer' };
 
 /** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
-export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow }: NodeFacts): Problem | null {
+export function whyNothingIsAccepted({ isServing, role, areFilesGone, diskMark }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
   if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another node' };
   if (areFilesGone) return storeGone('accepted');
-  if (isDiskLow) return { code: 'disk_full', message: 'the disk of the server is nearly full; nothing was accepted' };
-  return null;
+  return diskMark === 'all' ? diskFull('accepted') : null;
 }
 
 /**
  * Why nothing may be changed, not even without making a message, or null: the change would be lost. On a full disk
- * changes are allowed, because deleting helps.
+ * only changes that store nothing more are allowed: deleting helps.
  */
-export function whyNothingIsChanged({ areFilesGone }: NodeFacts): Problem | null {
-  return areFilesGone ? storeGone('changed') : null;
+export function whyNothingIsChanged({ areFilesGone, diskMark }: NodeFacts, storesMore: boolean): Problem | null {
+  if (areFilesGone) return storeGone('changed');
+  return diskMark === 'all' && storesMore ? diskFull('changed') : null;
+}
+
+function diskFull(what: 'accepted' | 'changed'): Problem {
+  return { code: 'disk_full', message: `the disk of the server is nearly full; nothing was ${what}` };
 }
 
 function storeGone(what: 'accepted' | 'changed'): Problem {

@@ -21,6 +21,9 @@ import { formatDurationMs } from './duration.ts';
 export interface NodeSight {
   /** Null: no quota. */
   readonly dayMax: number | null;
+  /** What the account stores, and the limit of its tier; null: no limit. */
+  readonly storedBytes: number;
+  readonly storedBytesMax: number | null;
   /** Null: not known, or the data is in a database. */
   readonly freeBytes: number | null;
 }
@@ -49,7 +52,7 @@ export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now
     case 'scheduleFailed':
       return scheduleFailed(rule, facts);
     case 'quotaNear':
-      return quotaNear(rule, isFiring, facts.used, sight.dayMax);
+      return quotaNear(rule, isFiring, facts.used, sight);
     case 'diskLow':
       return sight.freeBytes === null ? null : diskLow(rule, isFiring, sight.freeBytes);
   }
@@ -198,18 +201,33 @@ function hasFailed({ runs }: ScheduleFact): boolean {
   return false;
 }
 
-/** Over when less is used: on the next day, or with a larger quota, or none. */
-function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, dayMax: number | null): Finding | null {
-  if (dayMax === null) {
-    return isFiring ? { isWrong: false, text: 'There is no quota any more.', facts: { used } } : null;
+/** Over when less is used: on the next day, or with a larger quota, or none. The same for what is stored. */
+function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, sight: NodeSight): Finding | null {
+  const { dayMax, storedBytes, storedBytesMax } = sight;
+  const isDayNear = dayMax !== null && used >= rule.share * dayMax;
+  const isStoreNear = storedBytesMax !== null && storedBytes >= rule.share * storedBytesMax;
+  const isWrong = isDayNear || isStoreNear;
+  if (!isWrong && dayMax === null) {
+    return isFiring ? { isWrong, text: NO_QUOTA_NEAR, facts: { used, storedBytes } } : null;
   }
-  const isWrong = used >= rule.share * dayMax;
+  const texts = [
+    ...(dayMax === null || (isStoreNear && !isDayNear)
+      ? []
+      : [`${used} of the ${dayMax} messages of the day are used`]),
+    ...(isStoreNear ? [`${mebibytes(storedBytes)} of ${mebibytes(storedBytesMax!)} are stored`] : []),
+  ];
   return {
     isWrong,
-    text: `${used} of the ${dayMax} messages of the day are used${isWrong ? '' : ', which is below the limit'}.`,
-    facts: { used, dayMax },
+    text: `${texts.join(', and ')}${isWrong ? '' : ', which is below the limit'}.`,
+    facts: {
+      used,
+      ...(dayMax !== null && { dayMax }),
+      ...(isStoreNear && { storedBytes, storedBytesMax }),
+    },
   };
 }
+
+const NO_QUOTA_NEAR = 'There is no daily quota any more, and less is stored than the limit.';
 
 /** Over when 10 % more than the limit is free. */
 function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number): Finding {

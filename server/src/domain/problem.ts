@@ -56,6 +56,10 @@ export const PROBLEMS = {
   not_held: [409, 'The message is not held. Only a held message can be released.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or use force=true.'],
   limit_exceeded: [412, "The request exceeds a limit of the account's tier."],
+  storage_exceeded: [
+    412,
+    'The account would store more bytes than its tier allows. Delete dead letters, cancel messages, or wait until ended messages expire.',
+  ],
   body_in_pieces: [413, 'The body arrived in too many small chunks. Send larger chunks.'],
   request_too_large: [413, 'The whole request exceeds the hard limit of the server.'],
   unsupported_encoding: [

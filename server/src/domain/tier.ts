@@ -17,6 +17,7 @@ export interface Tier {
   readonly queuesMax: number | null;
   readonly schedulesMax: number | null;
   readonly messagesPerDayMax: number | null;
+  readonly storedBytesMax: number | null;
   /** How long an ended message is kept. Never null: ended messages must expire, or the disk fills. */
   readonly retentionMs: number;
 }
@@ -27,6 +28,7 @@ export type Tiers = Readonly<Record<TierName, Tier>>;
 export type TierLimit = Exclude<keyof Tier, 'name'>;
 
 const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -46,6 +48,7 @@ export const DEFAULT_TIERS: Tiers = {
     queuesMax: null,
     schedulesMax: null,
     messagesPerDayMax: null,
+    storedBytesMax: 100 * GIB,
     retentionMs: 3 * DAY_MS,
   },
   paid: {
@@ -61,6 +64,7 @@ export const DEFAULT_TIERS: Tiers = {
     queuesMax: null,
     schedulesMax: null,
     messagesPerDayMax: null,
+    storedBytesMax: 1024 * GIB,
     retentionMs: 7 * DAY_MS,
   },
 };
@@ -103,6 +107,12 @@ export const TIER_LIMITS: Readonly<
     canBeUnlimited: true,
     meaning:
       'Most messages in a UTC day. Callbacks count, but are never refused. A schedule creates no message beyond it.',
+  },
+  storedBytesMax: {
+    min: 0,
+    canBeUnlimited: true,
+    meaning:
+      'Most bytes that an account may store: bodies, headers, responses, and about 1 KiB for each message. Beyond it, publishing gets 412 `storage_exceeded`. Callbacks count, but are never refused; of responses, nothing more is kept.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };

@@ -293,6 +293,8 @@ export const UsageAnswer = open({
   fromDay: Type.String(),
   toDay: Type.String(),
   usage: Type.Array(open({ day: Type.String(), kind: Type.String(), count: Type.Integer() })),
+  storedBytes: Type.Integer({ description: 'What the account stores now.' }),
+  storedBytesMax: optional(Type.Integer({ description: 'The limit of its tier. Absent: no limit.' })),
   cursor: Cursor,
 });
 export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });

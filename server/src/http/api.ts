@@ -10,6 +10,7 @@ import { nearestName } from '../domain/nearest-name.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publications } from '../publish/publications.ts';
+import type { StoredRoom } from '../publish/stored-room.ts';
 import type { Principal } from '../store/account-store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
@@ -30,6 +31,8 @@ export interface ApiContext {
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly publications: Publications;
+  /** Whether an account may store more. */
+  readonly room: Pick<StoredRoom, 'problem'>;
   readonly bodies: BodyReader;
   readonly requests: Requests;
   readonly rules: HeaderRules;
@@ -82,6 +85,8 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly mediaType?: string;
   /** It makes messages. It is refused like a publish while none are accepted. */
   readonly makesMessages?: boolean;
+  /** It stores nothing more than before, although it is neither a GET nor a DELETE: it is allowed on a full disk. */
+  readonly storesNothing?: boolean;
   /** Whether it searches stored data and waits for its turn. Default: true for GET. */
   readonly isRead?: boolean;
   /** Returns a value, which becomes JSON, or a StreamedAnswer. */
@@ -162,7 +167,8 @@ export class Api {
   }
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    const { handle, makesMessages = false, isRead = route.method === 'GET', ...entry } = route;
+    const { handle, makesMessages = false, isRead = route.method === 'GET', storesNothing = false, ...entry } = route;
+    const storesMore = route.method !== 'GET' && route.method !== 'DELETE' && !storesNothing;
     this.#routes.push({ ...entry, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
@@ -180,7 +186,7 @@ export class Api {
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
-        const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts());
+        const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts(), storesMore);
         if (why) throw new ApiError(why.code, why.message);
       },
       handler: async (request, reply) => {

@@ -31,7 +31,7 @@ import type { CallerResponse } from './caller-response.ts';
 import { descentOf } from './descent-of.ts';
 import { ApiError, type ErrorResponse, JSON_HEADERS } from './errors.ts';
 import { WholeResponse } from './publisher-connection.ts';
-import { requireQuota } from './quota.ts';
+import { refuseFor, requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
 import type { Requests } from './requests.ts';
@@ -46,6 +46,7 @@ export interface PublishHandlerOptions {
   readonly world: World;
   readonly tiers: Tiers;
   readonly publications: Publications;
+  readonly room: ApiContext['room'];
   readonly schedules: ScheduleMaker;
   readonly headerPrefix: string;
   readonly rules: HeaderRules;
@@ -173,7 +174,7 @@ export class PublishHandler {
       const left = publications.descendantsOf([draft]);
       if (typeof left !== 'number') throw apiError(left);
       const planned = publications.make(draft, account, left);
-      const results = this.#results(planned, await this.#accept(planned, tier), tier, response);
+      const results = this.#results(planned, await this.#accept(planned, principal, tier), tier, response);
       this.#warn(joined(draft.unknownNames, taken.foreign), principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
@@ -208,7 +209,9 @@ export class PublishHandler {
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const ownTier = tiers[tier];
       const results =
-        accepted.length > 0 ? this.#results(accepted, await this.#accept(accepted, ownTier), ownTier, response) : [];
+        accepted.length > 0
+          ? this.#results(accepted, await this.#accept(accepted, principal, ownTier), ownTier, response)
+          : [];
       this.#warn(unknownNames, principal, response, unknownFields);
       // If no element is accepted, the call is refused, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
@@ -308,8 +311,10 @@ export class PublishHandler {
     onMisspelt(account.id, warnings[0]!);
   }
 
-  #accept(messages: readonly NewMessage[], tier: Tier): Promise<AcceptAnswer> {
-    return this.#options.store.accept(messages, messages[0]!.createdAt, tier.messagesPerDayMax);
+  #accept(messages: readonly NewMessage[], { account }: Principal, tier: Tier): Promise<AcceptAnswer> {
+    const write = () => this.#options.store.accept(messages, messages[0]!.createdAt, tier.messagesPerDayMax);
+    const why = this.#options.room.problem(account, messages);
+    return why === null ? write() : refuseFor(why).then(write);
   }
 
   #results(

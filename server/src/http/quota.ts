@@ -1,6 +1,10 @@
-// The error for a caller over its daily quota: how large it is, and when it starts again.
+// The errors for a caller over its daily quota, with when it starts again, and for one that stores too much.
 
+import type { Account } from '../domain/account.ts';
+import type { NewMessage } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
 import type { Tier } from '../domain/tier.ts';
+import type { StoredRoom } from '../publish/stored-room.ts';
 import { ApiError } from './errors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -29,4 +33,18 @@ export function requireQuota(
     'quota_exceeded',
     `the account would exceed its daily quota on the ${tier.name} tier: ${dayMax} messages`,
   );
+}
+
+/** Nothing is made for an account that would store too much. */
+export function requireRoom(
+  room: Pick<StoredRoom, 'problem'>,
+  account: Pick<Account, 'id' | 'tier'>,
+  messages: readonly NewMessage[],
+): Promise<void> {
+  return refuseFor(room.problem(account, messages));
+}
+
+export async function refuseFor(asked: Problem | null | Promise<Problem | null>): Promise<void> {
+  const why = await asked;
+  if (why) throw new ApiError(why.code, why.message);
 }

@@ -11,9 +11,11 @@ import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publication, Publications } from '../publish/publications.ts';
+import type { StoredRoom } from '../publish/stored-room.ts';
 import type { ResourceStore } from '../store/resource-store.ts';
 import type { World } from '../world.ts';
 import { ApiError } from './errors.ts';
+import { requireRoom } from './quota.ts';
 
 export interface ScheduleMakerOptions {
   readonly store: ResourceStore;
@@ -21,6 +23,7 @@ export interface ScheduleMakerOptions {
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly publications: Publications;
+  readonly room: Pick<StoredRoom, 'problem'>;
   readonly headerPrefix: string;
   readonly rules: HeaderRules;
   /** Whether a publish with a setting that looks misspelt is refused. */
@@ -52,6 +55,7 @@ export class ScheduleMaker {
     if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
     const misspelt = strictSettings ? misspeltProblem(plan.unknownNames, headerPrefix) : null;
     if (misspelt) throw new ApiError(misspelt.problem.code, misspelt.problem.message);
+    await requireRoom(this.#options.room, account, plan.messages);
     await this.#requireRoom(id, account);
     const schedule: Schedule = {
       id,

@@ -24,6 +24,11 @@ export interface FirstAdmin {
   readonly hash: Uint8Array;
 }
 
+export interface StoredAccount {
+  readonly accountId: string;
+  readonly bytes: number;
+}
+
 export interface AccountStore {
   // ——— accounts ———
 
@@ -41,6 +46,21 @@ export interface AccountStore {
    * row.
    */
   usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
+
+  /** How many bytes the account stores, by domain/stored-bytes.ts. Changed in the transaction of what is stored. */
+  storedBytes(accountId: string): Promise<number>;
+
+  /** The same for some accounts, in the order of their ids. Those that never stored anything are left out. */
+  storedAccounts(after: string, limit: number): Promise<readonly StoredAccount[]>;
+
+  /** Bytes that are free inside the files of the store, and will be used again. 0 if it is not known. */
+  freeInside(): Promise<number>;
+
+  /** Counts what the account stores again, and returns by how much the count was too high. */
+  recountStored(accountId: string): Promise<number>;
+
+  /** Folds counts that were written apart. Returns how many there were, at most `limit`. */
+  foldStored(limit: number): Promise<number>;
 
   /** The accounts that have a non-revoked token with one of these hashes, or one of these signing keys. */
   accountsKnownBy(hashes: readonly Uint8Array[], keys: readonly string[]): Promise<readonly string[]>;

@@ -143,6 +143,8 @@ const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'body_id', kind: 'bigint', isNullable: true },
   { column: 'alone_from_at', kind: 'bigint', isNullable: true },
   { column: 'cancel_expires_at', kind: 'bigint', isNullable: true, isRead: false },
+  // What it counts as of what its account stores, its attempts included.
+  { column: 'stored_bytes', kind: 'bigint', isNullable: true, isRead: false },
   // The attempt of a message that its first attempt delivered.
   { column: 'first_started_at', kind: 'bigint', isNullable: true, isRead: false, onlyIn: 'sqlite' },
   { column: 'first_response_headers', kind: 'headers', isNullable: true, isRead: false, onlyIn: 'sqlite' },

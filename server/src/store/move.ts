@@ -13,6 +13,7 @@ export const MOVED_TABLES = [
   'tokens',
   'sessions',
   'usage',
+  'stored',
   'topics',
   'queues',
   'flow_keys',

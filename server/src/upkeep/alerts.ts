@@ -32,7 +32,7 @@ export type PlanAlert = (
 ) => Promise<{ readonly message: NewMessage } | { readonly problem: Problem }>;
 
 export interface AlertKeeperOptions {
-  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount'>;
+  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount' | 'storedBytes'>;
   readonly tiers: Tiers;
   readonly plan: PlanAlert;
   /** Free space on the disk of the data; null if it is not known. */
@@ -92,15 +92,18 @@ async function judgeOwn(
   const account = await store.getAccount(accountId);
   if (!account) return { judged: alerts.map((alert) => untold(options, alert, null, now)), mayChange: false };
   let facts: AlertFacts;
+  let storedBytes = 0;
   try {
+    if (alerts.some(({ rule }) => rule.type === 'quotaNear')) storedBytes = await store.storedBytes(accountId);
     facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
     // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
     return { judged: alerts.map((alert) => untold(options, alert, UNREADABLE, now, error)), mayChange: true };
   }
-  const dayMax = tiers[account.tier].messagesPerDayMax;
+  const { messagesPerDayMax: dayMax, storedBytesMax } = tiers[account.tier];
   const judged: JudgedAlert[] = [];
-  for (const alert of alerts) judged.push(await judgeOne(options, alert, { account, facts, dayMax, now }));
+  for (const alert of alerts)
+    judged.push(await judgeOne(options, alert, { account, facts, dayMax, storedBytes, storedBytesMax, now }));
   // A message in a queue becomes older; what fires may end, and what could not be told may be told.
   const isCalm = judged.every(({ alert, problem, telling }) => alert.state === 'calm' && !problem && !telling);
   return { judged, mayChange: !isCalm || facts.queues.length > 0 };
@@ -110,12 +113,15 @@ interface Known {
   readonly account: Account;
   readonly facts: AlertFacts;
   readonly dayMax: number | null;
+  readonly storedBytes: number;
+  readonly storedBytesMax: number | null;
   readonly now: number;
 }
 
 async function judgeOne(options: AlertKeeperOptions, alert: Alert, known: Known): Promise<JudgedAlert> {
-  const { account, facts, dayMax, now } = known;
-  const finding = findingOf(alert, facts, { dayMax, freeBytes: options.freeBytes() }, now);
+  const { account, facts, dayMax, storedBytes, storedBytesMax, now } = known;
+  const sight = { dayMax, storedBytes, storedBytesMax, freeBytes: options.freeBytes() };
+  const finding = findingOf(alert, facts, sight, now);
   const event = judge(alert, finding, now);
   if (!finding || !event) return untold(options, alert, null, now);
   const told = { event, text: finding.text, facts: finding.facts, at: now };

@@ -1,15 +1,17 @@
-// Watches the free space under the data directory, so that publishing stops before deliveries must. Also notes whether
-// the last write found space, which detects a quota and a full database disk.
+// Watches the free space under the data directory, so that publishing stops before deliveries must, and keeps the
+// reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
+import { type DiskMark, diskMark, reserveStep } from '../domain/disk-marks.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import type { Reserve } from './reserve.ts';
 
 const EVERY_MS = 5000;
 
 export interface DiskWatch {
   readonly name: string;
   run(): Promise<number>;
-  isLow(): boolean;
+  mark(): DiskMark;
   /** Null before the first look, and for a store that is not on our disk. */
   freeBytes(): number | null;
   wasFull(): boolean;
@@ -17,32 +19,52 @@ export interface DiskWatch {
   noteWrite(error: unknown): void;
 }
 
-/** Null for a store that is not on our disk. */
-export function diskWatch(directory: string | null, freeBytesMin: number): DiskWatch {
+export interface DiskWatchOptions {
+  /** Null for a store that is not on our disk. */
+  readonly directory: string | null;
+  readonly freeBytesMin: number;
+  /** Null where none is kept. Every lane may give it up; only one makes it. */
+  readonly reserve: Reserve | null;
+  /** Bytes that are free inside the file of the store. */
+  readonly freeInside: () => Promise<number>;
+  /** Free bytes of the disk of a directory. Tests have disks of their own. */
+  readonly freeOf?: (directory: string) => Promise<number>;
+}
+
+export function diskWatch(options: DiskWatchOptions): DiskWatch {
+  const { directory, freeBytesMin, reserve, freeInside, freeOf = freeBytesOf } = options;
   let freeBytes: number | null = null;
+  let mark: DiskMark = 'none';
   let wasFull = false;
   return {
     name: 'disk watch',
     async run() {
-      if (directory !== null) freeBytes = await freeBytesOf(directory, freeBytes);
+      if (directory === null) return EVERY_MS;
+      // If the directory is gone, the last result stays: the watch of the files reports that case.
+      const diskBytes = await freeOf(directory).catch(() => null);
+      if (diskBytes === null) return EVERY_MS;
+      const insideBytes = diskBytes < 4 * freeBytesMin ? await freeInside().catch(() => 0) : 0;
+      freeBytes = diskBytes + insideBytes;
+      mark = diskMark({ diskBytes, insideBytes }, freeBytesMin);
+      const step = reserve && reserveStep(diskBytes, freeBytesMin, reserve.isThere());
+      if (step === 'giveUp') reserve!.giveUp();
+      if (step === 'make') await reserve!.make();
       return EVERY_MS;
     },
-    isLow: () => freeBytes !== null && freeBytes < freeBytesMin,
+    mark: () => mark,
     freeBytes: () => freeBytes,
     wasFull: () => wasFull,
     noteWrite(error) {
       if (error === null) wasFull = false;
-      else if (error instanceof StoreUnavailable && error.reason === 'full') wasFull = true;
+      else if (error instanceof StoreUnavailable && error.reason === 'full') {
+        wasFull = true;
+        reserve?.giveUp();
+      }
     },
   };
 }
 
-/** If the directory is gone, keeps the last result: the watch of the files reports that case. */
-async function freeBytesOf(directory: string, before: number | null): Promise<number | null> {
-  try {
-    const { bavail, bsize } = await statfs(directory);
-    return bavail * bsize;
-  } catch {
-    return before;
-  }
+async function freeBytesOf(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
 }

@@ -27,8 +27,8 @@ export interface JobRunnerOptions {
   readonly store: DeliveryStore & Pick<MessageStore, 'searchMessages'> & Pick<AccountStore, 'getAccount'>;
   readonly tiers: Tiers;
   readonly newId: NewId;
-  /** False while no messages are accepted: a retry makes new messages, so it waits. */
-  readonly mayAccept: () => boolean;
+  /** False while no messages of the account are accepted: a retry makes new messages, so it waits. */
+  readonly mayAccept: (account: Account) => boolean;
 }
 
 export function jobRunner(options: JobRunnerOptions) {
@@ -48,9 +48,9 @@ export function jobRunner(options: JobRunnerOptions) {
         if (served.has(job.accountId)) continue;
         served.add(job.accountId);
         if (isJustDone(job, now)) continue;
-        if (job.action === 'retry' && !options.mayAccept()) continue;
         const account = await store.getAccount(job.accountId);
-        if (account) await advance(options, job, account, now);
+        if (account && (job.action !== 'retry' || options.mayAccept(account)))
+          await advance(options, job, account, now);
       }
       return Math.min(IDLE_MS, ...jobs.map(everyMs));
     },

@@ -4,6 +4,7 @@
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
+import type { AccountStore } from '../store/account-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
@@ -12,7 +13,11 @@ const EVERY_MS = 30_000;
 const CATCHING_UP_MS = 20;
 
 /** `isTimeProven`: nothing is deleted by a clock that may be wrong. */
-export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () => true) {
+export function retention(
+  store: MessageStore & Pick<AccountStore, 'foldStored'>,
+  tiers: Tiers,
+  isTimeProven = () => true,
+) {
   const rows = eachMax('upkeepRows');
   let after = '';
   /** Since the first account of this pass, some account had more to delete. */
@@ -36,11 +41,12 @@ export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () =
         hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
       };
       const counts = await store.foldActivity(keep, rows);
+      const folded = await store.foldStored(rows);
       const journal = await store.deleteJournal(before, { after, accounts: ACCOUNTS_PER_RUN, rows });
       if (journal.deleted >= rows) isBehind = true;
       after = journal.after ?? '';
       const isThrough = journal.after === null;
-      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows;
+      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows;
       if (isThrough) isBehind = false;
       return isMore ? CATCHING_UP_MS : EVERY_MS;
     },

@@ -27,6 +27,7 @@ import { searchConformance } from './search.ts';
 import { settleConformance } from './settle.ts';
 import { sharedBodiesConformance } from './shared-bodies.ts';
 import { statisticsConformance } from './statistics.ts';
+import { storedConformance } from './stored.ts';
 import { timeConformance } from './time.ts';
 import { topicsConformance } from './topics.ts';
 import { waitingConformance } from './waiting.ts';
@@ -57,6 +58,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   statisticsConformance,
   retentionConformance,
   sharedBodiesConformance,
+  storedConformance,
   topicsConformance,
   accountsConformance,
   roundTripConformance,

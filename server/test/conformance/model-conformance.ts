@@ -23,6 +23,9 @@ export function modelConformance(name: string, factory: HarnessFactory, share = 
         withNodes(factory, async ({ a, b }) => {
           const real = { nodes: [a, b] as const, claims: new Map(), seen };
           await fc.asyncModelRun(() => ({ model: new StoreModel(), real }), commands);
+          for (const { accountId } of await a.store.storedAccounts('', 100)) {
+            assert.equal(await b.store.recountStored(accountId), 0, 'what the account stores was counted wrong');
+          }
         }),
       ),
       { seed: SEED, numRuns: Math.ceil(RUNS * share) },

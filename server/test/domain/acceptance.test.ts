@@ -14,7 +14,7 @@ const WELL: NodeFacts = {
   isServing: true,
   role: 'all',
   areFilesGone: false,
-  isDiskLow: false,
+  diskMark: 'none',
   wasDiskFull: false,
   isClockOff: false,
 };
@@ -22,7 +22,7 @@ const WELL: NodeFacts = {
 const REASONS: readonly (readonly [facts: Partial<NodeFacts>, code: string])[] = [
   [{ isServing: false }, 'draining'],
   [{ areFilesGone: true }, 'store_gone'],
-  [{ isDiskLow: true }, 'disk_full'],
+  [{ diskMark: 'all' }, 'disk_full'],
 ];
 
 test('a healthy node accepts and is ready', () => {
@@ -58,5 +58,5 @@ test('a node that only delivers accepts nothing, and is ready for what it does',
   assert.equal(whyNotReady(facts, null), null);
   assert.equal(whyNotReady({ ...facts, isServing: false }, null)?.code, 'draining');
   assert.equal(whyNothingIsMade(facts), null);
-  assert.equal(whyNothingIsMade({ ...facts, isDiskLow: true })?.code, 'disk_full');
+  assert.equal(whyNothingIsMade({ ...facts, diskMark: 'all' })?.code, 'disk_full');
 });

@@ -168,7 +168,8 @@ const NO_FACTS: AlertFacts = {
   schedules: [],
   used: 0,
 };
-const SIGHT: NodeSight = { dayMax: null, freeBytes: null };
+const NO_STORED = { storedBytes: 0, storedBytesMax: null };
+const SIGHT: NodeSight = { ...NO_STORED, dayMax: null, freeBytes: null };
 
 function finding(rule: AlertRule, facts: Partial<AlertFacts>, some: Partial<Alert> = {}, sight: NodeSight = SIGHT) {
   return findingOf(alert({ rule, createdAt: NOW - 60 * MINUTE, ...some }), { ...NO_FACTS, ...facts }, sight, NOW);
@@ -310,10 +311,15 @@ test('quotaNear and diskLow: by what the node knows; without that, nothing is sa
   const quota: AlertRule = { type: 'quotaNear', share: 0.8 };
   assert.equal(finding(quota, { used: 1000 }), null);
   assert.equal(isWrong(quota, { used: 1000 }, FIRING), false, 'the account got a tier without a quota');
-  assert.equal(isWrong(quota, { used: 79 }, {}, { dayMax: 100, freeBytes: null }), false);
-  assert.equal(isWrong(quota, { used: 80 }, {}, { dayMax: 100, freeBytes: null }), true);
+  assert.equal(isWrong(quota, { used: 79 }, {}, { ...NO_STORED, dayMax: 100, freeBytes: null }), false);
+  assert.equal(isWrong(quota, { used: 80 }, {}, { ...NO_STORED, dayMax: 100, freeBytes: null }), true);
+  const stored = (storedBytes: number) => ({ ...SIGHT, storedBytes, storedBytesMax: 1000 });
+  assert.equal(finding(quota, {}, {}, stored(799)), null);
+  assert.equal(isWrong(quota, {}, {}, stored(800)), true);
+  assert.equal(isWrong(quota, {}, FIRING, stored(799)), false);
+  assert.equal(isWrong(quota, { used: 1 }, {}, { ...stored(800), dayMax: 100 }), true);
   const disk: AlertRule = { type: 'diskLow', freeBytes: 1000 };
-  const free = (freeBytes: number) => ({ dayMax: null, freeBytes });
+  const free = (freeBytes: number) => ({ ...NO_STORED, dayMax: null, freeBytes });
   assert.equal(finding(disk, {}), null);
   assert.equal(isWrong(disk, {}, {}, free(1000)), false);
   assert.equal(isWrong(disk, {}, {}, free(999)), true);

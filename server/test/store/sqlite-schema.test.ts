@@ -9,6 +9,7 @@ import type { RowState } from '../../src/store/message-columns.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { NewMessages } from '../../src/store/sqlite/new-messages.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { Stored } from '../../src/store/sqlite/stored.ts';
 import { ACCOUNT, message, NOW, QUEUE, queued } from '../conformance/given.ts';
 
 const SCHEMA = readFileSync(new URL('../../src/store/sqlite/schema.sql', import.meta.url), 'utf8');
@@ -40,7 +41,7 @@ test('every table is strict about types', () => {
 });
 
 function insert(database: Database, one: NewMessage, state: RowState): void {
-  const rows = new NewMessages(database);
+  const rows = new NewMessages(database, new Stored(database));
   database.transaction(() => rows.add(one, state, null));
 }
 

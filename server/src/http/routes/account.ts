@@ -48,6 +48,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
   api.add({
     method: 'POST',
     path: '/v2/keys/rotate',
+    storesNothing: true,
     scope: 'manage',
     summary: 'Make the next key the current one',
     answer: KeysAnswer,
@@ -58,7 +59,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     method: 'GET',
     path: '/v2/usage',
     scope: 'read',
-    summary: 'Messages by day and kind',
+    summary: 'Messages by day and kind, and what the account stores',
     answer: UsageAnswer,
     query: Type.Object(
       { fromDay: Type.Optional(Day), toDay: Type.Optional(Day), ...pageQuery },
@@ -68,6 +69,8 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
       const now = world.clock.now();
       const fromDay = dayOf('fromDay', query.fromDay) ?? usageDay(now - 30 * DAY_MS);
       const toDay = dayOf('toDay', query.toDay) ?? usageDay(now);
+      const storedBytesMax = tiers[principal.account.tier].storedBytesMax;
+      const storedBytes = await store.storedBytes(principal.account.id);
       return objectPage(
         {
           name: 'usage',
@@ -77,7 +80,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
           show: (rows) => rows,
         },
         query,
-        { fromDay, toDay },
+        { fromDay, toDay, storedBytes, ...(storedBytesMax !== null && { storedBytesMax }) },
       );
     },
   });

@@ -64,6 +64,7 @@ function accountRoutes(api: Api, context: Context): void {
   api.add({
     method: 'PATCH',
     path: '/v2/admin/accounts/:accountId',
+    storesNothing: true,
     scope: 'admin',
     summary: 'Change the tier of an account',
     answer: AccountAnswer,

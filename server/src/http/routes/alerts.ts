@@ -18,7 +18,7 @@ import type { Api, RouteContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
-import { requireQuota } from '../quota.ts';
+import { requireQuota, requireRoom } from '../quota.ts';
 import Type from '../schema.ts';
 
 const AlertId = Type.Object({ alertId: Type.String() });
@@ -149,6 +149,7 @@ function testRoutes(api: Api, context: Context): void {
       const { account } = principal;
       const alert = await find(context, principal, params.alertId);
       const message = await testMessage(context, alert, principal, descentOf(reply.request.raw, context.rules));
+      await requireRoom(context.room, account, [message]);
       const now = world.clock.now();
       const tier = tiers[account.tier];
       const { isOverQuota } = await store.accept([message], now, tier.messagesPerDayMax);

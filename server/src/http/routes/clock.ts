@@ -69,6 +69,7 @@ export function clockRoutes(
   api.add({
     method: 'POST',
     path: '/v2/dev/clock',
+    storesNothing: true,
     scope: 'manage',
     summary: 'Move, stop or start a manual clock',
     body: Order,

@@ -34,7 +34,7 @@ import {
   saysAll,
 } from '../filters.ts';
 import { viewsFor } from '../qstash-view.ts';
-import { requireQuota } from '../quota.ts';
+import { requireQuota, requireRoom } from '../quota.ts';
 import { rawHeaders } from '../raw-headers.ts';
 import Type, { type Static } from '../schema.ts';
 import { tellUnknownSettings } from '../setting-warnings.ts';
@@ -216,11 +216,16 @@ function retryRoutes(api: Api, context: Context): void {
 }
 
 async function retryAll(
-  { store, tiers, world }: Context,
+  { store, tiers, world, room }: Context,
   principal: Principal,
   reply: FastifyReply,
   retries: Parameters<MessageStore['retryDeadLetters']>[0],
 ) {
+  await requireRoom(
+    room,
+    principal.account,
+    retries.map(({ message }) => message),
+  );
   const tier = tiers[principal.account.tier];
   const now = world.clock.now();
   const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);

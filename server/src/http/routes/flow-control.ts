@@ -77,6 +77,7 @@ function pauseRoutes(api: Api, context: Context): void {
     api.add({
       method: 'POST',
       path: `/v2/flowControl/:key/${action}`,
+      storesNothing: true,
       scope: 'manage',
       params: Key,
       summary: isPaused ? 'Pause a flow-control key: no more messages start' : 'Resume a flow-control key',
@@ -117,6 +118,7 @@ function limitRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/flowControl/:key/unpin',
+    storesNothing: true,
     scope: 'manage',
     params: Key,
     query: Texts('parallelism', 'rate'),
@@ -134,6 +136,7 @@ function limitRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/flowControl/:key/resetRate',
+    storesNothing: true,
     scope: 'manage',
     params: Key,
     summary: 'Start a new rate period of a key now',

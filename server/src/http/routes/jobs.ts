@@ -33,6 +33,8 @@ function startRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk',
+    // It deletes what fills the disk. A retry waits.
+    storesNothing: true,
     scope: 'manage',
     body: Type.Object(
       {
@@ -138,6 +140,7 @@ function stopRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk/:jobId/stop',
+    storesNothing: true,
     scope: 'manage',
     params: JobId,
     summary: 'Stop a bulk operation; finished changes are not undone',

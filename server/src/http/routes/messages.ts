@@ -173,6 +173,7 @@ function resumeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/messages/:messageId/retry',
+    storesNothing: true,
     scope: 'manage',
     params: MessageId,
     summary: 'Deliver a waiting message now. In a queue: only its head, while it waits because crashes interrupted it',
@@ -194,6 +195,7 @@ function resumeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/messages/:messageId/release',
+    storesNothing: true,
     scope: 'manage',
     params: MessageId,
     summary: 'Release a held message',

@@ -142,6 +142,7 @@ function pauseRoutes(api: Api, context: Context): void {
     api.add({
       method: 'POST',
       path: `/v2/queues/:queueName/${action}`,
+      storesNothing: true,
       scope: 'manage',
       params: Named,
       summary: isPaused ? 'Pause a queue: no more messages start' : 'Resume a queue',

@@ -18,7 +18,7 @@ import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
 import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
-import { requireQuota } from '../quota.ts';
+import { requireQuota, requireRoom } from '../quota.ts';
 import Type from '../schema.ts';
 import { standingUrl } from '../standing-message.ts';
 
@@ -93,6 +93,7 @@ function changeRoutes(api: Api, context: Context): void {
     api.add({
       method,
       path: '/v2/schedules/:scheduleId/pause',
+      storesNothing: true,
       scope: 'manage',
       params: ScheduleId,
       summary: 'Pause a schedule',
@@ -106,6 +107,7 @@ function changeRoutes(api: Api, context: Context): void {
     api.add({
       method,
       path: '/v2/schedules/:scheduleId/resume',
+      storesNothing: true,
       scope: 'manage',
       params: ScheduleId,
       summary: 'Resume a schedule; runs missed during the pause are not repeated',
@@ -140,6 +142,7 @@ function runRoutes(api: Api, context: Context): void {
         principal.account,
       );
       if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+      await requireRoom(context.room, principal.account, plan.messages);
       const now = world.clock.now();
       const tier = tiers[principal.account.tier];
       const { duplicates, isOverQuota } = await store.accept(plan.messages, now, tier.messagesPerDayMax);

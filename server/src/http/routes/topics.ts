@@ -15,6 +15,7 @@ import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
 import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import { requireRoom } from '../quota.ts';
 import Type, { type Static } from '../schema.ts';
 import { tellUnknownSettings } from '../setting-warnings.ts';
 
@@ -182,6 +183,7 @@ async function edit(
     if (!before && endpoints.length === 0) return {};
     const max = tiers[account.tier].endpointsPerTopicMax;
     if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
+    if (endpoints.length > (before?.endpoints.length ?? 0)) await requireRoom(context.room, account, []);
     const now = world.clock.now();
     const topic: Topic = {
       ...(before ?? {

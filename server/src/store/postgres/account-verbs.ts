@@ -5,6 +5,7 @@ import * as accounts from './accounts.ts';
 import type { Calls } from './calls.ts';
 import * as lists from './lists.ts';
 import * as sessions from './sessions.ts';
+import * as stored from './stored.ts';
 
 const ACCESS = { changesAccess: true } as const;
 
@@ -15,6 +16,12 @@ export function createAccounts(calls: Calls): AccountStore {
     setTier: calls.writing(accounts.setTier, ACCESS),
     listAccounts: calls.reading(lists.listAccounts),
     usage: calls.reading(lists.usage),
+    storedBytes: calls.reading(stored.storedBytes),
+    storedAccounts: calls.reading(stored.storedAccounts),
+    // The database tells nothing of its disk.
+    freeInside: async () => 0,
+    recountStored: calls.writing(stored.recountStored),
+    foldStored: calls.writing(stored.foldStored),
     accountsKnownBy: calls.reading(accounts.accountsKnownBy),
 
     getSigningKeys: calls.reading(accounts.getSigningKeys),

@@ -2,6 +2,7 @@
 
 import type { MessageRow } from '../message-row.ts';
 import type { Database } from './database.ts';
+import { storedSql } from './stored.ts';
 
 /** SQL for the length of the body of a row of `messages`, shared or not, without reading the body. */
 export function bodyBytesSql(table: string): string {
@@ -70,11 +71,14 @@ export async function deleteUnusedBodies(database: Database, rows: readonly Bodi
   const shared = rows.filter(({ body_id }) => body_id !== null);
   if (shared.length === 0) return;
   await database.run(
-    `DELETE FROM bodies b USING
-       (SELECT DISTINCT g.account_id, g.id FROM unnest($1::text[], $2::bigint[]) AS g (account_id, id)) AS k
-       WHERE b.account_id = k.account_id AND b.id = k.id AND NOT EXISTS
-         (SELECT 1 FROM messages m
-            WHERE m.account_id = b.account_id AND m.body_id = b.id AND m.body_id IS NOT NULL)`,
+    `WITH gone AS
+       (DELETE FROM bodies b USING
+          (SELECT DISTINCT g.account_id, g.id FROM unnest($1::text[], $2::bigint[]) AS g (account_id, id)) AS k
+          WHERE b.account_id = k.account_id AND b.id = k.id AND NOT EXISTS
+            (SELECT 1 FROM messages m
+               WHERE m.account_id = b.account_id AND m.body_id = b.id AND m.body_id IS NOT NULL)
+          RETURNING b.account_id, octet_length(b.bytes) AS bytes)
+     ${storedSql('SELECT account_id, -bytes AS bytes FROM gone')}`,
     shared.map(({ account_id }) => account_id),
     shared.map(({ body_id }) => body_id),
   );

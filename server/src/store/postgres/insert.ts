@@ -4,6 +4,7 @@
 import pg from 'pg';
 import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { bytesBesideBody } from '../../domain/stored-bytes.ts';
 import type { RowState } from '../message-columns.ts';
 import { ACCEPTED_COLUMNS, type Column } from '../message-fields.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
@@ -13,6 +14,7 @@ import { columnType } from './column-type.ts';
 import type { Database } from './database.ts';
 import { positionSql } from './journal.ts';
 import { acceptedRow } from './message-code.ts';
+import { storedSql } from './stored.ts';
 
 export interface Placed {
   readonly message: NewMessage;
@@ -32,6 +34,7 @@ const PLACED_COLUMNS: readonly Pick<Column, 'name' | 'kind'>[] = [
   { name: 'node', kind: 'text' },
   { name: 'claimed_at', kind: 'bigint' },
   { name: 'is_first_of_key', kind: 'flag' },
+  { name: 'stored_bytes', kind: 'bigint' },
 ];
 const COLUMNS = [...ACCEPTED_COLUMNS, ...PLACED_COLUMNS];
 
@@ -42,8 +45,8 @@ const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
 /** `at` keeps the given order, which becomes the order of the numbers. */
 const given = (more = '', moreTyped = '') => `WITH given AS MATERIALIZED
-    (SELECT at, body_at, body_length, ${more}${NAMES} FROM json_to_recordset($1::json) AS r
-       (at int, body_at int, body_length int, ${moreTyped}${TYPED}))`;
+    (SELECT at, weight, body_at, body_length, ${more}${NAMES} FROM json_to_recordset($1::json) AS r
+       (at int, weight bigint, body_at int, body_length int, ${moreTyped}${TYPED}))`;
 
 const WITH_OWN_BODIES = `${given()},
   made AS
@@ -79,6 +82,10 @@ const TOLD = `,
        ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count),
   happened AS (${countSql(`SELECT account_id, created_at AS at, ${COUNTED.accepted}::smallint AS kind FROM given`)})`;
 
+/** `weight`: what the message adds, and the body that it keeps for others. */
+const WEIGHED = `,
+  weighed AS (${storedSql('SELECT account_id, weight AS bytes FROM given')})`;
+
 const LABELLED = `,
   labelled AS
     (INSERT INTO message_labels (account_id, label, message_seq)
@@ -89,10 +96,10 @@ const ACCOUNTS = `
   SELECT a.id, a.tier, a.current_key AS "signingKey"
     FROM (SELECT DISTINCT account_id FROM given WHERE lease IS NOT NULL) AS leased JOIN accounts a ON a.id = leased.account_id`;
 
-const WITHOUT_LABELS = WITH_OWN_BODIES + TOLD + ACCOUNTS;
-const WITH_LABELS = WITH_OWN_BODIES + TOLD + LABELLED + ACCOUNTS;
-const SHARED_WITHOUT_LABELS = WITH_SHARED_BODIES + TOLD + ACCOUNTS;
-const SHARED_WITH_LABELS = WITH_SHARED_BODIES + TOLD + LABELLED + ACCOUNTS;
+const WITHOUT_LABELS = WITH_OWN_BODIES + TOLD + WEIGHED + ACCOUNTS;
+const WITH_LABELS = WITH_OWN_BODIES + TOLD + WEIGHED + LABELLED + ACCOUNTS;
+const SHARED_WITHOUT_LABELS = WITH_SHARED_BODIES + TOLD + WEIGHED + ACCOUNTS;
+const SHARED_WITH_LABELS = WITH_SHARED_BODIES + TOLD + WEIGHED + LABELLED + ACCOUNTS;
 
 /** Returns what a claim needs to know about the accounts of messages that were leased at accept. */
 export async function insertMessages(
@@ -103,6 +110,8 @@ export async function insertMessages(
   const bodies = new Bodies();
   const rows = placed.map((each, at) => {
     const { message, claim } = each;
+    const place: BodyPlace = bodies.add(each);
+    const storedBytes = bytesBesideBody(message) + (each.bodyOf === null ? message.body.length : 0);
     // A missing property becomes null.
     return {
       ...acceptedRow(message),
@@ -113,8 +122,10 @@ export async function insertMessages(
       claimed_at: claim?.at,
       // False until `OrderKeys` has looked at the key.
       is_first_of_key: message.orderKey === null || message.queueName === null,
+      stored_bytes: storedBytes,
       at,
-      ...bodies.add(each),
+      weight: storedBytes + (place.keeps ? message.body.length : 0),
+      ...place,
     };
   });
   const hasLabels = placed.some(({ message }) => message.labels.length > 0);
@@ -126,7 +137,7 @@ export async function insertMessages(
 }
 
 /** What an insert of messages locks: whoever holds one of these tables makes it wait. */
-const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes';
+const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes, stored';
 
 /**
  * Writes as an insert of messages does, without a message: it waits for the same tables, and its commit for the same
@@ -141,6 +152,14 @@ export async function probe(database: Database, node: string): Promise<void> {
 
 type LeasedAccount = AccountAtClaim & { readonly id: string };
 
+interface BodyPlace {
+  readonly body_at: number;
+  readonly body_length: number;
+  readonly shared?: number;
+  /** It stores the body for all that share it. */
+  readonly keeps?: boolean;
+}
+
 /** All bodies in one buffer, and where each one is. */
 class Bodies {
   readonly #pieces: Uint8Array[] = [];
@@ -151,7 +170,7 @@ class Bodies {
     return this.#sharedBy.size;
   }
 
-  add({ message, bodyOf }: Placed) {
+  add({ message, bodyOf }: Placed): BodyPlace {
     const known = bodyOf === null ? undefined : this.#sharedBy.get(bodyOf);
     // The body itself is already stored.
     if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };

@@ -10,6 +10,7 @@ import { type AttemptRow, toAttempt } from '../rows.ts';
 import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
+import { storedSql } from './stored.ts';
 
 /** The columns of `messages m` except the body, which may be large; it reads as empty. */
 export const ALL_BUT_BODY = `${READ_COLUMNS}, ''::bytea AS body`;
@@ -189,12 +190,15 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
       seqs,
     );
   }
-  const deleted = await database.run(
-    `DELETE FROM messages m USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
-       WHERE m.account_id = k.account_id AND m.seq = k.seq`,
+  const row = await database.get<{ n: number }>(
+    `WITH gone AS
+       (DELETE FROM messages m USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
+          WHERE m.account_id = k.account_id AND m.seq = k.seq RETURNING m.account_id, m.stored_bytes),
+     weighed AS (${storedSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
+     SELECT count(*) AS n FROM gone`,
     accountIds,
     seqs,
   );
   await deleteUnusedBodies(database, held);
-  return deleted;
+  return row!.n;
 }

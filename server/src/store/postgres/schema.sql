@@ -4,12 +4,13 @@
 CREATE SEQUENCE message_seq AS bigint START 1 INCREMENT 1 CACHE 1;
 
 CREATE TABLE accounts (
-  id          text COLLATE "C" NOT NULL,
-  name        text COLLATE "C" NOT NULL,
-  tier        text COLLATE "C" NOT NULL,
-  current_key text COLLATE "C" NOT NULL,
-  next_key    text COLLATE "C" NOT NULL,
-  created_at  bigint NOT NULL,
+  id           text COLLATE "C" NOT NULL,
+  name         text COLLATE "C" NOT NULL,
+  tier         text COLLATE "C" NOT NULL,
+  current_key  text COLLATE "C" NOT NULL,
+  next_key     text COLLATE "C" NOT NULL,
+  created_at   bigint NOT NULL,
+  suspended_at bigint,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_name_key UNIQUE (name)
 );
@@ -207,6 +208,7 @@ CREATE TABLE messages (
   retried_as          text COLLATE "C",
   cancel_requested_at bigint,
   cancel_expires_at   bigint,
+  stored_bytes        bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -305,6 +307,13 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions USING btree (expires_at, id);
 CREATE INDEX sessions_of_token ON sessions USING btree (token_id, created_at, id);
 
+CREATE TABLE stored (
+  account_id text COLLATE "C" NOT NULL,
+  shard      integer NOT NULL,
+  bytes      bigint NOT NULL,
+  CONSTRAINT stored_pkey PRIMARY KEY (account_id, shard)
+) WITH (fillfactor = 50);
+
 CREATE TABLE tokens (
   id           text COLLATE "C" NOT NULL,
   account_id   text COLLATE "C" NOT NULL,
@@ -344,4 +353,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (18, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (19, 0);

@@ -6,6 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { type AfterAttempt, afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
 import type { Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
+import { bytesOfAttempt } from '../../domain/stored-bytes.ts';
 import type { SettleReply } from '../commands.ts';
 import { CANCELLED } from '../rows.ts';
 import type { SuccessorLeases } from '../succession.ts';
@@ -19,6 +20,7 @@ import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
 import { sought } from './sought.ts';
 import { storable } from './storable.ts';
+import { storedSql } from './stored.ts';
 
 /** Whether one statement settles all of them, so that they need no transaction. */
 export function arePlain(settlements: readonly Settlement[]): boolean {
@@ -98,14 +100,16 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
 const GIVEN = `WITH given AS MATERIALIZED
     (SELECT account_id, id, lease, state, due_at, retried, interrupted, alone_at_crash, alone_from_at, held_at, over_at,
         expires_at, failure, at, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
-        body_at, body_length, counted
+        body_at, body_length, counted, attempt_bytes
       FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
         alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
-        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),`;
+        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint,
+        attempt_bytes int)),`;
 /** What is needed of it when the message is written. */
 const SETTLED = `given.account_id, given.at, given.number, given.started_at, given.ended_at, given.outcome, given.status,
-  given.error, given.next_at, given.response_headers, given.is_cut, given.body_at, given.body_length, given.counted, m.seq`;
+  given.error, given.next_at, given.response_headers, given.is_cut, given.body_at, given.body_length, given.counted,
+  given.attempt_bytes, m.seq`;
 
 /** Writes the record of each attempt in `settled`, to attempts and to the journal. */
 const RECORDED = `attempted AS
@@ -113,6 +117,8 @@ const RECORDED = `attempted AS
        response_headers, is_response_body_cut, response_body)
      SELECT account_id, seq, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
+  weighed AS
+    (${storedSql('SELECT account_id, attempt_bytes AS bytes FROM settled')}),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
      SELECT account_id, ${positionSql('account_id', 'at')}, ended_at, seq, number FROM settled
@@ -124,7 +130,8 @@ const END_CANCELLED = `${GIVEN}
     (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
        attempts = given.number, last_status = given.status, interrupted = given.interrupted,
        alone_at_crash = given.alone_at_crash, ended_at = greatest(given.ended_at, m.cancel_requested_at),
-       expires_at = m.cancel_expires_at, cancel_expires_at = NULL
+       expires_at = m.cancel_expires_at, cancel_expires_at = NULL,
+       stored_bytes = coalesce(m.stored_bytes, 0) + given.attempt_bytes
      FROM given
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
        AND m.cancel_requested_at IS NOT NULL
@@ -146,7 +153,8 @@ const SETTLE = `${GIVEN}
        due_at = coalesce(given.due_at, m.due_at), retried = given.retried, interrupted = given.interrupted,
        alone_at_crash = given.alone_at_crash, alone_from_at = given.alone_from_at, held_at = given.held_at,
        attempts = given.number, last_status = given.status,
-       ended_at = given.over_at, expires_at = given.expires_at, failure = given.failure
+       ended_at = given.over_at, expires_at = given.expires_at, failure = given.failure,
+       stored_bytes = coalesce(m.stored_bytes, 0) + given.attempt_bytes
      FROM given
      -- Only a claimed message has a lease. Asking for the state too would lead through an index of claims long ended.
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
@@ -195,6 +203,7 @@ async function write(
       body_at: bytes + 1,
       body_length: attempt.responseBody.length,
       counted: countedEnd(attempt, settlement.lagMs) ?? undefined,
+      attempt_bytes: bytesOfAttempt(attempt),
     };
     bytes += attempt.responseBody.length;
     return row;

@@ -28,7 +28,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   const duplicates: (string | null)[] = messages.map(nothing);
   const accounts: (AccountAtClaim | null)[] = messages.map(nothing);
   const rows: (number | null)[] = messages.map(nothing);
-  const bodies = messages.length === 1 ? null : new Bodies(database, messages);
+  const bodies = messages.length === 1 ? null : new Bodies(database, books, messages);
   /** Made when needed: most messages are in no line. */
   let lines: Lines | null = null;
   let dueAt: number | null = null;
@@ -94,11 +94,13 @@ function startLines(database: Database, saidLimits: SaidLimits, { queues, flows 
 /** The bodies that several messages share. The first message that has such a body stores it. */
 class Bodies {
   readonly #database: Database;
+  readonly #books: Books;
   readonly #firsts: readonly (number | null)[];
   readonly #ids = new Map<number, number>();
 
-  constructor(database: Database, messages: readonly NewMessage[]) {
+  constructor(database: Database, books: Books, messages: readonly NewMessage[]) {
     this.#database = database;
+    this.#books = books;
     this.#firsts = sharedBodies(messages);
   }
 
@@ -106,7 +108,7 @@ class Bodies {
   idOf({ accountId, body }: NewMessage, index: number): number | null {
     const first = this.#firsts[index] ?? null;
     if (first === null) return null;
-    const id = this.#ids.get(first) ?? insertBody(this.#database, accountId, body);
+    const id = this.#ids.get(first) ?? insertBody(this.#database, this.#books, accountId, body);
     this.#ids.set(first, id);
     return id;
   }

@@ -4,6 +4,7 @@ import type { TierName } from '../../domain/tier.ts';
 import type { ListPart } from '../list-piece.ts';
 import * as accounts from './accounts.ts';
 import * as sessions from './sessions.ts';
+import { freeInside, storedAccounts } from './stored.ts';
 import { type Desk, on, reading, writing } from './verb.ts';
 
 const ACCESS = { changesAccess: true } as const;
@@ -21,6 +22,12 @@ export const ACCOUNT_VERBS = {
     run: ({ books }: Desk, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
       books.usage.list(accountId, fromDay, toDay, part),
   },
+  storedBytes: writing((_database, { stored }, accountId: string) => stored.of(accountId)),
+  storedAccounts: reading(storedAccounts),
+  freeInside: reading(freeInside),
+  recountStored: writing((_database, { stored }, accountId: string) => stored.recount(accountId)),
+  // Each account has one row.
+  foldStored: on((_database, _limit: number) => 0),
   accountsKnownBy: on(accounts.accountsKnownBy),
 
   getSigningKeys: on(accounts.getSigningKeys),

@@ -1,18 +1,29 @@
 // Bodies that several messages share: stored once, read once, and deleted with the last message that has them.
 
 import type { MessageRow } from '../message-row.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 
 /** The length of the body of a row of `messages`, without reading the body. */
 export const BODY_BYTES = 'iif(body_id IS NULL, length(body), (SELECT length(bytes) FROM bodies WHERE id = body_id))';
 
-export function insertBody(database: Database, accountId: string, body: Uint8Array): number {
+type Counting = Pick<Books, 'stored'>;
+
+export function insertBody(database: Database, { stored }: Counting, accountId: string, body: Uint8Array): number {
+  stored.add(accountId, body.length);
   return database.insert('INSERT INTO bodies (account_id, bytes) VALUES (?, ?)', accountId, body);
 }
 
 /** Call it after deleting a message that had this body, in the same transaction. */
-export function deleteUnusedBody(database: Database, id: number): void {
-  database.run('DELETE FROM bodies WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE body_id = ?1)', id);
+export function deleteUnusedBody(database: Database, { stored }: Counting, id: number): void {
+  const unused = database.get<{ account_id: string; bytes: number }>(
+    `SELECT account_id, length(bytes) AS bytes FROM bodies
+       WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE body_id = ?1)`,
+    id,
+  );
+  if (!unused) return;
+  stored.add(unused.account_id, -unused.bytes);
+  database.run('DELETE FROM bodies WHERE id = ?', id);
 }
 
 /** Reads bodies during one call. Messages that share a body get the same bytes, not a copy each. */

@@ -5,12 +5,14 @@ import type { ActivityCounts } from './activity.ts';
 import type { Journal } from './journal.ts';
 import type { NewMessages } from './new-messages.ts';
 import type { SaidLimits } from './said-limits.ts';
+import type { Stored } from './stored.ts';
 import type { Usage } from './usage.ts';
 
 export interface Books {
   readonly newMessages: NewMessages;
   readonly journal: Journal;
   readonly usage: Usage;
+  readonly stored: Stored;
   readonly activity: ActivityCounts;
   readonly accountsAtClaim: AccountsAtClaim;
   readonly saidLimits: SaidLimits;

@@ -16,12 +16,17 @@ function failedSeq(database: Database, accountId: string, messageId: string, isD
   return row?.seq ?? null;
 }
 
-export function deleteDeadLetters(database: Database, accountId: string, messageIds: readonly string[]): number {
+export function deleteDeadLetters(
+  database: Database,
+  books: Books,
+  accountId: string,
+  messageIds: readonly string[],
+): number {
   let deleted = 0;
   for (const id of messageIds) {
     const seq = failedSeq(database, accountId, id);
     if (seq === null) continue;
-    deleteMessage(database, seq);
+    deleteMessage(database, books, seq);
     deleted += 1;
   }
   return deleted;

@@ -115,7 +115,7 @@ function doWork(database: Database, books: Books, accountId: string, work: JobWo
       return { done: cancelled.length + requested.length, dueAt, requested };
     }
     case 'delete':
-      return { done: deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
+      return { done: deleteDeadLetters(database, books, accountId, work.messageIds), dueAt: null };
     case 'retry': {
       const { isRetried, isOverQuota, dueAt } = retryDeadLetters(database, books, work.retries, now, work.dayMax);
       return { done: isRetried.filter(Boolean).length, dueAt, isOverQuota };

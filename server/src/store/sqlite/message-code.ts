@@ -90,6 +90,7 @@ export interface RowStart {
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
   readonly body: Uint8Array;
   readonly bodyId: number | null;
+  readonly storedBytes: number;
 }
 
 export const INSERTED_COLUMNS: readonly string[] = [
@@ -102,6 +103,7 @@ export const INSERTED_COLUMNS: readonly string[] = [
   'claimed_at',
   'body',
   'body_id',
+  'stored_bytes',
 ];
 
 export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
@@ -143,5 +145,6 @@ export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void
     claim?.at ?? null,
     start.body,
     start.bodyId,
+    start.storedBytes,
   );
 }

@@ -29,7 +29,7 @@ export const MESSAGE_VERBS = {
     changes: (accountId, ids) => ({ accountId, messages: ids.length }),
   }),
 
-  deleteDeadLetters: on(deadLetters.deleteDeadLetters, {
+  deleteDeadLetters: writing(deadLetters.deleteDeadLetters, {
     changes: (accountId, ids) => ({ accountId, messages: ids.length }),
   }),
   retryDeadLetters: writing(deadLetters.retryDeadLetters, {
@@ -45,7 +45,7 @@ export const MESSAGE_VERBS = {
   activity: reading(activity),
   failureGroups: reading(statistics.failureGroups),
 
-  deleteExpired: on(messages.deleteExpired),
+  deleteExpired: writing(messages.deleteExpired),
   deleteJournal: on(deleteJournal),
   deleteDeduplication: on(messages.deleteDeduplication),
   foldActivity: on(foldActivity),

@@ -8,6 +8,7 @@ import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
 import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../rows.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -160,7 +161,7 @@ export function messageStates(database: Database, accountId: string, ids: readon
 }
 
 /** Deletes ended messages past their retention, oldest first, and all rows that belong to them. */
-export function deleteExpired(database: Database, now: number, limit: number): number {
+export function deleteExpired(database: Database, books: Books, now: number, limit: number): number {
   const rows = withinBytes(
     database.all<{ seq: number; body_id: number | null; bytes: number }>(
       `SELECT seq, body_id, ${BODY_BYTES} AS bytes FROM messages WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
@@ -168,19 +169,21 @@ export function deleteExpired(database: Database, now: number, limit: number): n
       limit,
     ),
   );
-  for (const { seq } of rows) deleteMessage(database, seq);
+  for (const { seq } of rows) deleteMessage(database, books, seq);
   return rows.length;
 }
 
-export function deleteMessage(database: Database, seq: number): void {
+export function deleteMessage(database: Database, books: Pick<Books, 'stored'>, seq: number): void {
   const {
     account_id: accountId,
     labels,
     body_id: bodyId,
-  } = database.get<Pick<MessageRow, 'account_id' | 'labels' | 'body_id'>>(
-    'SELECT account_id, labels, body_id FROM messages WHERE seq = ?',
+    stored_bytes: storedBytes,
+  } = database.get<Pick<MessageRow, 'account_id' | 'labels' | 'body_id'> & { stored_bytes: number | null }>(
+    'SELECT account_id, labels, body_id, stored_bytes FROM messages WHERE seq = ?',
     seq,
   )!;
+  books.stored.add(accountId, -(storedBytes ?? 0));
   for (const label of labels === null ? [] : (JSON.parse(labels) as string[])) {
     database.run(
       'DELETE FROM message_labels WHERE account_id = ? AND label = ? AND message_seq = ?',
@@ -193,7 +196,7 @@ export function deleteMessage(database: Database, seq: number): void {
   // The number may be used again for another message.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
-  if (bodyId !== null) deleteUnusedBody(database, bodyId);
+  if (bodyId !== null) deleteUnusedBody(database, books, bodyId);
 }
 
 export function deleteDeduplication(database: Database, now: number, limit: number): number {

@@ -20,6 +20,7 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   tokens: { key: ['id'] },
   sessions: { key: ['id'] },
   usage: { more: '0 AS shard', key: ['account_id', 'day', 'kind'] },
+  stored: { more: '0 AS shard', key: ['account_id'] },
   topics: { key: ['id'] },
   queues: {
     // The position in the queue of the last message that was due when the move began: no later message may go before
@@ -55,6 +56,7 @@ const SIGNS = [
   `SELECT ${sum('created_at')}, ${sum('revoked_at')}, hex(min(hash)), hex(max(hash)) FROM tokens`,
   `SELECT ${sum('created_at')}, min(id), max(id) FROM sessions`,
   `SELECT ${sum('count')} FROM usage`,
+  `SELECT ${sum('bytes')} FROM stored`,
   `SELECT ${sum('updated_at')}, ${sum('version')} FROM topics`,
   `SELECT ${sum('updated_at')}, sum(is_paused), ${sum('parallelism')}, ${sum('next_start_at')} FROM queues`,
   `SELECT ${sum('parallelism')}, ${sum('rate')}, ${sum('period_ms')}, sum(is_paused), sum(is_parallelism_pinned),

@@ -1,10 +1,12 @@
 // The rows of new messages and of their labels. Gives each message its number, which is the order of acceptance.
 
 import type { NewMessage } from '../../domain/message.ts';
+import { bytesBesideBody } from '../../domain/stored-bytes.ts';
 import type { RowState } from '../message-columns.ts';
 import type { Database } from './database.ts';
 import { addRow, INSERTED_COLUMNS } from './message-code.ts';
 import type { RowGroup } from './row-group.ts';
+import type { Stored } from './stored.ts';
 
 /** A message with a larger body is inserted alone: a prepared statement keeps a copy of the values it ran with. */
 const GROUPED_BODY_BYTES_MAX = 16 * 1024;
@@ -14,11 +16,13 @@ const EMPTY = new Uint8Array(0);
 export class NewMessages {
   readonly #database: Database;
   readonly #rows: RowGroup;
+  readonly #stored: Stored;
   /** The last number given in this transaction. */
   #last: number | null = null;
 
-  constructor(database: Database) {
+  constructor(database: Database, stored: Stored) {
     this.#database = database;
+    this.#stored = stored;
     this.#rows = database.group('messages', INSERTED_COLUMNS);
     const forget = () => {
       this.#last = null;
@@ -38,7 +42,9 @@ export class NewMessages {
     const body = bodyId === null ? message.body : EMPTY;
     const isGrouped = body.length <= GROUPED_BODY_BYTES_MAX;
     if (!isGrouped) this.#rows.write();
-    addRow(this.#rows, message, { seq, state, firstDueAt: message.dueAt, claim, body, bodyId });
+    const storedBytes = bytesBesideBody(message) + body.length;
+    this.#stored.add(message.accountId, storedBytes);
+    addRow(this.#rows, message, { seq, state, firstDueAt: message.dueAt, claim, body, bodyId, storedBytes });
     if (!isGrouped) this.#rows.write();
     for (const label of message.labels) {
       this.#database.run(

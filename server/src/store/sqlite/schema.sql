@@ -8,7 +8,7 @@ CREATE TABLE accounts (
   current_key TEXT NOT NULL,
   next_key    TEXT NOT NULL,
   created_at  INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, suspended_at INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tokens (
   id         TEXT PRIMARY KEY,
@@ -186,7 +186,7 @@ CREATE TABLE messages (
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER, alone_at_crash INTEGER NOT NULL DEFAULT 0, alone_from_at INTEGER
-  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER, retried_at INTEGER, retried_as TEXT, cancel_requested_at INTEGER, cancel_expires_at INTEGER, first_started_at INTEGER, first_response_headers TEXT, first_response_body BLOB,
+  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER, retried_at INTEGER, retried_as TEXT, cancel_requested_at INTEGER, cancel_expires_at INTEGER, first_started_at INTEGER, first_response_headers TEXT, first_response_body BLOB, stored_bytes INTEGER,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -336,4 +336,11 @@ CREATE TABLE alerts (
 CREATE INDEX alerts_next ON alerts (next_at);
 CREATE INDEX messages_failed ON messages (account_id, ended_at) WHERE state = 'failed';
 
-PRAGMA user_version = 16;
+CREATE TABLE stored (
+  account_id TEXT PRIMARY KEY,
+  bytes      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
+
+PRAGMA user_version = 17;

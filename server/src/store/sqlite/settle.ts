@@ -6,6 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
+import { bytesOfAttempt } from '../../domain/stored-bytes.ts';
 import type { SettleReply } from '../commands.ts';
 import type { SuccessorLeases } from '../succession.ts';
 import { accept } from './accept.ts';
@@ -68,7 +69,7 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
   const changes = database.runBesideGroups(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
-       first_response_body = ?
+       first_response_body = ?, stored_bytes = ifnull(stored_bytes, 0) + ?
        WHERE seq = ? AND id = ? AND account_id = ? AND lease = ? AND cancel_requested_at IS NULL AND interrupted = 0`,
     state,
     retried,
@@ -80,6 +81,7 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
     first && attempt.startedAt,
     first?.headers ?? null,
     first?.body ?? null,
+    bytesOfAttempt(attempt),
     row,
     messageId,
     accountId,
@@ -94,6 +96,7 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
 /** What is told and counted of an attempt, whatever follows from it. */
 function record(books: Books, seq: number, { accountId, attempt, lagMs }: Settlement): void {
   books.journal.add(accountId, seq, attempt.number, attempt.endedAt);
+  books.stored.add(accountId, bytesOfAttempt(attempt));
   const counted = countedEnd(attempt, lagMs);
   if (counted !== null) books.activity.add(accountId, counted, attempt.endedAt);
 }
@@ -118,12 +121,15 @@ function endCancelled(
 ): number | null {
   insertAttempt(database, held.seq, attempt);
   books.journal.add(held.account_id, held.seq, attempt.number, attempt.endedAt);
+  books.stored.add(held.account_id, bytesOfAttempt(attempt));
   database.run(
-    'UPDATE messages SET attempts = ?, last_status = ?, interrupted = ?, alone_at_crash = ? WHERE seq = ?',
+    `UPDATE messages SET attempts = ?, last_status = ?, interrupted = ?, alone_at_crash = ?,
+       stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
     attempt.number,
     attempt.status,
     interrupted,
     aloneAtCrash,
+    bytesOfAttempt(attempt),
     held.seq,
   );
   leaveCancelled(database, books, held, attempt.endedAt);
@@ -144,20 +150,23 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0),
-         due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ? WHERE seq = ?`,
+         due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ?,
+         stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
       after.state,
       after.dueAt,
       retried,
       interrupted,
       attempt.number,
       attempt.status,
+      bytesOfAttempt(attempt),
       held.seq,
     );
     if (held.queue_name !== null) giveWay(database, held.account_id, held.queue_name, held.seq);
   } else {
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
-         interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ? WHERE seq = ?`,
+         interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ?,
+         stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
       after.state,
       retried,
       interrupted,
@@ -166,6 +175,7 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
       after.endedAt,
       after.expiresAt,
       after.failure,
+      bytesOfAttempt(attempt),
       held.seq,
     );
   }

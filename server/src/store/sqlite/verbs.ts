@@ -14,6 +14,7 @@ import { MESSAGE_VERBS } from './message-verbs.ts';
 import { NewMessages } from './new-messages.ts';
 import { RESOURCE_VERBS } from './resource-verbs.ts';
 import { SaidLimits } from './said-limits.ts';
+import { Stored } from './stored.ts';
 import { Usage } from './usage.ts';
 import type { Desk, Marks } from './verb.ts';
 
@@ -29,10 +30,12 @@ export type Verbs = {
 };
 
 export function createVerbs(database: Database): Verbs {
+  const stored = new Stored(database);
   const books: Books = {
-    newMessages: new NewMessages(database),
+    newMessages: new NewMessages(database, stored),
     journal: new Journal(database),
     usage: new Usage(database),
+    stored,
     activity: new ActivityCounts(database),
     accountsAtClaim: new AccountsAtClaim(database),
     saidLimits: new SaidLimits(database),

@@ -1,0 +1,141 @@
+// Whether an account may store more. What it stores is known from the last look at the store plus what was let in here
+// since; the store is asked again from time to time, and always before somebody is refused.
+
+import type { Account } from '../domain/account.ts';
+import { type AllStored, type DiskMark, storedProblem } from '../domain/disk-marks.ts';
+import type { NewMessage } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
+import { bytesOfAll } from '../domain/stored-bytes.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import type { Clock } from '../world.ts';
+
+/** How long a number is used without asking for it again. */
+const FRESH_MS = 5000;
+/** The same before a refusal: however often an account is refused, it costs so many looks. */
+const FRESH_FOR_REFUSAL_MS = 200;
+const KNOWN_MAX = 10_000;
+const PIECE = 1000;
+const LOOK_EVERY_MS = 10_000;
+
+interface Known {
+  bytes: number;
+  atMs: number;
+  asking: Promise<void> | null;
+}
+
+type Storing = Pick<Account, 'id' | 'tier'>;
+
+export interface StoredRoomOptions {
+  readonly store: Pick<AccountStore, 'storedBytes' | 'storedAccounts'>;
+  readonly tiers: Tiers;
+  readonly clock: Clock;
+  readonly mark: () => DiskMark;
+}
+
+export class StoredRoom {
+  readonly name = 'stored bytes';
+  readonly #options: StoredRoomOptions;
+  readonly #known = new Map<string, Known>();
+  #all: AllStored = { bytes: 0, accounts: 0 };
+  #largest = 0;
+
+  constructor(options: StoredRoomOptions) {
+    this.#options = options;
+  }
+
+  /** What all accounts store, and the one that stores most, as of the last look. */
+  get all(): AllStored & { readonly largest: number } {
+    return { ...this.#all, largest: this.#largest };
+  }
+
+  /** Upkeep: adds up what all accounts store. */
+  async run(): Promise<number> {
+    const { store } = this.#options;
+    let [bytes, accounts, largest, after] = [0, 0, 0, ''];
+    for (;;) {
+      const piece = await store.storedAccounts(after, PIECE);
+      for (const each of piece) {
+        if (each.bytes <= 0) continue;
+        bytes += each.bytes;
+        accounts += 1;
+        largest = Math.max(largest, each.bytes);
+      }
+      if (piece.length < PIECE) break;
+      after = piece.at(-1)!.accountId;
+    }
+    this.#all = { bytes, accounts };
+    this.#largest = largest;
+    return LOOK_EVERY_MS;
+  }
+
+  /** Why the account may not store these, or null. A promise only if the store must be asked. */
+  problem(account: Storing, messages: readonly NewMessage[]): Problem | null | Promise<Problem | null> {
+    if (this.#isUnlimited(account)) return null;
+    const more = messages.length === 0 ? 0 : bytesOfAll(messages);
+    const known = this.#look(account.id, FRESH_MS);
+    if (this.#judge(account, known, more) === null) {
+      known.bytes += more;
+      return null;
+    }
+    return this.#judgeAgain(account, more);
+  }
+
+  /** Whether there is room for what need not be kept, such as a response. Counts it then. */
+  takes(account: Storing, bytes: number): boolean {
+    if (this.#options.mark() === 'all') return false;
+    if (this.#isUnlimited(account)) return true;
+    const known = this.#look(account.id, FRESH_MS);
+    if (this.#judge(account, known, bytes) !== null) return false;
+    known.bytes += bytes;
+    return true;
+  }
+
+  async #judgeAgain(account: Storing, more: number): Promise<Problem | null> {
+    const known = this.#look(account.id, FRESH_FOR_REFUSAL_MS);
+    await known.asking;
+    const why = this.#judge(account, known, more);
+    if (why === null) known.bytes += more;
+    return why;
+  }
+
+  #isUnlimited({ tier }: Storing): boolean {
+    return this.#options.tiers[tier].storedBytesMax === null && this.#options.mark() === 'none';
+  }
+
+  #judge({ tier }: Storing, { bytes }: Known, more: number): Problem | null {
+    const { tiers, mark } = this.#options;
+    return storedProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
+  }
+
+  /** Asks the store in the background if the number is old. Nothing is known of an account that was never asked for. */
+  #look(accountId: string, freshMs: number): Known {
+    const { clock, store } = this.#options;
+    const nowMs = clock.monotonicMs();
+    let known = this.#known.get(accountId);
+    if (!known) {
+      if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+      known = { bytes: 0, atMs: Number.NEGATIVE_INFINITY, asking: null };
+      this.#known.set(accountId, known);
+    }
+    if (known.asking === null && nowMs - known.atMs >= freshMs) {
+      const asked = known;
+      asked.atMs = nowMs;
+      const before = asked.bytes;
+      asked.asking = store
+        .storedBytes(accountId)
+        .then((bytes) => {
+          // What was let in meanwhile may not be written yet.
+          asked.bytes = bytes + Math.max(0, asked.bytes - before);
+        })
+        .catch(() => {
+          // Nobody is refused because of this: what needs the store says itself that it is away.
+          asked.atMs = Number.NEGATIVE_INFINITY;
+        })
+        .finally(() => {
+          asked.asking = null;
+        });
+    }
+    return known;
+  }
+}

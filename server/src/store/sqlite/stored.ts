@@ -1,0 +1,71 @@
+// How many bytes each account stores. It is counted in memory during a transaction and written at its end: many
+// messages of an account in one transaction change its row once.
+
+import type { StoredAccount } from '../account-store.ts';
+import type { Database } from './database.ts';
+
+export class Stored {
+  readonly #database: Database;
+  /** Changes of the running transaction that are not in the table yet. */
+  readonly #unwritten = new Map<string, number>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    database.onTransaction({ beforeCommit: () => this.#write(), onRollback: () => this.#unwritten.clear() });
+  }
+
+  /** Negative when something was deleted. */
+  add(accountId: string, bytes: number): void {
+    this.#unwritten.set(accountId, (this.#unwritten.get(accountId) ?? 0) + bytes);
+  }
+
+  of(accountId: string): number {
+    this.#write();
+    const sql = 'SELECT bytes FROM stored WHERE account_id = ?';
+    return this.#database.get<{ bytes: number }>(sql, accountId)?.bytes ?? 0;
+  }
+
+  /** Counts again. Returns by how much the count was wrong. */
+  recount(accountId: string): number {
+    const before = this.of(accountId);
+    const sum = (sql: string) => this.#database.get<{ bytes: number | null }>(sql, accountId)!.bytes ?? 0;
+    const messages = sum('SELECT sum(stored_bytes) AS bytes FROM messages WHERE account_id = ?');
+    const bodies = sum(
+      `SELECT sum(length(bytes)) AS bytes FROM bodies WHERE id IN
+         (SELECT body_id FROM messages WHERE account_id = ? AND body_id IS NOT NULL)`,
+    );
+    const wrongBy = before - messages - bodies;
+    if (wrongBy !== 0) this.add(accountId, -wrongBy);
+    return wrongBy;
+  }
+
+  #write(): void {
+    if (this.#unwritten.size === 0) return;
+    for (const [accountId, bytes] of this.#unwritten) {
+      this.#database.run(
+        `INSERT INTO stored (account_id, bytes) VALUES (?, ?)
+           ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`,
+        accountId,
+        bytes,
+      );
+    }
+    this.#unwritten.clear();
+  }
+}
+
+/** In the order of their ids, without those that store nothing. */
+export function storedAccounts(database: Database, after: string, limit: number): StoredAccount[] {
+  return database
+    .all<StoredAccount>(
+      'SELECT account_id AS accountId, bytes FROM stored WHERE account_id > ? ORDER BY account_id LIMIT ?',
+      after,
+      limit,
+    )
+    .map((row) => ({ ...row }));
+}
+
+export function freeInside(database: Database): number {
+  const { freelist_count: pages } = database.get<{ freelist_count: number }>('PRAGMA freelist_count')!;
+  const { page_size: bytes } = database.get<{ page_size: number }>('PRAGMA page_size')!;
+  return pages * bytes;
+}

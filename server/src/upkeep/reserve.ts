@@ -1,0 +1,53 @@
+// A file in the data directory that holds nothing. On a full disk it is deleted, so that deliveries can end and
+// deletes can be written.
+
+import { existsSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const NAME = 'reserve';
+const PIECE_BYTES = 1024 * 1024;
+
+export interface Reserve {
+  isThere(): boolean;
+  /** Takes the space. Leaves nothing behind if there is too little. */
+  make(): Promise<void>;
+  giveUp(): void;
+}
+
+/** `isMaker`: of several lanes, one makes the file. `onChange`: it was made or given up. */
+export function reserveFile(
+  directory: string,
+  bytes: number,
+  isMaker: boolean,
+  onChange: (isThere: boolean) => void,
+): Reserve {
+  const path = join(directory, NAME);
+  const remove = () => rmSync(path, { force: true });
+  return {
+    isThere: () => existsSync(path),
+    async make() {
+      if (!isMaker || bytes === 0) return;
+      try {
+        const file = await open(path, 'w', 0o600);
+        try {
+          // Written and not only set to its size: a file with holes reserves nothing.
+          const piece = Buffer.alloc(Math.min(PIECE_BYTES, bytes), 1);
+          for (let at = 0; at < bytes; at += piece.length)
+            await file.write(piece, 0, Math.min(piece.length, bytes - at));
+        } finally {
+          await file.close();
+        }
+        onChange(true);
+      } catch {
+        // The disk became full meanwhile. It is tried again when there is space.
+        remove();
+      }
+    },
+    giveUp() {
+      if (!existsSync(path)) return;
+      remove();
+      onChange(false);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+// The marks of a disk that becomes full, the reserve, and which accounts stop first.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { diskMark, reserveBytes, reserveStep, storedProblem } from '../../src/domain/disk-marks.ts';
+
+const MIB = 1024 * 1024;
+const MIN = 64 * MIB;
+
+test('the largest stop first, then everything that grows; what is free inside the file counts', () => {
+  const mark = (diskBytes: number, insideBytes = 0) => diskMark({ diskBytes, insideBytes }, MIN);
+  assert.equal(mark(2 * MIN), 'none');
+  assert.equal(mark(2 * MIN - 1), 'largest');
+  assert.equal(mark(MIN), 'largest');
+  assert.equal(mark(MIN - 1), 'all');
+  assert.equal(mark(MIN / 2, 2 * MIN), 'none', 'what was deleted is used again');
+  assert.equal(mark(MIN / 4 - 1, 100 * MIN), 'all', 'the log needs space of the disk');
+  assert.equal(diskMark({ diskBytes: 0, insideBytes: 0 }, 0), 'none', 'no minimum was set');
+});
+
+test('the reserve is given up at the last moment, and made again only above the minimum', () => {
+  assert.equal(reserveBytes(MIN), 16 * MIB);
+  assert.equal(reserveBytes(0), 0);
+  assert.equal(reserveStep(MIN, MIN, true), null);
+  assert.equal(reserveStep(2 * MIB, MIN, true), null);
+  assert.equal(reserveStep(2 * MIB - 1, MIN, true), 'giveUp');
+  assert.equal(reserveStep(MIN, MIN, false), null, 'it would be given up again');
+  assert.equal(reserveStep(MIN + 16 * MIB, MIN, false), 'make');
+});
+
+test('an account is refused beyond its limit, and above the average on a disk that is nearly full', () => {
+  const facts = { bytes: 90, more: 10, max: 100, mark: 'none', all: { bytes: 100, accounts: 4 } } as const;
+  assert.equal(storedProblem(facts, 'free'), null);
+  assert.equal(storedProblem({ ...facts, more: 11 }, 'free')?.code, 'storage_exceeded');
+  assert.equal(storedProblem({ ...facts, more: 11, max: null }, 'free'), null);
+  assert.equal(storedProblem({ ...facts, mark: 'largest' }, 'free')?.code, 'disk_full');
+  assert.equal(storedProblem({ ...facts, mark: 'largest', bytes: 25 }, 'free'), null, 'it stores its part');
+  const alone = { bytes: 90, accounts: 1 };
+  assert.equal(storedProblem({ ...facts, mark: 'largest', all: alone }, 'free'), null, 'nobody else needs the space');
+});

@@ -1,0 +1,101 @@
+// What an account may store, and what happens beyond it: publishes, schedules, topics and retries are refused, and other
+// accounts, deliveries, callbacks and deletes go on.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refusal, sharedRider } from '../../support/harness.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const MAX = 100_000;
+const shared = sharedRider({ flags: ['--tiers', JSON.stringify({ free: { storedBytesMax: MAX } })] });
+const NOWHERE = 'http://127.0.0.1:9/';
+const LATER = { 'Service-Delay': '300d' };
+
+interface UsageView {
+  readonly storedBytes: number;
+  readonly storedBytesMax?: number;
+}
+
+test('one account cannot store more than its tier allows, in any way that stores something', async (t) => {
+  const rider = shared();
+  const receiver = await startReceiver(t);
+  const { token } = await rider.account('fills');
+  const { token: other } = await rider.account('beside');
+  const usage = (whose: string) => rider.manage<UsageView>('GET', '/v2/usage', undefined, whose);
+  const body = 'x'.repeat(10_000);
+  let status = 201;
+  let count = 0;
+  for (; status === 201 && count < 50; count += 1) {
+    status = (await rider.publish(NOWHERE, { token, headers: LATER, body })).status;
+  }
+  assert.equal(status, 412);
+  const { storedBytes, storedBytesMax } = await usage(token);
+  assert.equal(storedBytesMax, MAX);
+  assert.ok(storedBytes <= MAX && storedBytes > MAX - 12_000, String(storedBytes));
+
+  refusal(await rider.publish(NOWHERE, { token, headers: LATER, body }), 412, 'storage_exceeded');
+  const elements = [{ destination: NOWHERE, body, headers: LATER }];
+  refusal(await rider.batch(elements, { token }), 412, 'storage_exceeded');
+  refusal(await rider.call('POST', `/v2/enqueue/q/${NOWHERE}`, { token, body }), 412, 'storage_exceeded');
+  const cron = { 'Service-Cron': '0 0 1 1 *' };
+  refusal(
+    await rider.call('POST', `/v2/schedules/${NOWHERE}`, { token, headers: cron, body }),
+    412,
+    'storage_exceeded',
+  );
+  assert.deepEqual(await usage(token), { ...(await usage(token)), storedBytes });
+
+  // Another account is not concerned, and what the full one has is delivered and can be deleted.
+  const mine = await rider.published(receiver.url, { token: other });
+  assert.equal((await rider.ended(mine, other)).state, 'DELIVERED');
+  const { messages } = await rider.manage<{ messages: { messageId: string }[] }>(
+    'GET',
+    '/v2/messages',
+    undefined,
+    token,
+  );
+  const [first] = messages;
+  await rider.manage('POST', `/v2/messages/${first!.messageId}/retry`, undefined, token);
+  await waitFor('an attempt', async () => {
+    const { attempts } = await rider.message(first!.messageId, token);
+    return attempts.length > 0;
+  });
+  const cancelled = await rider.call('DELETE', '/v2/messages?all=true', { token });
+  assert.equal(cancelled.status, 200);
+});
+
+test('a deleted dead letter makes room, and a response is not kept for an account that is full', async (t) => {
+  const rider = shared();
+  const answer = 'y'.repeat(30_000);
+  const receiver = await startReceiver(t, () => ({ status: 489, body: answer }));
+  const { token } = await rider.account('fails-full');
+  const usage = () => rider.manage<UsageView>('GET', '/v2/usage', undefined, token);
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    const id = await rider.published(receiver.url, { token, headers: { 'Service-Retries': '0' } });
+    ids.push(id);
+    await rider.ended(id, token);
+  }
+  // Three responses fit below the limit, and none after them.
+  assert.ok((await usage()).storedBytes <= MAX, String((await usage()).storedBytes));
+  const last = await rider.message(ids.at(-1)!, token);
+  assert.equal(last.attempts[0]!.responseStatus, 489);
+  const large = { token, headers: LATER, body: 'x'.repeat(30_000) };
+  refusal(await rider.publish(NOWHERE, large), 412, 'storage_exceeded');
+  await rider.manage('DELETE', `/v2/dlq/${ids[0]!.replace('msg_', 'dlq_')}`, undefined, token);
+  await rider.advance(1000);
+  assert.equal((await rider.publish(NOWHERE, large)).status, 201);
+});
+
+test('what is stored is shown in the metrics', async () => {
+  const rider = shared();
+  const { token } = await rider.account('counted');
+  await rider.published(NOWHERE, { token, headers: LATER, body: 'z'.repeat(5000) });
+  await rider.advance(10_000);
+  await waitFor('the numbers', async () => {
+    const text = await (await fetch(`${rider.url}/metrics`)).text();
+    const value = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+    return value('postrider_stored_bytes') > 5000 && value('postrider_stored_bytes_largest') > 5000;
+  });
+});
