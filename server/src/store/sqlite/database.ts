@@ -136,7 +136,7 @@ export class Database {
     let prepared = this.#statements.get(sql);
     if (!prepared) {
       const groups = this.#groups.filter(({ table }) => sql.includes(table));
-      prepared = { statement: this.#connection.prepare(sql), groups };
+      prepared = { statement: this.#connection.prepare(preparedOnce(sql)), groups };
       this.#statements.set(sql, prepared);
     }
     return prepared;
@@ -145,4 +145,12 @@ export class Database {
   #writeGroups(groups: readonly RowGroup[]): void {
     for (const group of groups) group.write();
   }
+}
+
+/**
+ * SQLite looks at the value of a parameter that is the whole limit of a query, and compiles the statement anew each time
+ * it runs. That costs several times as much as the query itself. The sign hides the parameter and changes nothing.
+ */
+function preparedOnce(sql: string): string {
+  return sql.replaceAll(/\b(LIMIT|OFFSET) \?/g, '$1 +?');
 }
