@@ -58,6 +58,18 @@ export const BUDGETS = budgets({
     each: 200,
     beyond: 'accounts take turns, and the next claim continues',
   },
+  dueQueues: {
+    what: 'Queues whose next messages become ready in one claim; together at most as many messages as one claim makes ready',
+    unit: 'queues',
+    each: 200,
+    beyond: 'accounts take turns, and the next claim continues',
+  },
+  linesAtOnce: {
+    what: 'Queues and flow keys of one request whose messages may start at once',
+    unit: 'queues or keys',
+    each: 16,
+    beyond: 'the messages in the others start with the next claims, in turns of accounts',
+  },
   inFlightBytes: {
     what: 'Message bodies of attempts in flight. A body counts until it is written to the socket, or until the attempt ends if a callback reports it. Bodies up to 16 KiB do not count',
     unit: 'bytes',

@@ -86,6 +86,10 @@ export function shareAmongLanes(lanes: number): void {
   lanesOfNode = lanes;
 }
 
+export function lanes(): number {
+  return lanesOfNode;
+}
+
 /** The part of this lane of what the table of budgets gives to the node. */
 export function laneMax(key: keyof typeof BUDGETS): number {
   return Math.ceil(nodeMax(key) / lanesOfNode);

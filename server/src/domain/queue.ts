@@ -60,18 +60,21 @@ export interface HeadPlan<T> {
 
 /**
  * `started`: how many have a place. `line`: the messages behind them, in order, as many as may start, or up to the
- * first that is not due.
+ * first that is not due. Starts at most `most`; a queue that could start more is due again at once.
  */
 export function planHeads<T extends InLine>(
   queue: QueueRules,
   started: number,
   line: readonly T[],
   now: number,
+  most = Number.POSITIVE_INFINITY,
 ): HeadPlan<T> {
   const giveBack = Math.max(0, started - queue.parallelism);
-  const heads = line.slice(0, freeHeads(queue, started));
+  const free = freeHeads(queue, started);
+  const heads = line.slice(0, Math.min(free, most));
   const waitsAt = heads.findIndex(({ firstDueAt }) => firstDueAt > now);
-  const nextStartAt = heads[waitsAt]?.firstDueAt ?? null;
+  const isCut = waitsAt === -1 && most < free && heads.length === most;
+  const nextStartAt = isCut ? now : (heads[waitsAt]?.firstDueAt ?? null);
   const start = (waitsAt === -1 ? heads : heads.slice(0, waitsAt)).map((head) => ({
     head,
     // A message that lost its place while it waited for its retry keeps waiting, as the head.

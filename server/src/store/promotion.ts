@@ -6,9 +6,13 @@ import { eachMax } from '../domain/budgets.ts';
 /** The messages that are due longest, of any account. */
 export const PROMOTE_MAX = eachMax('dueMessages');
 
-/** Due flow keys: how many are looked for, and how many of those let messages through. */
-export const PROMOTE_KEYS_SOUGHT_MAX = 1000;
+/** Due flow keys and queues. */
 export const PROMOTE_KEYS_MAX = eachMax('dueFlowKeys');
+export const PROMOTE_QUEUES_MAX = eachMax('dueQueues');
+
+/** If more lines are due than one step takes: how many of each account go first, and how many accounts it looks at. */
+export const PROMOTE_LINES_OF_ACCOUNT_MAX = 8;
+export const PROMOTE_ACCOUNTS_LOOKED_MAX = 256;
 
 /**
  * If one piece did not hold all due messages: also take a few of each of some other accounts, after the last account
@@ -22,12 +26,5 @@ export function promotedOfKeyMax(keys: number): number {
   return Math.ceil(PROMOTE_MAX / Math.max(1, keys));
 }
 
-/** One row of each account, then the second of each, and so on: no account waits behind all rows of another. */
-export function inTurns<T extends { readonly account_id: string }>(rows: readonly T[]): T[] {
-  const turns = Map.groupBy(rows, (row) => row.account_id);
-  const ordered: T[] = [];
-  for (let turn = 0; ordered.length < rows.length; turn += 1) {
-    for (const ofAccount of turns.values()) if (turn < ofAccount.length) ordered.push(ofAccount[turn]!);
-  }
-  return ordered;
-}
+/** The same for queues. */
+export const promotedOfQueueMax = promotedOfKeyMax;

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { eachMax } from '../../src/domain/budgets.ts';
 import type { Claim } from '../../src/domain/message.ts';
-import { ACCOUNT, message, messages, NOW, OTHER_ACCOUNT } from './given.ts';
-import { type HarnessFactory, storeTests } from './harness.ts';
+import { flowing } from './flow-control.ts';
+import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, settlementOf } from './given.ts';
+import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 
 export function fairnessConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
@@ -35,6 +36,73 @@ export function fairnessConformance(factory: HarnessFactory): void {
       const claims = await a.claims(due + 1, { slots: 10 });
       assert.equal(claims.length, 10);
       assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
+    });
+
+    test('nor by one with very many queues whose messages are due earlier', async ({ a }) => {
+      const due = NOW + 1000;
+      const queues = Array.from({ length: 6 * eachMax('dueQueues') }, (_, index) =>
+        message({ queueName: `q${index}`, dueAt: due }),
+      );
+      await a.store.accept(queues, NOW);
+      await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT, queueName: 'own', dueAt: due + 1 }), NOW);
+      const claims = await a.claims(due + 1, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 1, 'the first of its queue');
+      await assertAllStart(a, due + 1, queues.length + 3, claims);
+    });
+
+    test('nor by one with very many flow keys whose messages are due earlier', async ({ a }) => {
+      const due = NOW + 1000;
+      const keys = Array.from({ length: 6 * eachMax('dueFlowKeys') }, (_, index) =>
+        flowing({ parallelism: 1 }, { dueAt: due }, `k${index}`),
+      );
+      await a.store.accept(keys, NOW);
+      await a.store.accept(
+        Array.from({ length: 3 }, () => flowing({ parallelism: 1 }, { accountId: OTHER_ACCOUNT, dueAt: due + 1 })),
+        NOW,
+      );
+      const claims = await a.claims(due + 1, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 1, 'the first of its key');
+      await assertAllStart(a, due + 1, keys.length + 3, claims);
+    });
+
+    test('of a request to many queues or flow keys, a few start at once and all with the next claims, on another node too', async ({
+      a,
+      open,
+    }) => {
+      const many = 3 * eachMax('linesAtOnce');
+      const keys = Array.from({ length: many }, (_, index) => flowing({ parallelism: 1 }, {}, `k${index}`));
+      const queues = Array.from({ length: many }, (_, index) => message({ queueName: `q${index}` }));
+      await a.store.accept(keys, NOW);
+      const shown = await Promise.all(keys.map(({ flow }) => a.store.getFlowKey(ACCOUNT, flow!.key)));
+      assert.equal(shown.filter((key) => key!.active === 1).length, eachMax('linesAtOnce'));
+      assert.equal(shown.filter((key) => key!.waiting === 1).length, many - eachMax('linesAtOnce'));
+      await a.store.accept(queues, NOW);
+      const late = Array.from({ length: many }, (_, index) =>
+        message({ queueName: `late${index}`, dueAt: NOW + 1000 }),
+      );
+      await a.store.accept(late, NOW);
+      const b = await open('nod_b');
+      await assertAllStart(b, NOW, 2 * many);
+      const { nextDueAt } = await b.claimDue(NOW);
+      assert.equal(nextDueAt, NOW + 1000, 'the others are looked at when they are due');
+      await assertAllStart(b, NOW + 1000, many);
+    });
+
+    test('limits that one account says for very many flow keys do not hold up those of another', async ({ a }) => {
+      const judged = eachMax('flowKeysJudged');
+      const say = (accountId: string, count: number, parallelism: number) =>
+        a.store.accept(
+          Array.from({ length: count }, (_, index) => flowing({ parallelism }, { accountId }, `k${index}`)),
+          NOW,
+        );
+      await say(ACCOUNT, 6 * judged, 1);
+      await say(OTHER_ACCOUNT, judged + 1, 1);
+      for (let left = 7 * judged + 1; left > 0; ) left -= (await a.claims(NOW)).length;
+      await say(ACCOUNT, 6 * judged, 2);
+      await say(OTHER_ACCOUNT, judged + 1, 2);
+      assert.equal(countOf(await a.claims(NOW), OTHER_ACCOUNT), judged + 1);
     });
 
     test('two accounts with many messages get the same number of slots', async ({ a }) => {
@@ -104,6 +172,22 @@ export function fairnessConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW, { slots: 20 })).length, 12);
     });
   });
+}
+
+/** Claims and settles until all have started. `first` are claimed already. */
+async function assertAllStart(node: Node, now: number, count: number, first: readonly Claim[] = []): Promise<void> {
+  let claims = first;
+  let started = 0;
+  for (let idle = 0; started + claims.length < count && idle < 5; ) {
+    started += claims.length;
+    idle = claims.length === 0 ? idle + 1 : 0;
+    await node.store.settle(
+      claims.map((claim) => settlementOf(claim, OK, now)),
+      now,
+    );
+    claims = await node.claims(now);
+  }
+  assert.equal(started + claims.length, count);
 }
 
 function countOf(claims: readonly Claim[], accountId: string): number {

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { AcceptCommand } from '../../src/store/commands.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
 import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
+import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { countStates } from '../support/count-states.ts';
@@ -100,11 +102,71 @@ test('of what one account changes at once, a piece goes into each transaction, i
     (await Promise.all(flips)).map(({ parallelism }) => parallelism),
     Array.from({ length: 20 }, (_, n) => n + 1),
   );
-  assert.ok(executor.batches.slice(1).every((batch) => batch.length <= 5));
+  assert.ok(executor.batches.slice(1).every((batch) => batch.length <= 8));
   // What changes a single message costs little: many of them go together.
   executor.batches.length = 0;
   await Promise.all(messages(300).map(({ id }) => store.cancel(ACCOUNT, [id], NOW, NOW + 1)));
   assert.equal(executor.batches.length, 1);
+});
+
+test('what one account asks in thousands of messages waits for its turn: another waits for one transaction', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await store.createAccount({ id: 'acc_2', name: 'two', tier: 'free', createdAt: NOW }, KEYS);
+  executor.batches.length = 0;
+  const owners: string[][] = [];
+  const gate = Promise.withResolvers<void>();
+  executor.beforeBatch = (commands) => {
+    owners.push(commands.map(({ args }) => (args[0] as AcceptCommand).messages[0]!.accountId));
+    return gate.promise;
+  };
+  // Each has five hundred flow keys of its own, and a small one follows that must not overtake them.
+  const large = Array.from({ length: 18 }, (_, batch) =>
+    Array.from({ length: 500 }, (_, index) => flowing({ parallelism: 1 }, {}, `k${batch}-${index}`)),
+  );
+  const order: number[] = [];
+  const asked = [...large, [message()]].map((some, index) => store.accept(some, NOW).then(() => order.push(index)));
+  await turn();
+  const other = store.accept([message({ accountId: 'acc_2' })], NOW);
+  gate.resolve();
+  await other;
+  const at = owners.findIndex((batch) => batch.includes('acc_2'));
+  const before = owners.slice(0, at).flat().length;
+  assert.ok(before <= 2, `${before} requests of the first account were written before`);
+  assert.ok(owners[at]!.length <= 2, `with ${owners[at]!.length - 1} requests of the first account`);
+  await Promise.all(asked);
+  assert.deepEqual(order, [...order.keys()], 'those of one account are written in order');
+  assert.ok(owners.every((batch) => batch.length <= 2));
+});
+
+test('the accounts of many small requests share the transactions evenly', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const served = new Map<string, number>();
+  const shares: number[][] = [];
+  executor.beforeBatch = (commands) => {
+    for (const { args } of commands) {
+      const { accountId } = (args[0] as AcceptCommand).messages[0]!;
+      served.set(accountId, (served.get(accountId) ?? 0) + 1);
+    }
+    shares.push([served.get(ACCOUNT) ?? 0, served.get('acc_2') ?? 0]);
+  };
+  const asked = ['acc_2', ACCOUNT].flatMap((accountId) =>
+    messages(4000, { accountId }).map((each) => store.accept([each], NOW)),
+  );
+  await Promise.all(asked);
+  assert.ok(shares.length > 5);
+  for (const [one, two] of shares) assert.ok(Math.abs(one! - two!) <= 1, `${one} and ${two}`);
+});
+
+test('a command that fails costs a few transactions, not one for each of its batch', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const { database } = executor;
+  const existing = message();
+  await store.accept([existing], NOW);
+  const { mock } = t.mock.method(database, 'transaction');
+  const asked = [...messages(100), existing, ...messages(100)].map((each) => store.accept([each], NOW));
+  const results = await Promise.allSettled(asked);
+  assert.equal(results.filter(({ status }) => status === 'rejected').length, 1);
+  assert.ok(mock.callCount() <= 2 * Math.ceil(Math.log2(201)) + 1, `${mock.callCount()} transactions`);
 });
 
 test('a command that fails takes none of its batch with it', async (t) => {
@@ -317,11 +379,9 @@ test('past its share of messages an account is refused; others are accepted, and
   letGo();
   assert.deepEqual(await settled, ['settled']);
   await other;
-  // The first was on its way already; then two thousand messages, and what is small and what settles goes with them.
-  assert.deepEqual(executor.batches.slice(0, 2), [
-    ['accept', 'accept'],
-    ['accept', 'accept', 'accept', 'settle'],
-  ]);
+  // The first was on its way already. What the other account asks is next, and what settles goes with it.
+  assert.deepEqual(executor.batches.slice(0, 2), [['accept'], ['accept', 'settle']]);
+  assert.equal((await countStates(store, ['acc_2'])).pending, 1);
   await Promise.all(waiting);
   await store.accept([message()], NOW);
   assert.equal((await countStates(store, [ACCOUNT, 'acc_2'])).pending, 10_002);

@@ -34,7 +34,8 @@ const isSourceCode = (path: string) => path.startsWith(SRC) && path.endsWith('.t
 const isCode = (path: string) => /^(?:server|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
 const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
 const isDomain = (path: string) => isSourceCode(path) && partOf(path) === 'domain';
-const isOutsideAdapters = (path: string) => isSourceCode(path) && partOf(path) !== 'store adapter';
+const isOutsideAdapters = (path: string) =>
+  isSourceCode(path) && partOf(path) !== 'store adapter' && partOf(path) !== 'store thread';
 const isOutsideCli = (path: string) => isSourceCode(path) && partOf(path) !== 'cli';
 
 /** A rule that forbids what a pattern matches in one view of a file. */

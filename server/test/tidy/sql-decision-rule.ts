@@ -85,7 +85,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'postgres/queues.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
   {
     file: 'postgres/queues.ts',
-    sql: 'LIMIT greatest(0, g.places - holding.started)',
+    sql: 'LIMIT greatest(0, least($5::int, g.places - holding.started))',
     reason: 'bounds what is read, in the statement that counts; planHeads decides',
   },
   {

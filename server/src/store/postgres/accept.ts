@@ -2,6 +2,7 @@
 // many callers are written together.
 
 import { usageDay } from '../../domain/account.ts';
+import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
 import { firstState } from '../../domain/line.ts';
 import type { NewMessage } from '../../domain/message.ts';
@@ -11,10 +12,11 @@ import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, ensureKeys, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { admitWaiting, ensureKeys, type LockedKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
 import { keyOf, Pairs } from './lines.ts';
-import { ensureQueues, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+import { OrderKeys } from './order-keys.ts';
+import { ensureQueues, type LockedQueues, lockQueues, noteQueuesDue, startHeads } from './queues.ts';
 import { noteLimits } from './said-limits.ts';
 
 /** Whether one statement writes all of it, so that it needs no transaction. */
@@ -80,13 +82,75 @@ async function write(
     accounts.set(accountId, account);
   }
   await orderKeysOf(drafts).correct(database);
-  const heads = await startHeads(database, queues, now);
-  const letInAt = await admitWaiting(database, keys, now, promotedOfKeyMax(keys.size));
-  let dueAt = earlier(isPutOff ? now : heads.dueAt, letInAt);
+  const startedAt = await startLines(database, placed, { queues, keys, atOnce: linesAtOnce(drafts) }, now);
+  let dueAt = isPutOff ? now : startedAt;
   for (const { state, message } of placed) {
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }
   return dueAt;
+}
+
+/** The queue or flow key of a message; null if it has none. */
+function lineOf({ accountId, queueName, flow }: NewMessage): string | null {
+  if (queueName !== null) return `queue ${keyOf(accountId, queueName)}`;
+  return flow ? `key ${keyOf(accountId, flow.key)}` : null;
+}
+
+/** The first few queues and flow keys of each command. */
+function linesAtOnce(drafts: readonly Draft[]): ReadonlySet<string> {
+  const ofCommands = new Map<AcceptCommand, Set<string>>();
+  for (const { command, message } of drafts) {
+    const line = lineOf(message);
+    if (line === null) continue;
+    const lines = ofCommands.get(command) ?? new Set();
+    if (lines.size < eachMax('linesAtOnce')) ofCommands.set(command, lines.add(line));
+  }
+  return new Set([...ofCommands.values()].flatMap((lines) => [...lines]));
+}
+
+interface StartedLines {
+  readonly queues: LockedQueues;
+  readonly keys: LockedKeys;
+  readonly atOnce: ReadonlySet<string>;
+}
+
+/**
+ * Starts what may start in the queues and flow keys of `atOnce`. A claim does so in the others, because other accounts
+ * wait for this transaction. Returns the earliest time at which one of their messages can be claimed.
+ */
+async function startLines(
+  database: Database,
+  placed: readonly Placed[],
+  { queues, keys, atOnce }: StartedLines,
+  now: number,
+): Promise<number | null> {
+  if (queues.size === 0 && keys.size === 0) return null;
+  const most = promotedOfKeyMax(atOnce.size);
+  const isAtOnce = (kind: 'queue' | 'key') => (id: string) => atOnce.has(`${kind} ${id}`);
+  const [startedQueues, notedQueues] = divide(queues, isAtOnce('queue'));
+  const [admittedKeys, notedKeys] = divide(keys, isAtOnce('key'));
+  const heads = await startHeads(database, startedQueues, now, { most });
+  const admittedAt = await admitWaiting(database, admittedKeys, now, most);
+  let dueAt = earlier(heads.dueAt, admittedAt);
+  if (notedQueues.size > 0) {
+    const firstAt = new Map<string, number>();
+    for (const { message, firstDueAt } of placed) {
+      if (message.queueName === null) continue;
+      const id = keyOf(message.accountId, message.queueName);
+      firstAt.set(id, Math.min(firstDueAt, firstAt.get(id) ?? firstDueAt));
+    }
+    const noted = [...notedQueues].map(([id, queue]) => ({ queue, at: Math.max(now, firstAt.get(id)!) }));
+    dueAt = earlier(dueAt, await noteQueuesDue(database, noted));
+  }
+  if (notedKeys.size === 0) return dueAt;
+  await noteKeysDue(database, notedKeys, now);
+  return earlier(dueAt, now);
+}
+
+/** Those for which `isFirst` holds, and the others. */
+function divide<T>(all: ReadonlyMap<string, T>, isFirst: (id: string) => boolean): [Map<string, T>, Map<string, T>] {
+  const entries = [...all];
+  return [new Map(entries.filter(([id]) => isFirst(id))), new Map(entries.filter(([id]) => !isFirst(id)))];
 }
 
 /** Runs under the lock of the queue, so that the numbers of messages have the same order as their positions. */

@@ -22,8 +22,9 @@ import type { FlowLimits } from '../../domain/flow-control.ts';
 import { areSameLimits } from '../../domain/flow-key.ts';
 import { earlier } from '../../domain/instant.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
-import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
+import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
+import type { DueLines } from './due-lines.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { READY_NOW } from './queues.ts';
 
@@ -261,17 +262,21 @@ async function makeReady(
  * Lets messages through for keys that have a new period or have just become due. Skips keys that another transaction
  * has locked. A key that could not let all of them through stays due.
  */
-export async function admitDueKeys(database: Database, now: number): Promise<void> {
-  const due = await database.all<{ account_id: string; key: string }>(
-    'SELECT account_id, key FROM flow_keys WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
-    now,
-    PROMOTE_KEYS_SOUGHT_MAX,
-  );
-  const pairs = new Pairs(
-    inTurns(due)
-      .slice(0, PROMOTE_KEYS_MAX)
-      .map((row) => [row.account_id, row.key] as const),
-  );
-  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
+export async function admitDueKeys(database: Database, dueKeys: DueLines, now: number): Promise<void> {
+  const due = await dueKeys.take(database, now, PROMOTE_KEYS_MAX);
+  const locked = await lockKeys(database, due, 'SKIP LOCKED');
   await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
+}
+
+/** For new messages that wait under these keys: a claim looks at the keys. Admits nothing itself. */
+export async function noteKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
+  const rows = [...keys.values()];
+  if (rows.length === 0) return;
+  await database.run(
+    `UPDATE flow_keys k SET next_start_at = $3 FROM unnest($1::text[], $2::text[]) AS g (account_id, key)
+       WHERE k.account_id = g.account_id AND k.key = g.key AND (k.next_start_at IS NULL OR k.next_start_at > $3)`,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.key),
+    now,
+  );
 }

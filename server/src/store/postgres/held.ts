@@ -5,7 +5,8 @@ import type { QueueAtHost } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
-import { type Heads, type LockedQueues, lockQueues, OrderKeys, type SuccessorLeases, startHeads } from './queues.ts';
+import { OrderKeys } from './order-keys.ts';
+import { type Heads, type LockedQueues, lockQueues, type SuccessorLeases, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
 export interface Held extends QueueAtHost {
@@ -58,7 +59,7 @@ export class Lines {
       if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
     }
     await orderKeys.correct(database);
-    const heads = await startHeads(database, this.queues, now, successors);
+    const heads = await startHeads(database, this.queues, now, { successors });
     return { ...heads, dueAt: earlier(heads.dueAt, await admitWaiting(database, this.keys, now)) };
   }
 }

@@ -1,8 +1,9 @@
 // Makes due work ready: delayed messages, and queues and flow keys that wait for the clock.
 
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, lockKeys } from './flow-keys.ts';
+import { DueLines } from './due-lines.ts';
+import { admitDueKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
 import { startDueQueues } from './queues.ts';
 import { applyPutOffLimits } from './said-limits.ts';
@@ -18,25 +19,33 @@ export interface DueTimes {
 
 /** Remembers where it stopped, so that the next call continues there. */
 export class Promoter {
+  readonly #dueQueues = new DueLines('queues');
+  readonly #dueKeys = new DueLines('flowKeys');
+  readonly #saidLimits = new DueLines('saidLimits');
   #lastAccount = '';
 
   async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
     const isPast = (at: number | null) => at !== null && at <= now;
-    if (times.said_at !== null) await applyPutOffLimits(database, now);
-    if (isPast(times.delayed_at)) {
-      const count = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
-      if (count === PROMOTE_MAX) await this.#promoteOthers(database, now);
-    }
-    if (isPast(times.queue_at)) await startDueQueues(database, now, PROMOTE_MAX);
-    if (isPast(times.key_at)) await admitDueKeys(database, now);
+    if (times.said_at !== null) await applyPutOffLimits(database, this.#saidLimits, now);
+    const hasKeys = isPast(times.delayed_at) && (await this.#promoteDue(database, now));
+    if (isPast(times.queue_at)) await startDueQueues(database, this.#dueQueues, now);
+    if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);
+  }
+
+  /** Returns whether flow keys are due now because of it. */
+  async #promoteDue(database: Database, now: number): Promise<boolean> {
+    const { count, hasKeys } = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
+    const others = count === PROMOTE_MAX && (await this.#promoteOthers(database, now));
+    return hasKeys || others;
   }
 
   /** A few of each account, which would otherwise wait behind thousands of another account. */
-  async #promoteOthers(database: Database, now: number): Promise<void> {
+  async #promoteOthers(database: Database, now: number): Promise<boolean> {
     const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
     const ids = accounts.map(({ id }) => id);
-    if (ids.length > 0) await promote(database, DUE_OF_ACCOUNTS, now, PROMOTE_OF_ACCOUNT_MAX, ids);
     this.#lastAccount = ids.length < PROMOTE_ACCOUNTS_MAX ? '' : ids.at(-1)!;
+    if (ids.length === 0) return false;
+    return (await promote(database, DUE_OF_ACCOUNTS, now, PROMOTE_OF_ACCOUNT_MAX, ids)).hasKeys;
   }
 }
 
@@ -58,14 +67,14 @@ const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
       FROM account WHERE account.id IS NOT NULL)
   SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
 
-/** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
+/** Makes due messages ready, or lets them wait for their flow keys, which take turns with all others that are due. */
 async function promote(
   database: Database,
   which: typeof LONGEST_DUE | typeof DUE_OF_ACCOUNTS,
   now: number,
   most: number,
   ...accounts: readonly (readonly string[])[]
-): Promise<number> {
+): Promise<{ readonly count: number; readonly hasKeys: boolean }> {
   const due = await database.all<{ account_id: string; flow_key: string | null; count: number }>(
     `WITH due AS
        (UPDATE messages m SET state = CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END FROM (${which}) AS first
@@ -78,7 +87,6 @@ async function promote(
   const keys = new Pairs(
     due.flatMap(({ account_id, flow_key }) => (flow_key === null ? [] : [[account_id, flow_key] as const])),
   );
-  const locked = await lockKeys(database, keys);
-  await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
-  return due.reduce((sum, { count }) => sum + count, 0);
+  await noteKeysDue(database, await lockKeys(database, keys), now);
+  return { count: due.reduce((sum, { count }) => sum + count, 0), hasKeys: !keys.isEmpty };
 }

@@ -14,15 +14,17 @@ import {
   type InLine,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
+  QUEUE_PARALLELISM_MAX,
   type Queue,
   type QueueChange,
-  wrongMarks,
 } from '../../domain/queue.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
+import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
+import type { DueLines } from './due-lines.ts';
 import type { Leasable } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
@@ -87,6 +89,12 @@ export interface Head extends QueueAtHost, Omit<Leasable, 'account_id'> {
   readonly bytes: number;
 }
 
+interface HeadOptions {
+  readonly successors?: SuccessorLeases | null;
+  /** How many heads of each queue. */
+  readonly most?: number;
+}
+
 /**
  * Makes as many messages ready as there are free places, in order, or leases them as successors of those that ended.
  * Records when the next one may start and where the queue ends.
@@ -95,12 +103,15 @@ export async function startHeads(
   database: Database,
   queues: LockedQueues,
   now: number,
-  successors: SuccessorLeases | null = null,
+  { successors = null, most = QUEUE_PARALLELISM_MAX }: HeadOptions = {},
 ): Promise<Heads> {
   const rows = [...queues.values()];
   if (rows.length === 0) return { dueAt: null, claims: [] };
-  const { lines, isOtherReady } = await readLines(database, rows, successors !== null);
-  const plans = rows.map((row, index) => planHeads(toRules(row), lines[index]!.started, lines[index]!.heads, now));
+  const { lines, isOtherReady } = await readLines(database, rows, most, successors !== null);
+  const plans = rows.map((row, index) => {
+    const { started, heads } = lines[index]!;
+    return planHeads(toRules(row), started, heads, now, most);
+  });
   for (const [index, { giveBack }] of plans.entries()) {
     if (giveBack > 0) await giveBackPlaces(database, rows[index]!, giveBack);
   }
@@ -116,10 +127,27 @@ export async function startHeads(
   return { dueAt, claims };
 }
 
+/**
+ * For new messages: a claim looks at each of these queues when its first new message is due. Starts nothing itself.
+ * Records where the queues end.
+ */
+export async function noteQueuesDue(
+  database: Database,
+  queues: readonly { readonly queue: LockedQueue; readonly at: number }[],
+): Promise<number | null> {
+  const plans = queues.map(({ queue, at }) => ({ nextStartAt: earlier(queue.next_start_at, at) }));
+  await writeQueues(
+    database,
+    queues.map(({ queue }) => queue),
+    plans,
+  );
+  return plans.reduce<number | null>((dueAt, { nextStartAt }) => earlier(dueAt, nextStartAt), null);
+}
+
 type WaitingHead = Head & InLine;
 
 /** For each queue: how many messages hold a place, and the first waiting ones, as many as there are free places. */
-async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
+async function readLines(database: Database, rows: readonly QueueRow[], most: number, looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
     `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.seq, m.host,
         m.claimed_at, m."firstDueAt", m."dueAt", m.bytes,
@@ -134,12 +162,13 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
             FROM messages
             WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
-            ORDER BY first_due_at, seq LIMIT greatest(0, g.places - holding.started)) AS m ON true
+            ORDER BY first_due_at, seq LIMIT greatest(0, least($5::int, g.places - holding.started))) AS m ON true
        ORDER BY g.at, m."firstDueAt", m.seq`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.name),
     rows.map((row) => freeHeads(toRules(row), 0)),
     looksForOthers,
+    most,
   );
   const lines = rows.map(() => ({ started: 0, heads: [] as WaitingHead[] }));
   for (const row of found) {
@@ -206,71 +235,14 @@ async function giveBackPlaces(database: Database, { account_id, name }: QueueRow
   );
 }
 
-/** An order key of a queue, and how many of its messages came at once. */
-export interface OrderKey {
-  readonly accountId: string;
-  readonly queueName: string;
-  readonly orderKey: string;
-  count: number;
-}
-
-export class OrderKeys {
-  readonly #keys = new Map<string, OrderKey>();
-
-  add(accountId: string, queueName: string, orderKey: string): void {
-    const key = `${keyOf(accountId, queueName)}\n${orderKey}`;
-    const known = this.#keys.get(key);
-    if (known) known.count += 1;
-    else this.#keys.set(key, { accountId, queueName, orderKey, count: 1 });
-  }
-
-  /**
-   * Of the open messages with an order key, only the first may be a head. Call it after messages came or ended, under
-   * the lock of their queue. The previous first message has moved back by at most the number of messages that came.
-   */
-  async correct(database: Database): Promise<void> {
-    const keys = [...this.#keys.values()];
-    if (keys.length === 0) return;
-    const rows = await database.all<{ at: number; account_id: string; seq: number; isFirstOfKey: boolean }>(
-      `SELECT g.at, g.account_id, m.seq, m.is_first_of_key AS "isFirstOfKey"
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::int[])
-           WITH ORDINALITY AS g (account_id, queue_name, order_key, looked_at, at)
-         CROSS JOIN LATERAL
-           (SELECT seq, is_first_of_key, first_due_at FROM messages
-              WHERE order_key IS NOT NULL AND ended_at IS NULL AND account_id = g.account_id
-                AND queue_name = g.queue_name AND order_key = g.order_key
-              ORDER BY first_due_at, seq LIMIT g.looked_at) AS m
-         WHERE NOT EXISTS
-           (SELECT 1 FROM messages h WHERE h.holds_slot AND h.queue_name IS NOT NULL AND h.account_id = g.account_id
-              AND h.queue_name = g.queue_name AND h.order_key = g.order_key)
-         ORDER BY g.at, m.first_due_at, m.seq`,
-      keys.map((key) => key.accountId),
-      keys.map((key) => key.queueName),
-      keys.map((key) => key.orderKey),
-      keys.map((key) => key.count + 1),
-    );
-    const wrong = [...Map.groupBy(rows, ({ at }) => at).values()].flatMap(wrongMarks);
-    if (wrong.length === 0) return;
-    await database.run(
-      `UPDATE messages m SET is_first_of_key = g.is_first
-         FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS g (account_id, seq, is_first)
-         WHERE m.account_id = g.account_id AND m.seq = g.seq`,
-      wrong.map(({ message }) => message.account_id),
-      wrong.map(({ message }) => message.seq),
-      wrong.map(({ isFirst }) => isFirst),
-    );
-  }
-}
-
-/** Starts the heads of queues whose next message has become due. Skips queues that another transaction has locked. */
-export async function startDueQueues(database: Database, now: number, limit: number): Promise<void> {
-  const due = await database.all<{ account_id: string; name: string }>(
-    'SELECT account_id, name FROM queues WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
-    now,
-    limit,
-  );
-  const pairs = new Pairs(due.map((row) => [row.account_id, row.name] as const));
-  await startHeads(database, await lockQueues(database, pairs, 'SKIP LOCKED'), now);
+/**
+ * Starts the heads of queues whose next message has become due. Skips queues that another transaction has locked. A
+ * queue that could start more stays due.
+ */
+export async function startDueQueues(database: Database, dueQueues: DueLines, now: number): Promise<void> {
+  const due = await dueQueues.take(database, now, PROMOTE_QUEUES_MAX);
+  const locked = await lockQueues(database, due, 'SKIP LOCKED');
+  await startHeads(database, locked, now, { most: promotedOfQueueMax(locked.size) });
 }
 
 export async function saveQueue(

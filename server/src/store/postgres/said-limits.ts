@@ -6,8 +6,8 @@ import type { FlowLimits } from '../../domain/flow-control.ts';
 import { isSaidAlready, limitsSaid, newestLimits } from '../../domain/flow-key.ts';
 import { type FlowRow, toKeyState } from '../line-rows.ts';
 import type { Database } from './database.ts';
+import type { DueLines } from './due-lines.ts';
 import { admitWaiting, lockKeys, setLimits } from './flow-keys.ts';
-import { Pairs } from './lines.ts';
 
 /**
  * Takes the limits of the newest message of each key, unless they are pinned, for a few keys. Returns whether the
@@ -41,14 +41,10 @@ async function putOffLimits(database: Database, said: Parameters<typeof noteLimi
   );
 }
 
-/** Applies noted limits to a few keys, the oldest first. Skips keys that another transaction has locked. */
-export async function applyPutOffLimits(database: Database, now: number): Promise<void> {
-  const noted = await database.all<{ account_id: string; key: string }>(
-    'SELECT account_id, key FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT $1',
-    eachMax('flowKeysJudged'),
-  );
-  const pairs = new Pairs(noted.map((row) => [row.account_id, row.key] as const));
-  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
+/** Applies noted limits to a few keys. Skips keys that another transaction has locked. */
+export async function applyPutOffLimits(database: Database, saidLimits: DueLines, now: number): Promise<void> {
+  const noted = await saidLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+  const locked = await lockKeys(database, noted, 'SKIP LOCKED');
   for (const row of locked.values()) await setLimits(database, row, newestLimits(toKeyState(row)));
   await admitWaiting(database, locked, now);
 }

@@ -117,7 +117,9 @@ CREATE TABLE flow_keys (
   CONSTRAINT flow_keys_pkey PRIMARY KEY (account_id, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
+CREATE INDEX flow_keys_next_start_of_account ON flow_keys USING btree (account_id, next_start_at) WHERE (next_start_at IS NOT NULL);
 CREATE INDEX flow_keys_said ON flow_keys USING btree (said_at) WHERE (said_at IS NOT NULL);
+CREATE INDEX flow_keys_said_of_account ON flow_keys USING btree (account_id, said_at) WHERE (said_at IS NOT NULL);
 
 CREATE TABLE jobs (
   id             text COLLATE "C" NOT NULL,
@@ -273,6 +275,7 @@ CREATE TABLE queues (
   CONSTRAINT queues_parallelism_check CHECK ((parallelism >= 1))
 ) WITH (fillfactor = 50);
 CREATE INDEX queues_next_start ON queues USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
+CREATE INDEX queues_next_start_of_account ON queues USING btree (account_id, next_start_at) WHERE (next_start_at IS NOT NULL);
 
 CREATE TABLE schedules (
   id               text COLLATE "C" NOT NULL,
@@ -353,4 +356,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (19, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (20, 0);

@@ -1,6 +1,7 @@
 // Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here.
 
 import { COUNTED } from '../../domain/activity.ts';
+import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
 import { firstState } from '../../domain/line.ts';
 import type { NewMessage } from '../../domain/message.ts';
@@ -13,11 +14,9 @@ import type { AccountAtClaim } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { correctOrderKey, ensureQueue, startHeads } from './queues.ts';
+import { correctOrderKey, ensureQueue, noteQueueDue, startHeads } from './queues.ts';
 import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
-
-type Pair = readonly [accountId: string, name: string];
 
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
@@ -55,7 +54,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
         correctOrderKey(database, accountId, message.queueName, message.orderKey);
       }
       lines ??= new Lines();
-      lines.queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
+      lines.addQueue(accountId, message.queueName, message.dueAt);
     } else if (message.flow) {
       lines ??= new Lines();
       lines.flows.set(JSON.stringify([accountId, message.flow.key]), message);
@@ -72,21 +71,39 @@ function nothing(): null {
 
 /** The queues and flow keys that got new messages. */
 class Lines {
-  readonly queues = new Map<string, Pair>();
+  readonly queues = new Map<string, { readonly accountId: string; readonly name: string; readonly dueAt: number }>();
   /** The newest message of each flow key: its limits apply. */
   readonly flows = new Map<string, NewMessage>();
+
+  addQueue(accountId: string, name: string, dueAt: number): void {
+    const id = JSON.stringify([accountId, name]);
+    this.queues.set(id, { accountId, name, dueAt: Math.min(dueAt, this.queues.get(id)?.dueAt ?? dueAt) });
+  }
 }
 
-/** Returns the earliest time at which one of their messages can be claimed. */
+/**
+ * Starts what may start in a few of them; a claim does so in the others, because nobody else is served meanwhile.
+ * Returns the earliest time at which one of their messages can be claimed.
+ */
 function startLines(database: Database, saidLimits: SaidLimits, { queues, flows }: Lines, now: number): number | null {
   let dueAt: number | null = null;
-  for (const [accountId, name] of queues.values()) {
-    ensureQueue(database, accountId, name, now);
-    dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
+  let atOnce = eachMax('linesAtOnce');
+  const most = promotedOfKeyMax(Math.min(atOnce, queues.size + flows.size));
+  for (const queue of queues.values()) {
+    const { accountId, name } = queue;
+    const at = Math.max(queue.dueAt, now);
+    if (atOnce > 0) {
+      ensureQueue(database, accountId, name, now);
+      dueAt = earlier(dueAt, startHeads(database, accountId, name, now, most));
+    } else {
+      noteQueueDue(database, accountId, name, at, now);
+      dueAt = earlier(dueAt, at);
+    }
+    atOnce -= 1;
   }
-  const ofKeyMax = promotedOfKeyMax(flows.size);
   for (const { accountId, flow } of flows.values()) {
-    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, ofKeyMax));
+    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, atOnce > 0 ? most : 'later'));
+    atOnce -= 1;
   }
   return dueAt;
 }

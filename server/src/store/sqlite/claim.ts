@@ -11,14 +11,15 @@ import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
+import { around, DueLines } from './due-lines.ts';
+import { admitDueKeys, admitWaiting, applyPutOffLimits, noteKeyDue, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
@@ -43,6 +44,9 @@ export class Claimer {
   readonly #database: Database;
   readonly #books: Books;
   readonly #pace = new LookingPace();
+  readonly #dueQueues: DueLines;
+  readonly #dueKeys: DueLines;
+  readonly #saidLimits: DueLines;
   #lastAccount = '';
   #lastPromoted = '';
   readonly #lastHosts = new Map<string, string>();
@@ -50,15 +54,18 @@ export class Claimer {
   constructor(database: Database, books: Books) {
     this.#database = database;
     this.#books = books;
+    this.#dueQueues = new DueLines(database, 'queues');
+    this.#dueKeys = new DueLines(database, 'flowKeys');
+    this.#saidLimits = new DueLines(database, 'saidLimits');
   }
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
     this.#books.saidLimits.apply();
-    const hasPutOff = applyPutOffLimits(database, command.now);
+    const hasPutOff = applyPutOffLimits(database, this.#saidLimits, command.now);
     this.#promoteDue(command.now);
-    startDueQueues(database, command.now, PROMOTE_MAX);
-    admitDueKeys(database, command.now);
+    startDueQueues(database, this.#dueQueues, command.now);
+    admitDueKeys(database, this.#dueKeys, command.now);
     const claiming: Claiming = {
       command,
       budget: new SlotBudget(command.limits),
@@ -270,15 +277,6 @@ interface Claiming {
   readonly bodies: Bodies;
 }
 
-/** Sorts after every key. */
-const LAST = '\u{10ffff}';
-
-/** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */
-function* around(start: string, next: (after: string, upTo: string) => { key: string } | undefined): Generator<string> {
-  for (let at = next(start, LAST); at; at = next(at.key, LAST)) yield at.key;
-  for (let at = next('', start); at; at = next(at.key, start)) yield at.key;
-}
-
 /** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
 function promoteDue(
   database: Database,
@@ -298,8 +296,8 @@ function promoteDue(
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
-  const ofKeyMax = promotedOfKeyMax(keys.size);
-  for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now, ofKeyMax);
+  // The keys take turns with all others that are due.
+  for (const [accountId, key] of keys.values()) noteKeyDue(database, accountId, key, now);
   return due.length;
 }
 

@@ -1,34 +1,27 @@
 // Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
-// share one fsync. Each gets its reply when its batch is on disk. A command that can wait does so briefly, until one
-// arrives that cannot.
+// share one fsync. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
+// accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
+import { lanes } from '../../domain/lanes.ts';
+import { type Asked, Costs, Turns } from '../../domain/turns.ts';
 import type { Clock } from '../../world.ts';
-import type { AcceptCommand } from '../commands.ts';
-import { waitingBytes } from '../inbox.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
+import { type Took, transactionMs } from './shared-transaction.ts';
+import type { AccountWork } from './verb.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
 /** How long a command that can wait is delayed if no other command arrives. */
 const LINGER_MS = 5;
 
-/**
- * One transaction accepts no more than this, unless a single command is larger. Commands sent to the writer are in
- * memory twice, and nobody gets a reply until the batch is done. Small commands join the batch in any case, so that a
- * small publish waits for one transaction and not for the whole backlog of another account.
- */
-const BATCH_MESSAGES_MAX = 2000;
-const BATCH_BYTES_MAX = 32 * 1024 * 1024;
-const SMALL_MESSAGES_MAX = 100;
-const SMALL_BYTES_MAX = 256 * 1024;
+/** For one unit of the work of an account that nothing is known of, in microseconds. */
+const ACCEPT_US = 25;
+const CHANGE_US = 12;
 
-/**
- * How many messages the calls of people may change in one transaction, for each account. So other accounts wait for one
- * piece of its work at most. The first call is never split.
- */
-const PIECE_MESSAGES_MAX = 1000;
 interface Waiting {
   readonly command: Command;
+  /** Null for the work of the node itself, which is in the next transaction in any case. */
+  readonly work: AccountWork | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -44,6 +37,10 @@ export class Committer {
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
   #cancelLinger: (() => void) | null = null;
+  readonly #turns = new Turns();
+  /** What each verb takes. */
+  readonly #costs = new Map<VerbName, Costs>();
+  #commitMs = 0;
 
   /** Without timers nothing is delayed. */
   constructor(executor: Executor, node: string, onBroken: (error: Error) => void, timers: Clock | null = null) {
@@ -96,7 +93,7 @@ export class Committer {
     reject: Waiting['reject'],
   ): void {
     if (this.#closed) reject(new StoreUnavailable('unavailable', this.#closed.message));
-    else this.#waiting.push({ command: { verb, args }, resolve, reject });
+    else this.#waiting.push({ command: { verb, args }, work: marksOf(verb).work?.(...args) ?? null, resolve, reject });
   }
 
   #hurry(): void {
@@ -119,10 +116,11 @@ export class Committer {
       this.#cancelLinger = null;
       try {
         const commands = batch.map((waiting) => waiting.command);
-        const replies = await this.#executor.execute(commands, this.#node);
-        batch.forEach((waiting, index) => {
-          answer(waiting, replies[index]!);
-        });
+        // Only what took long is told.
+        this.#commitMs = 0;
+        const replies = await this.#executor.execute(commands, this.#node, (took) => this.#noteTook(batch, took));
+        const putOff = batch.filter((waiting, index) => !answer(waiting, replies[index]!));
+        if (putOff.length > 0) this.#goFirst(putOff);
       } catch (error) {
         this.#break(error as Error, batch);
       }
@@ -131,35 +129,59 @@ export class Committer {
     if (this.#waiting.length > 0) this.#linger();
   }
 
+  /**
+   * All that waits, if it takes no longer than one transaction should. Else the accounts take turns: nobody gets a reply
+   * before the transaction is done.
+   */
   #nextBatch(): Waiting[] {
     const waiting = this.#waiting;
+    const asked: Asked[] = [];
+    for (const { command, work } of waiting) {
+      if (work === null) continue;
+      const line = command.verb === 'accept' ? 'accepts' : 'changes';
+      const cost = this.#costsOf(command.verb).of(work.accountId, work.units);
+      asked.push({ accountId: work.accountId, line, cost });
+    }
+    const chosen = this.#turns.choose(asked, partUs(this.#commitMs));
     this.#waiting = [];
-    let room = { messages: BATCH_MESSAGES_MAX, bytes: BATCH_BYTES_MAX };
-    /** Accounts with a command that did not fit: their later commands wait behind it. */
-    const behind = new Set<string>();
-    const changed = new Map<string, number>();
-    return waiting.filter((each, index) => {
-      const { verb, args } = each.command;
-      const change = marksOf(verb).changes?.(...args);
-      if (change) {
-        const before = changed.get(change.accountId) ?? 0;
-        // Once a change does not fit, all later changes of the account wait behind it.
-        const fits = before === 0 || before + change.messages <= PIECE_MESSAGES_MAX;
-        changed.set(change.accountId, fits ? before + change.messages : Number.POSITIVE_INFINITY);
-        if (!fits) this.#waiting.push(each);
-        return fits;
-      }
-      const size = acceptSize(each.command);
-      if (size === null) return true;
-      const fits = size.messages <= room.messages && size.bytes <= room.bytes;
-      if (behind.has(size.accountId) || !(fits || size.isSmall || index === 0)) {
-        behind.add(size.accountId);
-        this.#waiting.push(each);
-        return false;
-      }
-      room = { messages: room.messages - size.messages, bytes: room.bytes - size.bytes };
-      return true;
+    if (chosen.length === asked.length) return waiting;
+    let at = 0;
+    let next = 0;
+    return waiting.filter((each) => {
+      if (each.work === null) return true;
+      const isChosen = chosen[next] === at;
+      at += 1;
+      if (isChosen) next += 1;
+      else this.#waiting.push(each);
+      return isChosen;
     });
+  }
+
+  #costsOf(verb: VerbName): Costs {
+    let costs = this.#costs.get(verb);
+    if (!costs) {
+      costs = new Costs(verb === 'accept' ? ACCEPT_US : CHANGE_US);
+      this.#costs.set(verb, costs);
+    }
+    return costs;
+  }
+
+  #noteTook(batch: readonly Waiting[], { commitMs, commandsUs }: Took): void {
+    this.#commitMs = commitMs;
+    batch.forEach(({ command, work }, index) => {
+      const us = commandsUs[index]!;
+      // It was put off, or ran in another transaction.
+      if (work === null || us === 0) return;
+      const costs = this.#costsOf(command.verb);
+      this.#turns.charge(work.accountId, us - costs.of(work.accountId, work.units));
+      costs.note(work.accountId, work.units, us);
+    });
+  }
+
+  /** The transaction had no time left for them. They came before everything that waits now. */
+  #goFirst(putOff: readonly Waiting[]): void {
+    this.#waiting = [...putOff, ...this.#waiting];
+    this.#isUrgent = true;
   }
 
   #break(error: Error, batch: readonly Waiting[]): void {
@@ -172,18 +194,17 @@ export class Committer {
   }
 }
 
-/** Null if the command accepts nothing. */
-function acceptSize({ verb, args }: Command) {
-  if (verb !== 'accept') return null;
-  const { messages } = args[0] as AcceptCommand;
-  const bytes = waitingBytes(messages);
-  const isSmall = messages.length <= SMALL_MESSAGES_MAX && bytes <= SMALL_BYTES_MAX;
-  return { accountId: messages[0]?.accountId ?? '', messages: messages.length, bytes, isSmall };
+/** How long the commands of accounts may take in one transaction. The lanes of a node share it. */
+function partUs(commitMs: number): number {
+  return (transactionMs(commitMs) * 1000) / lanes();
 }
 
-function answer(waiting: Waiting, reply: Reply): void {
+/** False if the command is to be sent again. */
+function answer(waiting: Waiting, reply: Reply): boolean {
+  if ('isPutOff' in reply) return false;
   if ('value' in reply) waiting.resolve(reply.value);
   else waiting.reject(toError(reply));
+  return true;
 }
 
 function toError({ error, reason }: FailedReply): Error {

@@ -1,6 +1,7 @@
 // The table of the verbs that a node calls to accept, lease and settle messages, to run schedules and bulk operations,
 // and to judge alerts.
 
+import { waitingBytes } from '../inbox.ts';
 import { accept } from './accept.ts';
 import { alertFacts } from './alert-facts.ts';
 import * as alerts from './alerts.ts';
@@ -12,10 +13,17 @@ import { leasesOf, orphanedClaims } from './orphans.ts';
 import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
-import { type Desk, on, reading, writing } from './verb.ts';
+import { type Desk, on, reading, unitsOf, writing } from './verb.ts';
 
 export const DELIVERY_VERBS = {
-  accept: writing(accept, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  accept: writing(accept, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: true,
+    work: ({ messages }) => ({
+      accountId: messages[0]?.accountId ?? '',
+      units: unitsOf(messages.length, waitingBytes(messages)),
+    }),
+  }),
   claim: { run: ({ claimer }: Desk, command: ClaimCommand) => claimer.claim(command) },
   settle: writing(settle, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
   release: writing(release, { makesWorkAt: (dueAt) => dueAt }),

@@ -9,12 +9,16 @@ import { DATABASE_FILE } from './directory.ts';
 import { LogKeeper } from './log-keeper.ts';
 import { openBeside } from './open.ts';
 import { PortCalls } from './port-executor.ts';
+import type { Took } from './shared-transaction.ts';
 import type { StartCheck } from './start-check.ts';
 import { type Command, createVerbs, marksOf, type Reply, runBatch } from './verbs.ts';
 
 export interface Executor {
-  /** Rejects only if the store is broken for good. `from` is the node that sends the batch. */
-  execute(commands: readonly Command[], from: string): Promise<readonly Reply[]>;
+  /**
+   * Rejects only if the store is broken for good. `from` is the node that sends the batch. An executor that measures
+   * calls `onTook` with what a long batch took, before it replies.
+   */
+  execute(commands: readonly Command[], from: string, onTook?: (took: Took) => void): Promise<readonly Reply[]>;
   /**
    * Calls `listener` after every batch of another node that may have made work, and says whether it cancelled
    * something. An executor that serves only one store does not need this.
@@ -83,8 +87,8 @@ export async function threadExecutor(
   const keeper = role === 'writer' ? new LogKeeper(join(directory, DATABASE_FILE)) : null;
   keeper?.open();
   return {
-    async execute(commands, from) {
-      const replies = await calls.execute(commands);
+    async execute(commands, from, onTook) {
+      const replies = await calls.execute(commands, onTook);
       neighbours.tell(commands, from);
       return replies;
     },

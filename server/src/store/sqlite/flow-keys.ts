@@ -19,8 +19,9 @@ import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
 import * as flowKey from '../../domain/flow-key.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
-import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
+import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
+import type { DueLines } from './due-lines.ts';
 import { READY_NOW } from './queues.ts';
 
 export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
@@ -49,18 +50,15 @@ export function putOffLimits(database: Database, accountId: string, key: string,
   );
 }
 
-/** Applies noted limits to a few keys, the oldest first. Returns whether more are noted. */
-export function applyPutOffLimits(database: Database, now: number): boolean {
-  const max = eachMax('flowKeysJudged');
-  const rows = database.all<FlowRow>(
-    `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT ?`,
-    max + 1,
-  );
-  for (const row of rows.slice(0, max)) {
+/** Applies noted limits to a few keys. Returns whether more are noted. */
+export function applyPutOffLimits(database: Database, saidLimits: DueLines, now: number): boolean {
+  const { lines, hasMore } = saidLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+  for (const { account_id, name } of lines) {
+    const row = database.get<FlowRow>(GET_KEY, account_id, name)!;
     setLimits(database, row, flowKey.newestLimits(toKeyState(row)));
-    admitWaiting(database, row.account_id, row.key, now);
+    admitWaiting(database, account_id, name, now);
   }
-  return rows.length > max;
+  return hasMore;
 }
 
 /** Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist. */
@@ -158,6 +156,17 @@ export function admitWaiting(
   return plan.dueAt;
 }
 
+/** For a new message that waits under the key: a claim looks at the key. Admits nothing itself. */
+export function noteKeyDue(database: Database, accountId: string, key: string, at: number): void {
+  database.run(
+    `UPDATE flow_keys SET next_start_at = ?3
+       WHERE account_id = ?1 AND key = ?2 AND (next_start_at IS NULL OR next_start_at > ?3)`,
+    accountId,
+    key,
+    at,
+  );
+}
+
 /** Lets one message start at once if the limits of its key allow it. Returns whether it may. */
 export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
@@ -225,13 +234,8 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
  * Lets messages through for keys that have a new period or have just become due. A key that could not let all of them
  * through stays due.
  */
-export function admitDueKeys(database: Database, now: number): void {
-  const due = database.all<{ account_id: string; key: string }>(
-    'SELECT account_id, key FROM flow_keys WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
-    now,
-    PROMOTE_KEYS_SOUGHT_MAX,
-  );
-  const some = inTurns(due).slice(0, PROMOTE_KEYS_MAX);
-  const most = promotedOfKeyMax(some.length);
-  for (const row of some) admitWaiting(database, row.account_id, row.key, now, most);
+export function admitDueKeys(database: Database, dueKeys: DueLines, now: number): void {
+  const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);
+  const most = promotedOfKeyMax(lines.length);
+  for (const { account_id, name } of lines) admitWaiting(database, account_id, name, now, most);
 }

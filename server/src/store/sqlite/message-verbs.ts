@@ -10,7 +10,7 @@ import * as messages from './messages.ts';
 import * as search from './search.ts';
 import { deliverNow } from './settle.ts';
 import * as statistics from './statistics.ts';
-import { on, reading, writing } from './verb.ts';
+import { OF_ACCOUNT, on, reading, writing } from './verb.ts';
 import { whyFacts } from './why.ts';
 
 export const MESSAGE_VERBS = {
@@ -19,23 +19,27 @@ export const MESSAGE_VERBS = {
   messageStates: reading(messages.messageStates),
   searchMessages: reading(search.searchMessages),
   countPiece: reading(search.countPiece),
-  deliverNow: on(deliverNow, { makesWorkAt: (_result, _accountId, _id, now) => now }),
-  releaseHeld: writing(releaseHeld, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  deliverNow: on(deliverNow, { makesWorkAt: (_result, _accountId, _id, now) => now, ...OF_ACCOUNT }),
+  releaseHeld: writing(releaseHeld, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: true,
+    work: (accountId, ids) => ({ accountId, units: ids.length }),
+  }),
 
   cancel: writing(cancel, {
     makesWorkAt: ({ dueAt }) => dueAt,
     writesJournal: true,
     cancels: true,
-    changes: (accountId, ids) => ({ accountId, messages: ids.length }),
+    work: (accountId, ids) => ({ accountId, units: ids.length }),
   }),
 
   deleteDeadLetters: writing(deadLetters.deleteDeadLetters, {
-    changes: (accountId, ids) => ({ accountId, messages: ids.length }),
+    work: (accountId, ids) => ({ accountId, units: ids.length }),
   }),
   retryDeadLetters: writing(deadLetters.retryDeadLetters, {
     makesWorkAt: ({ dueAt }) => dueAt,
     writesJournal: true,
-    changes: (retries) => ({ accountId: retries[0]?.message.accountId ?? '', messages: retries.length }),
+    work: (retries) => ({ accountId: retries[0]?.message.accountId ?? '', units: retries.length }),
   }),
 
   listEvents: reading(events.listEvents),

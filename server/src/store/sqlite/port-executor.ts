@@ -5,13 +5,14 @@ import type { MessagePort, Worker } from 'node:worker_threads';
 import type { Executor } from './executor.ts';
 import { notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
+import type { Took } from './shared-transaction.ts';
 import type { StartCheck } from './start-check.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
 /** What a thread sends. */
 export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
-  | { readonly kind: 'replies'; readonly replies: Packed }
+  | { readonly kind: 'replies'; readonly replies: Packed; readonly took: Took | null }
   | { readonly kind: 'closed' | 'emptied' }
   | { readonly kind: 'broken'; readonly message: string };
 
@@ -58,12 +59,14 @@ export class PortCalls {
     await answer;
   }
 
-  async execute(commands: readonly Command[]): Promise<readonly Reply[]> {
+  async execute(commands: readonly Command[], onTook?: (took: Took) => void): Promise<readonly Reply[]> {
     if (this.#broken) throw this.#broken;
     const { sent, refused } = send(this.#port, commands);
     if (refused !== null && sent.length === 0) return refused as readonly Reply[];
     const message = await this.next();
     const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
+    // What was not sent makes the numbers mean other commands.
+    if (message.kind === 'replies' && message.took && refused === null) onTook?.(message.took);
     return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
   }
 }
@@ -73,7 +76,7 @@ export function portExecutor(port: MessagePort, onEnd: (error: Error) => void = 
   const calls = new PortCalls(port, onEnd);
   port.on('close', () => calls.fail(new Error('The store is closed.')));
   return {
-    execute: (commands) => calls.execute(commands),
+    execute: (commands, _from, onTook) => calls.execute(commands, onTook),
     async close() {
       port.close();
     },
@@ -92,9 +95,14 @@ export function servePort(port: MessagePort, executor: Executor, from: string): 
 }
 
 /** A reply that cannot be transferred, for example because it is too large, fails alone. */
-export function postReplies(port: MessagePort, commands: readonly Command[], replies: readonly Reply[]): void {
+export function postReplies(
+  port: MessagePort,
+  commands: readonly Command[],
+  replies: readonly Reply[],
+  took: Took | null = null,
+): void {
   const post = (some: readonly Reply[]) =>
-    port.postMessage({ kind: 'replies', replies: packReplies(commands, some) } satisfies ThreadMessage);
+    port.postMessage({ kind: 'replies', replies: packReplies(commands, some), took } satisfies ThreadMessage);
   try {
     post(replies);
   } catch {

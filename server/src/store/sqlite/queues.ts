@@ -16,8 +16,10 @@ import {
 } from '../../domain/queue.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
+import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
 import type { LinePiece, LinePosition } from '../resource-store.ts';
 import type { Database } from './database.ts';
+import type { DueLines } from './due-lines.ts';
 
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
@@ -40,11 +42,29 @@ export function isPaused(database: Database, accountId: string, name: string): b
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!.is_paused === 1;
 }
 
+/** For a new message: creates the queue, which a claim after `at` looks at. Starts nothing itself. */
+export function noteQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
+  ensureQueue(database, accountId, name, now);
+  database.run(
+    `UPDATE queues SET next_start_at = ?3
+       WHERE account_id = ?1 AND name = ?2 AND (next_start_at IS NULL OR next_start_at > ?3)`,
+    accountId,
+    name,
+    at,
+  );
+}
+
 /**
- * Makes as many messages ready as there are free places, in order, and records when the next one may start. Returns the
- * earliest time at which this queue has something to claim, or null.
+ * Makes as many messages ready as there are free places, at most `most`, in order, and records when the next one may
+ * start. Returns the earliest time at which this queue has something to claim, or null.
  */
-export function startHeads(database: Database, accountId: string, name: string, now: number): number | null {
+export function startHeads(
+  database: Database,
+  accountId: string,
+  name: string,
+  now: number,
+  most = Number.POSITIVE_INFINITY,
+): number | null {
   const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
   if (!queue) return null;
   const { started } = database.get<{ started: number }>(
@@ -52,8 +72,8 @@ export function startHeads(database: Database, accountId: string, name: string, 
     accountId,
     name,
   )!;
-  const line = readLine(database, queue, freeHeads(toRules(queue), started), now);
-  const plan = planHeads(toRules(queue), started, line, now);
+  const line = readLine(database, queue, Math.min(freeHeads(toRules(queue), started), most), now);
+  const plan = planHeads(toRules(queue), started, line, now, most);
   if (plan.giveBack > 0) giveBackPlaces(database, accountId, name, plan.giveBack);
   for (const { head, state } of plan.start) {
     database.run(`UPDATE messages SET state = ?2, holds_slot = 1, ${READY_NOW} WHERE seq = ?3`, now, state, head.seq);
@@ -142,14 +162,11 @@ export function correctOrderKey(database: Database, accountId: string, queueName
   }
 }
 
-/** Starts the heads of queues whose next message has become due. */
-export function startDueQueues(database: Database, now: number, limit: number): void {
-  const due = database.all<{ account_id: string; name: string }>(
-    'SELECT account_id, name FROM queues WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
-    now,
-    limit,
-  );
-  for (const queue of due) startHeads(database, queue.account_id, queue.name, now);
+/** Starts the heads of queues whose next message has become due. A queue that could start more stays due. */
+export function startDueQueues(database: Database, dueQueues: DueLines, now: number): void {
+  const { lines } = dueQueues.take(now, PROMOTE_QUEUES_MAX);
+  const most = promotedOfQueueMax(lines.length);
+  for (const { account_id, name } of lines) startHeads(database, account_id, name, now, most);
 }
 
 export function saveQueue(database: Database, accountId: string, name: string, change: QueueChange, now: number) {

@@ -63,7 +63,7 @@ export class Reader implements Executor {
   }
 
   #report(reply: Reply): void {
-    if ('value' in reply || reply.reason !== 'unreadable') return;
+    if (!('error' in reply) || reply.reason !== 'unreadable') return;
     this.#options.log('error', { err: new Error(reply.error) }, 'a part of the store cannot be read');
   }
 

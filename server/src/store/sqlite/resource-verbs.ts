@@ -9,7 +9,7 @@ import * as jobs from './jobs.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
-import { type Marks, on, reading, type Verb, writing } from './verb.ts';
+import { type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, reading, type Verb, writing } from './verb.ts';
 
 /** A change of a flow key judges again the messages that the key has let through. */
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
@@ -17,10 +17,10 @@ const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
 export const RESOURCE_VERBS = {
   saveQueue: on(queues.saveQueue, {
     makesWorkAt: (_queue, _accountId, _name, _change, now) => now,
-    changes: (accountId) => ({ accountId, messages: QUEUE_PARALLELISM_MAX / 2 }),
+    work: (accountId) => ({ accountId, units: QUEUE_PARALLELISM_MAX / 2 }),
   }),
   getQueue: reading(queues.getQueue),
-  deleteQueue: on(queues.deleteQueue),
+  deleteQueue: on(queues.deleteQueue, OF_ACCOUNT),
   listQueues: reading(queues.listQueues),
   countQueues: reading(queues.countQueues),
   countLine: reading(queues.countLine),
@@ -29,36 +29,39 @@ export const RESOURCE_VERBS = {
   listFlowKeys: onFlowKeys(flowKeys.listFlowKeys, { isRead: true }),
   pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey, {
     makesWorkAt: (_flowKey, _accountId, _key, _isPaused, now) => now,
-    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+    work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
   }),
   pinFlowKey: onFlowKeys(flowKeys.pinFlowKey, {
     makesWorkAt: (_flowKey, _accountId, _key, _pin, now) => now,
-    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+    work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
   }),
   resetFlowRate: onFlowKeys(flowKeys.resetFlowRate, {
     makesWorkAt: (_flowKey, _accountId, _key, now) => now,
-    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+    work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
   }),
 
-  saveSchedule: on(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt] }),
-  getSchedule: on(schedules.getSchedule),
-  deleteSchedule: on(schedules.deleteSchedule),
-  setScheduleNext: on(schedules.setScheduleNext, { schedulesAt: (_accountId, _id, nextAt) => [nextAt] }),
+  saveSchedule: on(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt], ...OF_ITS_ACCOUNT }),
+  getSchedule: on(schedules.getSchedule, OF_ACCOUNT),
+  deleteSchedule: on(schedules.deleteSchedule, OF_ACCOUNT),
+  setScheduleNext: on(schedules.setScheduleNext, {
+    schedulesAt: (_accountId, _id, nextAt) => [nextAt],
+    ...OF_ACCOUNT,
+  }),
   listSchedules: reading(schedules.listSchedules),
   countSchedules: reading(schedules.countSchedules),
 
-  createJob: on(jobs.createJob),
-  getJob: on(jobs.getJob),
-  stopJob: on(jobs.stopJob),
+  createJob: on(jobs.createJob, OF_ITS_ACCOUNT),
+  getJob: on(jobs.getJob, OF_ACCOUNT),
+  stopJob: on(jobs.stopJob, OF_ACCOUNT),
   listJobs: reading(jobs.listJobs),
 
-  saveAlert: on(alerts.saveAlert),
-  getAlert: on(alerts.getAlert),
-  deleteAlert: on(alerts.deleteAlert),
+  saveAlert: on(alerts.saveAlert, OF_ITS_ACCOUNT),
+  getAlert: on(alerts.getAlert, OF_ACCOUNT),
+  deleteAlert: on(alerts.deleteAlert, OF_ACCOUNT),
   listAlerts: reading(alerts.listAlerts),
 
-  getTopic: on(topics.getTopic),
-  saveTopic: on(topics.saveTopic),
+  getTopic: on(topics.getTopic, OF_ACCOUNT),
+  saveTopic: on(topics.saveTopic, OF_ITS_ACCOUNT),
   listTopics: reading(topics.listTopics),
 };
 

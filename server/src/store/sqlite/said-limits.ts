@@ -5,7 +5,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, isSaidAlready, noteFlowKey, putOffLimits } from './flow-keys.ts';
+import { admitWaiting, isSaidAlready, noteFlowKey, noteKeyDue, putOffLimits } from './flow-keys.ts';
 
 interface Said {
   readonly accountId: string;
@@ -19,6 +19,8 @@ export class SaidLimits {
   readonly #unapplied = new Map<string, Said>();
   /** How many keys had their limits changed in the running transaction. */
   #judged = 0;
+  /** How many keys let messages through after that. */
+  #admitted = 0;
 
   constructor(database: Database) {
     this.#database = database;
@@ -26,25 +28,27 @@ export class SaidLimits {
       beforeCommit: () => {
         this.apply();
         this.#judged = 0;
+        this.#admitted = 0;
       },
       onRollback: () => {
         this.#unapplied.clear();
         this.#judged = 0;
+        this.#admitted = 0;
       },
     });
   }
 
   /**
-   * `said` is from the newest message of a key. If the limits are unchanged, lets through up to `most` messages.
-   * Returns when the key may have something to claim.
+   * `said` is from the newest message of a key. If the limits are unchanged, lets through up to `most` messages, or
+   * leaves that to a claim. Returns when the key may have something to claim.
    */
-  say(said: Said, most: number): number | null {
+  say(said: Said, most: number | 'later'): number | null {
     const { accountId, key, limits, now } = said;
     const id = JSON.stringify([accountId, key]);
     if (!this.#unapplied.has(id) && isSaidAlready(this.#database, accountId, key, limits)) {
-      return admitWaiting(this.#database, accountId, key, now, most);
-    }
-    this.#unapplied.set(id, said);
+      if (most !== 'later') return admitWaiting(this.#database, accountId, key, now, most);
+      noteKeyDue(this.#database, accountId, key, now);
+    } else this.#unapplied.set(id, said);
     return now;
   }
 
@@ -52,9 +56,14 @@ export class SaidLimits {
   apply(): void {
     for (const [id, { accountId, key, limits, now }] of this.#unapplied) {
       this.#unapplied.delete(id);
-      if (this.#judged >= eachMax('flowKeysJudged')) putOffLimits(this.#database, accountId, key, limits, now);
+      const isPutOff = this.#judged >= eachMax('flowKeysJudged');
+      if (isPutOff) putOffLimits(this.#database, accountId, key, limits, now);
       else if (noteFlowKey(this.#database, accountId, key, limits)) this.#judged += 1;
-      admitWaiting(this.#database, accountId, key, now);
+      if (isPutOff || this.#admitted >= eachMax('linesAtOnce')) noteKeyDue(this.#database, accountId, key, now);
+      else {
+        this.#admitted += 1;
+        admitWaiting(this.#database, accountId, key, now);
+      }
     }
   }
 }

@@ -342,5 +342,8 @@ CREATE TABLE stored (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
+CREATE INDEX queues_next_start_of_account ON queues (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
+CREATE INDEX flow_keys_next_start_of_account ON flow_keys (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
+CREATE INDEX flow_keys_said_of_account ON flow_keys (account_id, said_at) WHERE said_at IS NOT NULL;
 
-PRAGMA user_version = 17;
+PRAGMA user_version = 18;

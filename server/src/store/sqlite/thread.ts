@@ -1,12 +1,15 @@
 // The thread of the writer or the reader: takes batches of commands, runs them in one transaction, replies after the
-// fsync. Several threads may send batches, each over its own port. The batches that have arrived share a transaction.
+// fsync. Several threads may send batches, each over its own port. The batches that have arrived share a transaction,
+// and its time.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { systemWorld } from '../../world.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
+import { type Ran, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, runBatch } from './verbs.ts';
 
 /** One port's batch. */
@@ -40,6 +43,8 @@ try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const verbs = createVerbs(file.database);
+  const shared = new SharedTransactions(file.database, verbs, systemWorld().clock.monotonicMs);
+  const read = ({ commands }: Batch): Ran => ({ replies: runBatch(file.database, verbs, commands, role), took: null });
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();
@@ -57,13 +62,11 @@ try {
       const other = port === first ? null : received(port, obey);
       if (other) batches.push({ port, commands: unpackCommands(other) });
     }
-    const commands = batches.length === 1 ? batches[0]!.commands : batches.flatMap((batch) => batch.commands);
-    const replies = runBatch(file.database, verbs, commands, role);
-    let at = 0;
-    for (const batch of batches) {
-      postReplies(batch.port, batch.commands, replies.slice(at, at + batch.commands.length));
-      at += batch.commands.length;
-    }
+    const ran = role === 'writer' ? shared.run(batches.map(({ commands }) => commands)) : batches.map(read);
+    batches.forEach(({ port, commands }, index) => {
+      const { replies, took } = ran[index]!;
+      postReplies(port, commands, replies, took);
+    });
   };
   const listen = (port: MessagePort) => {
     ports.add(port);

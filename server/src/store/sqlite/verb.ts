@@ -12,10 +12,10 @@ export interface Desk {
   readonly claimer: Claimer;
 }
 
-/** How many messages a call may change, and of which account. */
-export interface AccountChange {
+/** For which account a call works, and how much: roughly, how many messages it may write. */
+export interface AccountWork {
   readonly accountId: string;
-  readonly messages: number;
+  readonly units: number;
 }
 
 /** Without a mark, a verb runs on the writer's thread and nobody is told. */
@@ -31,10 +31,8 @@ export interface Marks<A extends readonly unknown[], R> {
   readonly changesAccess?: true;
   /** It may cancel what another node has claimed. */
   readonly cancels?: true;
-  /**
-   * People call it, and it may change many messages. In one transaction, an account can change only a bounded number.
-   */
-  readonly changes?: (...args: A) => AccountChange;
+  /** It is done for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
+  readonly work?: (...args: A) => AccountWork;
 }
 
 export interface Verb<A extends readonly unknown[], R> extends Marks<A, R> {
@@ -60,4 +58,22 @@ export function writing<A extends unknown[], R>(
   marks: Marks<A, R> = {},
 ): Verb<A, R> {
   return { ...marks, run: ({ database, books }, ...args) => verb(database, books, ...args) };
+}
+
+/** Marks for a verb whose first argument is the account. */
+export const OF_ACCOUNT = { work: (accountId: string): AccountWork => ({ accountId, units: 1 }) };
+
+/** Marks for a verb whose first argument belongs to an account. */
+export const OF_ITS_ACCOUNT = {
+  work: ({ accountId, body }: { readonly accountId: string; readonly body?: Uint8Array }): AccountWork => ({
+    accountId,
+    units: unitsOf(1, body?.length ?? 0),
+  }),
+};
+
+/** To write this many bytes takes about as long as to write a small message. */
+const UNIT_BYTES = 8 * 1024;
+
+export function unitsOf(messages: number, bytes: number): number {
+  return messages + bytes / UNIT_BYTES;
 }

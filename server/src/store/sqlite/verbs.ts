@@ -69,7 +69,12 @@ export interface FailedReply {
   readonly reason: FailureReason | null;
 }
 
-export type Reply = { readonly value: unknown } | FailedReply;
+/** The transaction had no time left. Nothing of the command was run: it is to be sent again. */
+export interface PutOffReply {
+  readonly isPutOff: true;
+}
+
+export type Reply = { readonly value: unknown } | FailedReply | PutOffReply;
 
 export function failedReply(error: unknown, reason: FailureReason | null = null): FailedReply {
   return { error: error instanceof Error ? error.message : String(error), reason };
@@ -80,6 +85,16 @@ export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
 
+/** For whoever bounds how long a transaction takes. */
+export interface BatchWatch {
+  /** Asked before each command: false puts it off. */
+  mayRun(index: number): boolean;
+  /** Called after each command that ran. */
+  ran(index: number): void;
+}
+
+const NO_WATCH: BatchWatch = { mayRun: () => true, ran: () => {} };
+
 /**
  * Runs all commands in one transaction, with one fsync. If the file is damaged, the writer throws; a reader has nothing
  * to lose, so only the command that met the damage fails.
@@ -89,25 +104,30 @@ export function runBatch(
   verbs: Verbs,
   commands: readonly Command[],
   role: 'writer' | 'reader' = 'writer',
+  watch: BatchWatch = NO_WATCH,
 ): Reply[] {
-  const run = (command: Command): Reply => {
-    const verb = verbs[command.verb] as (...args: readonly unknown[]) => unknown;
-    return { value: verb(...command.args) };
-  };
   try {
-    return database.transaction(() => commands.map(run));
+    return database.transaction(() =>
+      commands.map((command, index): Reply => {
+        if (!watch.mayRun(index)) return { isPutOff: true };
+        const value = runVerb(verbs, command);
+        watch.ran(index);
+        return { value };
+      }),
+    );
   } catch (error) {
     if (role === 'writer') requireSound(error);
+    if (commands.length === 1) return [failedReply(error, reasonOf(error))];
   }
-  // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
-  return commands.map((command) => {
-    try {
-      return database.transaction(() => run(command));
-    } catch (error) {
-      if (role === 'writer') requireSound(error);
-      return failedReply(error, reasonOf(error));
-    }
-  });
+  // One command failed and rolled back all of them. Which one is not known, because rows are written in groups. Each half
+  // is run again, until only the bad one fails.
+  const half = Math.ceil(commands.length / 2);
+  const parts = [commands.slice(0, half), commands.slice(half)];
+  return parts.flatMap((part) => runBatch(database, verbs, part, role));
+}
+
+function runVerb(verbs: Verbs, { verb, args }: Command): unknown {
+  return (verbs[verb] as (...args: readonly unknown[]) => unknown)(...args);
 }
 
 function reasonOf(error: unknown): FailureReason | null {

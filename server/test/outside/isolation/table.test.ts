@@ -19,6 +19,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   flowKeyReady: 'outside/isolation/flow-keys.test.ts',
   flowKeysJudged: 'store/flow-key-rows.test.ts',
   dueFlowKeys: 'store/flow-key-rows.test.ts',
+  dueQueues: 'conformance/fairness.ts',
+  linesAtOnce: 'conformance/fairness.ts',
   inFlightBytes: 'outside/isolation/bytes-in-flight.test.ts',
   uploads: 'outside/isolation/uploads.test.ts',
   bodyPieces: 'outside/isolation/uploads.test.ts',

@@ -1,0 +1,108 @@
+// Whose work goes into the next transaction, when more waits than one may hold: the account that has used least of the
+// writer's time goes first. An account that comes anew begins where the one stands that was served last, so it waits for a
+// bounded amount of the others' work, and nobody saves up time by asking for nothing.
+
+/** One piece of work that waits. */
+export interface Asked {
+  readonly accountId: string;
+  /** Work of one account and line stays in order. */
+  readonly line: string;
+  /** What it is expected to take, in microseconds. */
+  readonly cost: number;
+}
+
+export class Turns {
+  /** Where the account stands that was served last, in microseconds of work. */
+  #now = 0;
+  /** Where the next work of an account begins. Holds only accounts that are ahead. */
+  readonly #nextAt = new Map<string, number>();
+
+  /** How many accounts it remembers. */
+  get size(): number {
+    return this.#nextAt.size;
+  }
+
+  /**
+   * The indexes of what goes next, in ascending order: as much as `budget` holds, and the first in any case. `asked` is
+   * in the order in which it came.
+   */
+  choose(asked: readonly Asked[], budget: number): number[] {
+    if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget) {
+      // Nobody waits, so nobody owes anything.
+      this.#nextAt.clear();
+      this.#now = 0;
+      return asked.map((_, index) => index);
+    }
+    const chosen: number[] = [];
+    let left = budget;
+    for (const { index, at } of this.#inTurn(asked, budget)) {
+      const { accountId, cost } = asked[index]!;
+      if (cost > left && chosen.length > 0) break;
+      chosen.push(index);
+      left -= cost;
+      this.#now = at;
+      this.charge(accountId, cost);
+    }
+    for (const [accountId, at] of this.#nextAt) if (at <= this.#now) this.#nextAt.delete(accountId);
+    return chosen.sort((a, b) => a - b);
+  }
+
+  /** Work of the account took this much more than was expected; less, if negative. */
+  charge(accountId: string, cost: number): void {
+    const at = Math.max(this.#now, this.#nextAt.get(accountId) ?? 0) + cost;
+    if (at > this.#now) this.#nextAt.set(accountId, at);
+    else this.#nextAt.delete(accountId);
+  }
+
+  /** By where each begins if the accounts are served in turn. Of a line, no more than one transaction can hold. */
+  #inTurn(asked: readonly Asked[], budget: number): { readonly index: number; readonly at: number }[] {
+    const lines = new Map<string, { at: number; readonly endAt: number }>();
+    const begins: { readonly index: number; readonly at: number }[] = [];
+    asked.forEach(({ accountId, line, cost }, index) => {
+      const id = `${line} ${accountId}`;
+      let own = lines.get(id);
+      if (!own) {
+        const at = Math.max(this.#now, this.#nextAt.get(accountId) ?? 0);
+        own = { at, endAt: at + budget };
+        lines.set(id, own);
+      }
+      if (own.at >= own.endAt) return;
+      begins.push({ index, at: own.at });
+      own.at += cost;
+    });
+    return begins.sort((a, b) => a.at - b.at || a.index - b.index);
+  }
+}
+
+/** What a kind of work takes for an account, by what it took lately. */
+export class Costs {
+  readonly #unknown: number;
+  readonly #accountsMax: number;
+  readonly #known = new Map<string, number>();
+
+  /** `unknown`: for one unit of the work of an account that nothing is known of. */
+  constructor(unknown: number, accountsMax = 1000) {
+    this.#unknown = unknown;
+    this.#accountsMax = accountsMax;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  of(accountId: string, units: number): number {
+    return units * (this.#known.get(accountId) ?? this.#unknown);
+  }
+
+  note(accountId: string, units: number, took: number): void {
+    if (units === 0) return;
+    const before = this.#known.get(accountId) ?? this.#unknown;
+    // Forgets what is oldest.
+    this.#known.delete(accountId);
+    if (this.#known.size >= this.#accountsMax) this.#known.delete(this.#known.keys().next().value!);
+    this.#known.set(accountId, before + (took / units - before) / NOTED_PART);
+  }
+}
+
+/** One observation moves what is known by this part of the difference. */
+const NOTED_PART = 4;

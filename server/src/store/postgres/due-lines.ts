@@ -1,0 +1,72 @@
+// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step takes,
+// first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+
+import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../promotion.ts';
+import type { Database } from './database.ts';
+import { Pairs } from './lines.ts';
+
+interface DueLine {
+  readonly account_id: string;
+  readonly name: string;
+}
+
+/** Where the times are. Each column of times has an index of its own, and one by account. */
+const PLACES = {
+  queues: { table: 'queues', name: 'name', at: 'next_start_at' },
+  flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at' },
+  saidLimits: { table: 'flow_keys', name: 'key', at: 'said_at' },
+};
+
+export class DueLines {
+  readonly #longestDue: string;
+  readonly #ofAccounts: string;
+  #lastAccount = '';
+
+  constructor(place: keyof typeof PLACES) {
+    const { table, name, at } = PLACES[place];
+    this.#longestDue = `SELECT account_id, ${name} AS name FROM ${table} WHERE ${at} <= $1 ORDER BY ${at} LIMIT $2`;
+    // $3 accounts after $2, found by steps through the index, and at most $4 lines of each. An account with nothing
+    // due yet has a row without a name.
+    this.#ofAccounts = `WITH RECURSIVE account (id) AS (
+        (SELECT account_id FROM ${table} WHERE ${at} IS NOT NULL AND account_id > $2
+           ORDER BY account_id, ${at} LIMIT 1)
+        UNION ALL
+        SELECT (SELECT account_id FROM ${table} WHERE ${at} IS NOT NULL AND account_id > account.id
+                  ORDER BY account_id, ${at} LIMIT 1)
+          FROM account WHERE account.id IS NOT NULL)
+      SELECT a.id AS account_id, line.name FROM (SELECT id FROM account WHERE id IS NOT NULL LIMIT $3) AS a
+        LEFT JOIN LATERAL
+          (SELECT ${name} AS name FROM ${table} WHERE account_id = a.id AND ${at} <= $1
+             ORDER BY account_id, ${at} LIMIT $4) AS line ON true`;
+  }
+
+  /** At most `max`. */
+  async take(database: Database, now: number, max: number): Promise<Pairs> {
+    const longestDue = await database.all<DueLine>(this.#longestDue, now, max + 1);
+    const lines = new Map<string, readonly [string, string]>();
+    const add = ({ account_id, name }: DueLine) => {
+      if (lines.size < max) lines.set(JSON.stringify([account_id, name]), [account_id, name]);
+      return lines.size < max;
+    };
+    if (longestDue.length > max) {
+      const few = Math.min(PROMOTE_LINES_OF_ACCOUNT_MAX, max);
+      const found = await database.all<{ account_id: string; name: string | null }>(
+        this.#ofAccounts,
+        now,
+        this.#lastAccount,
+        PROMOTE_ACCOUNTS_LOOKED_MAX,
+        few,
+      );
+      // The last account may have more than fit. It is not first again: its turn has come.
+      let last = '';
+      const isFull = found.some(({ account_id, name }) => {
+        last = account_id;
+        return name !== null && !add({ account_id, name });
+      });
+      this.#lastAccount =
+        isFull || new Set(found.map((row) => row.account_id)).size === PROMOTE_ACCOUNTS_LOOKED_MAX ? last : '';
+    }
+    longestDue.forEach(add);
+    return new Pairs([...lines.values()]);
+  }
+}

@@ -1,0 +1,72 @@
+// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step takes,
+// first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+
+import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../promotion.ts';
+import type { Database } from './database.ts';
+
+export interface DueLine {
+  readonly account_id: string;
+  readonly name: string;
+}
+
+/** Where the times are. Each column of times has an index of its own, and one by account. */
+const PLACES = {
+  queues: { table: 'queues', name: 'name', at: 'next_start_at', byAccount: 'queues_next_start_of_account' },
+  flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at', byAccount: 'flow_keys_next_start_of_account' },
+  saidLimits: { table: 'flow_keys', name: 'key', at: 'said_at', byAccount: 'flow_keys_said_of_account' },
+};
+
+export class DueLines {
+  readonly #database: Database;
+  readonly #longestDue: string;
+  readonly #nextAccount: string;
+  readonly #ofAccount: string;
+  #lastAccount = '';
+
+  constructor(database: Database, place: keyof typeof PLACES) {
+    const { table, name, at, byAccount } = PLACES[place];
+    this.#database = database;
+    this.#longestDue = `SELECT account_id, ${name} AS name FROM ${table} WHERE ${at} <= ? ORDER BY ${at} LIMIT ?`;
+    this.#nextAccount = `SELECT account_id AS key FROM ${table} INDEXED BY ${byAccount}
+      WHERE ${at} IS NOT NULL AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`;
+    this.#ofAccount = `SELECT account_id, ${name} AS name FROM ${table} INDEXED BY ${byAccount}
+      WHERE account_id = ? AND ${at} <= ? ORDER BY ${at} LIMIT ?`;
+  }
+
+  /** At most `max`. `hasMore`: others are due as well. */
+  take(now: number, max: number): { readonly lines: readonly DueLine[]; readonly hasMore: boolean } {
+    const longestDue = this.#database.all<DueLine>(this.#longestDue, now, max + 1);
+    if (longestDue.length <= max) return { lines: longestDue, hasMore: false };
+    const lines = new Map<string, DueLine>();
+    const add = (some: readonly DueLine[]) => {
+      for (const each of some) {
+        if (lines.size < max) lines.set(JSON.stringify([each.account_id, each.name]), each);
+      }
+    };
+    for (const accountId of this.#accounts().take(PROMOTE_ACCOUNTS_LOOKED_MAX)) {
+      add(this.#database.all<DueLine>(this.#ofAccount, accountId, now, Math.min(PROMOTE_LINES_OF_ACCOUNT_MAX, max)));
+      this.#lastAccount = accountId;
+      if (lines.size === max) break;
+    }
+    add(longestDue);
+    return { lines: [...lines.values()], hasMore: true };
+  }
+
+  #accounts(): Generator<string> {
+    return around(this.#lastAccount, (after, upTo) =>
+      this.#database.get<{ key: string }>(this.#nextAccount, after, upTo),
+    );
+  }
+}
+
+/** Sorts after every key. */
+const LAST = '\u{10ffff}';
+
+/** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */
+export function* around(
+  start: string,
+  next: (after: string, upTo: string) => { key: string } | undefined,
+): Generator<string> {
+  for (let at = next(start, LAST); at; at = next(at.key, LAST)) yield at.key;
+  for (let at = next('', start); at; at = next(at.key, start)) yield at.key;
+}

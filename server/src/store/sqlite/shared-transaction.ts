@@ -1,0 +1,96 @@
+// One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts the rest of
+// its accounts' commands off. Also measures what each command took, so that the sender can share out the time.
+
+import type { Database } from './database.ts';
+import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs.ts';
+
+/**
+ * How long the commands of accounts may run in one transaction, as far as is known before; all ports together. If a
+ * commit takes longer than that, as long as a commit: then at most half of the time is spent on waiting for the disk.
+ */
+export const TRANSACTION_MS = 20;
+/** A transaction in which they take so many times as long is ended: less was expected of them. */
+const OVERRUN = 2;
+/** What took less is not worth telling. */
+const TOLD_MS_MIN = 5;
+
+/** What a batch took. */
+export interface Took {
+  readonly commitMs: number;
+  /** For each command, in microseconds. */
+  readonly commandsUs: readonly number[];
+}
+
+export interface Ran {
+  readonly replies: readonly Reply[];
+  /** Null if the transaction was short. */
+  readonly took: Took | null;
+}
+
+/** The writer's transactions, one after another. */
+export class SharedTransactions {
+  readonly #database: Database;
+  readonly #verbs: Verbs;
+  readonly #nowMs: () => number;
+  #commitMs = 0;
+
+  constructor(database: Database, verbs: Verbs, nowMs: () => number) {
+    this.#database = database;
+    this.#verbs = verbs;
+    this.#nowMs = nowMs;
+  }
+
+  /** Parallel to `batches`. Each gets an equal part of the time; commands of the node itself always run. */
+  run(batches: readonly (readonly Command[])[]): Ran[] {
+    const commands = batches.length === 1 ? batches[0]! : batches.flat();
+    const partMs = (OVERRUN * transactionMs(this.#commitMs)) / batches.length;
+    const ends = endsOf(batches);
+    const commandsUs = new Array<number>(commands.length).fill(0);
+    const startedMs = this.#nowMs();
+    let lastMs = startedMs;
+    let batch = 0;
+    let batchStartedMs = startedMs;
+    let hasRun = false;
+    const replies = runBatch(this.#database, this.#verbs, commands, 'writer', {
+      mayRun: (index) => {
+        while (index >= ends[batch]!) {
+          batch += 1;
+          batchStartedMs = lastMs;
+          hasRun = false;
+        }
+        return !hasRun || lastMs - batchStartedMs < partMs || !isOfAccount(commands[index]!);
+      },
+      ran: (index) => {
+        const nowMs = this.#nowMs();
+        commandsUs[index] = (nowMs - lastMs) * 1000;
+        lastMs = nowMs;
+        hasRun ||= isOfAccount(commands[index]!);
+      },
+    });
+    this.#commitMs = this.#nowMs() - lastMs;
+    const isTold = lastMs - startedMs + this.#commitMs >= TOLD_MS_MIN;
+    return batches.map((own, at) => {
+      const [from, to] = [ends[at]! - own.length, ends[at]!];
+      const took = isTold ? { commitMs: this.#commitMs, commandsUs: commandsUs.slice(from, to) } : null;
+      return { replies: replies.slice(from, to), took };
+    });
+  }
+}
+
+/** Where each batch ends in all commands. */
+function endsOf(batches: readonly (readonly Command[])[]): number[] {
+  let end = 0;
+  return batches.map((batch) => {
+    end += batch.length;
+    return end;
+  });
+}
+
+export function transactionMs(commitMs: number): number {
+  return Math.max(TRANSACTION_MS, commitMs);
+}
+
+/** Not the work of the node itself, such as a claim or a settlement. */
+function isOfAccount({ verb }: Command): boolean {
+  return marksOf(verb).work !== undefined;
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Asked, Costs, Turns } from '../../src/domain/turns.ts';
+
+const BUDGET = 100;
+
+const asked = (accountId: string, cost: number, line = 'one'): Asked => ({ accountId, line, cost });
+
+/** Asks again and again, until nothing waits. Returns what was served in each round. */
+function serve(turns: Turns, waiting: readonly Asked[], arriving: (round: number) => readonly Asked[] = () => []) {
+  const rounds: Asked[][] = [];
+  let left = [...waiting];
+  for (let round = 0; left.length > 0; round += 1) {
+    const chosen = new Set(turns.choose(left, BUDGET));
+    rounds.push(left.filter((_, index) => chosen.has(index)));
+    left = [...left.filter((_, index) => !chosen.has(index)), ...arriving(round)];
+  }
+  return rounds;
+}
+
+const costOf = (some: readonly Asked[]) => some.reduce((sum, { cost }) => sum + cost, 0);
+
+test('all that fits goes together, and nothing is remembered', () => {
+  const turns = new Turns();
+  assert.deepEqual(turns.choose([asked('a', 50), asked('b', 30), asked('a', 20)], BUDGET), [0, 1, 2]);
+  assert.equal(turns.size, 0);
+});
+
+test('an account that asks for little waits for one round of one that asks for very much', () => {
+  const turns = new Turns();
+  const much = Array.from({ length: 1000 }, () => asked('a', 90));
+  const rounds = serve(turns, much, (round) => (round % 3 === 0 && round < 90 ? [asked('b', 1)] : []));
+  rounds.slice(0, 90).forEach((served, round) => {
+    if (round % 3 === 1)
+      assert.ok(
+        served.some(({ accountId }) => accountId === 'b'),
+        `round ${round}`,
+      );
+  });
+});
+
+test('accounts that ask for much get the same time, whatever each of their requests takes', () => {
+  const turns = new Turns();
+  const waiting = [
+    ...Array.from({ length: 400 }, () => asked('dear', 10)),
+    ...Array.from({ length: 4000 }, () => asked('cheap', 1)),
+  ];
+  const used = { dear: 0, cheap: 0 };
+  for (const served of serve(turns, waiting).slice(0, 40)) {
+    for (const { accountId, cost } of served) used[accountId as keyof typeof used] += cost;
+    assert.ok(Math.abs(used.dear - used.cheap) <= 2 * 10, JSON.stringify(used));
+  }
+});
+
+test('nobody saves up time by asking for nothing', () => {
+  const turns = new Turns();
+  const always = Array.from({ length: 300 }, () => asked('always', 50));
+  const late = Array.from({ length: 100 }, () => asked('late', 50));
+  const rounds = serve(turns, always, (round) => (round === 50 ? late : []));
+  const both = rounds.slice(51, 90).flat();
+  const own = both.filter(({ accountId }) => accountId === 'late').length;
+  assert.ok(Math.abs(own - both.length / 2) <= 2, `${own} of ${both.length}`);
+});
+
+test('what took longer than expected is made up for', () => {
+  const turns = new Turns();
+  const left = (accountId: string) => Array.from({ length: 100 }, () => asked(accountId, 10));
+  turns.choose([...left('a'), ...left('b')], BUDGET);
+  turns.charge('a', 200);
+  for (let round = 0; round < 2; round += 1) {
+    const waiting = [...left('a'), ...left('b')];
+    assert.ok(turns.choose(waiting, BUDGET).every((index) => waiting[index]!.accountId === 'b'));
+  }
+});
+
+const requests = fc.array(
+  fc.record({
+    accountId: fc.constantFrom('a', 'b', 'c', 'd'),
+    line: fc.constantFrom('one', 'two'),
+    cost: fc.integer({ min: 1, max: 3 * BUDGET }),
+  }),
+  { minLength: 1, maxLength: 60 },
+);
+
+test('for any requests: each is served once, those of a line in order, and a round is no longer than it may be', () => {
+  fc.assert(
+    fc.property(requests, requests, (first, second) => {
+      const turns = new Turns();
+      const rounds = serve(turns, first, (round) => (round === 1 ? second : []));
+      const served = rounds.flat();
+      const expected = rounds.length > 2 || served.length > first.length ? [...first, ...second] : first;
+      assert.equal(new Set(served).size, served.length);
+      assert.ok(served.length === first.length || served.length === expected.length);
+      for (const id of new Set(served.map(({ line, accountId }) => `${line} ${accountId}`))) {
+        const inLine = ({ line, accountId }: Asked) => `${line} ${accountId}` === id;
+        const asGiven = [...first, ...second].filter(inLine).slice(0, served.filter(inLine).length);
+        assert.ok(served.filter(inLine).every((each, index) => each === asGiven[index]));
+      }
+      for (const round of rounds) assert.ok(costOf(round) <= BUDGET || round.length === 1);
+      assert.ok(turns.size <= 4);
+    }),
+  );
+});
+
+test('for any other requests: a small one waits for no more of the others’ work than one round and one request of each', () => {
+  fc.assert(
+    fc.property(requests, fc.nat({ max: 20 }), (others, after) => {
+      const turns = new Turns();
+      const small = asked('new', 1);
+      const rounds = serve(turns, others, (round) => (round === after ? [small] : []));
+      const at = rounds.findIndex((round) => round.includes(small));
+      if (at === -1) return;
+      const between = costOf(rounds.slice(after + 1, at).flat());
+      assert.ok(between <= 4 * 2 * 3 * BUDGET, `${between}`);
+    }),
+  );
+});
+
+test('what an account’s work takes is learned, and the account that was seen longest ago is forgotten', () => {
+  const costs = new Costs(10, 2);
+  assert.equal(costs.of('a', 3), 30);
+  for (let times = 0; times < 50; times += 1) costs.note('a', 2, 200);
+  assert.ok(Math.abs(costs.of('a', 1) - 100) < 1);
+  costs.note('b', 1, 10);
+  costs.note('a', 1, 100);
+  costs.note('c', 1, 10);
+  assert.equal(costs.size, 2);
+  assert.ok(costs.of('a', 1) > 90);
+});

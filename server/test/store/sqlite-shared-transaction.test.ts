@@ -1,0 +1,85 @@
+// The transaction that the batches of several lanes share: how its time is divided, with a clock that the test moves.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { SharedTransactions, TRANSACTION_MS } from '../../src/store/sqlite/shared-transaction.ts';
+import { type Command, createVerbs, type Reply } from '../../src/store/sqlite/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+
+/** The clock of these transactions goes on by one for each time it is read. */
+function open(t: TestContext, msOf: () => number = () => 1) {
+  const database = openDatabase(':memory:');
+  t.after(() => database.close());
+  const verbs = createVerbs(database);
+  verbs.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  let nowMs = 0;
+  const { mock } = t.mock.method(database, 'transaction');
+  const shared = new SharedTransactions(database, verbs, () => {
+    nowMs += msOf();
+    return nowMs;
+  });
+  return { shared, database, transactions: () => mock.callCount() };
+}
+
+const accept = (): Command => ({
+  verb: 'accept',
+  args: [{ messages: [message()], leases: [], node: 'nod_a', now: NOW, dayMax: null }],
+});
+const look: Command = { verb: 'storedTime', args: [] };
+const isDone = (reply: Reply) => 'value' in reply;
+const batch = (count: number) => Array.from({ length: count }, accept);
+
+test('a transaction that takes too long puts the rest of the accounts’ commands off, and runs those of the node', (t) => {
+  const { shared, database, transactions } = open(t);
+  const commands = [...batch(500), look, ...batch(500), look];
+  const [ran] = shared.run([commands]);
+  const done = ran!.replies.filter(isDone).length;
+  assert.equal(done, 2 * TRANSACTION_MS + 2);
+  assert.ok(isDone(ran!.replies[500]!) && isDone(ran!.replies.at(-1)!));
+  assert.ok(ran!.replies.slice(0, done - 2).every(isDone), 'the first ones');
+  assert.equal(transactions(), 1);
+  assert.equal(database.get<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, done - 2);
+  assert.equal(ran!.took!.commandsUs.filter((us) => us > 0).length, done);
+});
+
+test('four lanes share one transaction: each gets an equal part of its time, whatever the others have', (t) => {
+  const { shared, transactions } = open(t);
+  const lanes = [batch(500), batch(500), [look, accept()], batch(500)];
+  const ran = shared.run(lanes);
+  assert.equal(transactions(), 1);
+  assert.deepEqual(
+    ran.map(({ replies }) => replies.length),
+    [500, 500, 2, 500],
+  );
+  assert.ok(ran[2]!.replies.every(isDone), 'the lane with little has all of it done');
+  const parts = [0, 1, 3].map((lane) => ran[lane]!.replies.filter(isDone).length);
+  assert.deepEqual(parts, [10, 10, 10]);
+});
+
+test('a command that takes longer than all of it runs alone, and one of each lane always runs', (t) => {
+  const { shared } = open(t, () => 1000);
+  const ran = shared.run([batch(3), batch(3)]);
+  assert.deepEqual(
+    ran.map(({ replies }) => replies.map(isDone)),
+    [
+      [true, false, false],
+      [true, false, false],
+    ],
+  );
+});
+
+test('while commits take long, a transaction takes as long', (t) => {
+  let isCommit = false;
+  const { shared } = open(t, () => (isCommit ? 10 * TRANSACTION_MS : 1));
+  isCommit = true;
+  shared.run([[look]]);
+  isCommit = false;
+  const [ran] = shared.run([batch(500)]);
+  assert.equal(ran!.replies.filter(isDone).length, 2 * 10 * TRANSACTION_MS);
+});
+
+test('what was short is not told', (t) => {
+  const { shared } = open(t, () => 0.5);
+  assert.equal(shared.run([batch(3)])[0]!.took, null);
+});
