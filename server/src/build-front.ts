@@ -49,6 +49,8 @@ import type { LaneFacts } from './lanes.ts';
 import type { Ground } from './node-ground.ts';
 import type { StoredRoom } from './publish/stored-room.ts';
 import { shippedFiles } from './shipped-files.ts';
+import { callOf } from './store/asker.ts';
+import { forCalls } from './store/in-turn.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
 import { Metrics, metricsText, showClock } from './telemetry/metrics.ts';
@@ -154,7 +156,7 @@ function createContext(
   metrics.pool('answerBytes', gate.answers);
   return {
     requests,
-    store,
+    store: forCalls(store),
     accounts,
     world,
     newId,
@@ -179,6 +181,7 @@ function createContext(
     isServing: () => service.isServing,
     onFault,
     gate,
+    callOf,
   };
 }
 

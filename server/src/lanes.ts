@@ -34,7 +34,7 @@ export interface LaneData {
   /** See upkeep/files.ts. */
   readonly filesGone: SharedArrayBuffer;
   readonly writer: MessagePort;
-  readonly reader: MessagePort;
+  readonly readers: { readonly lookUp: MessagePort; readonly list: MessagePort };
 }
 
 export type ToLane =
@@ -63,7 +63,7 @@ export interface LanesOptions {
   readonly timers: Clock;
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
-  readonly connect: () => Pick<LaneData, 'writer' | 'reader'>;
+  readonly connect: () => Pick<LaneData, 'writer' | 'readers'>;
   /** The claims of a lane that has ended belong to nobody. */
   readonly noteDead: (node: string) => Promise<void>;
   readonly ownFacts: () => LaneFacts;
@@ -178,7 +178,7 @@ export class Lanes {
     };
     const worker = startThread('lane', {
       workerData: data,
-      transferList: [ports.writer, ports.reader],
+      transferList: [ports.writer, ports.readers.lookUp, ports.readers.list],
       name: `lane-${lane}`,
     });
     const closed = Promise.withResolvers<Farewell>();

@@ -20,6 +20,7 @@ import { LiveLog } from './store/sqlite/live-log.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
 import { Reader } from './store/sqlite/reader.ts';
+import { ReadsUnderWay } from './store/sqlite/reads-under-way.ts';
 import { restoreStore } from './store/sqlite/restore.ts';
 import type { StartCheck } from './store/sqlite/start-check.ts';
 import { createSqliteStore, type NodeChannel } from './store/sqlite/store.ts';
@@ -48,19 +49,22 @@ export interface OpenStoreOptions {
   readonly morePatienceMs?: number | undefined;
 }
 
-/** A file has one reader thread. The writer lets accounts take turns by itself. */
-const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: null, changes: null };
+/** A file has one thread for lists and one for look-ups. The writer lets accounts take turns by itself. */
+const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: 1, areNeedsInLine: false, changes: null };
 
 export interface OpenedStore {
   readonly store: Store;
   /** Makes the ports through which a further lane writes and reads; null if there can be none. */
-  readonly connectLane: (() => Pick<LaneData, 'writer' | 'reader'>) | null;
+  readonly connectLane: (() => Pick<LaneData, 'writer' | 'readers'>) | null;
 }
+
+/** What a read costs is measured in real time, even in a test with a clock of its own. */
+const realMs = () => systemWorld().clock.monotonicMs();
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
   if (config.store === null) {
     const { store, connectLane } = options.lane ? openLane(options.lane, options) : await openFile(config, options);
-    return { store: inTurn(store, FILE_AT_ONCE), connectLane };
+    return { store: inTurn(store, FILE_AT_ONCE, realMs), connectLane };
   }
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
@@ -78,15 +82,15 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     morePatienceMs,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
-  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE)), connectLane: null };
+  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs)), connectLane: null };
 }
 
 /** The main thread closes the process if the store breaks. */
-function openLane({ writer, reader, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
+function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
   const { node, about, world, inbox, channel } = options;
   const store = createSqliteStore({
     executor: portExecutor(writer),
-    reader: portExecutor(reader),
+    readers: { lookUp: portExecutor(readers.lookUp), list: portExecutor(readers.list) },
     clock: world.clock,
     timers: systemWorld().clock,
     node,
@@ -107,15 +111,13 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
   requireClock(config.data, config.clock === 'manual');
   const onFound = (found: StartCheck) => logFound(log, found, config.data);
   const executor = await threadExecutor(config.data, 'writer', undefined, onFound);
-  const reader = new Reader({
-    directory: config.data,
-    emptyLog: executor.emptyLog!,
-    timers,
-    log: (level, fields, text) => log[level](fields, text),
-  });
+  const underWay = new ReadsUnderWay(config.data, executor.emptyLog!);
+  const newReader = () =>
+    new Reader({ directory: config.data, underWay, timers, log: (level, fields, text) => log[level](fields, text) });
+  const readers = { lookUp: newReader(), list: newReader() };
   const store = createSqliteStore({
     executor,
-    reader,
+    readers,
     channel: channel === null ? null : laneChannel(channel),
     clock: world.clock,
     timers,
@@ -132,10 +134,13 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
     },
   });
   const connectLane = () => {
-    const { here, there } = portPair();
-    // The reader's thread may end and be replaced, so lanes reach it through this thread.
-    servePort(here, reader, node);
-    return { writer: executor.connect!(), reader: there };
+    // The thread of a reader may end and be replaced, so lanes reach it through this thread.
+    const served = (reader: Reader) => {
+      const { here, there } = portPair();
+      servePort(here, reader, node);
+      return there;
+    };
+    return { writer: executor.connect!(), readers: { lookUp: served(readers.lookUp), list: served(readers.list) } };
   };
   return { store, connectLane };
 }

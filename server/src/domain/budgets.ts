@@ -195,6 +195,19 @@ export const BUDGETS = budgets({
     each: 100_000,
     beyond: 'counting stops there, with `isMatchedCut`; the operation still processes all of them',
   },
+  pieceRows: {
+    what: 'Messages or events that one piece of a list, search or count examines',
+    unit: 'rows',
+    each: 500,
+    beyond:
+      'other accounts have their turn; then the next piece continues, unless the caller has closed its connection',
+  },
+  pieceBytes: {
+    what: 'Bodies that one piece of a list, search or count reads',
+    unit: 'bytes',
+    each: 2 * MIB,
+    beyond: 'the next piece continues, as above; a larger body is read alone',
+  },
   reads: {
     what: 'Lists, searches and counts that run or wait for their turn',
     unit: 'reads',

@@ -13,6 +13,9 @@ function databaseWork(what: string, node: number) {
 
 export const DATABASE_BUDGETS = {
   databaseLists: databaseWork('Lists, searches and counts', 2),
-  databaseLookUps: databaseWork('Topics, schedules, bulk operations and stream positions that requests look up', 2),
+  databaseLookUps: databaseWork(
+    'Single messages, queues, topics, schedules, bulk operations and stream positions that requests look up',
+    2,
+  ),
   databaseChanges: databaseWork('Changes through the API, except publishing', 3),
 };

@@ -37,11 +37,37 @@ export interface MessageEvent {
 /** How much of its message's body an event holds. */
 export const EVENT_BODY_BYTES_MAX = 256 * 1024;
 
+/** How much of the body must be read for its events: one byte more shows that it is cut. */
+export function eventBodyBytes({ redaction }: Pick<Message, 'redaction'>): number | null {
+  // A redacted body is shown as its hash, which needs the whole body.
+  return redaction?.body ? null : EVENT_BODY_BYTES_MAX + 1;
+}
+
 export interface EventFilter {
   readonly messages: MessageFilter;
   readonly states?: readonly EventState[];
   readonly fromAt?: number;
   readonly toAt?: number;
+}
+
+/** Whether the filter asks for this event of a message that it selects. */
+export function isEventWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {
+  return (
+    (states === undefined || states.includes(state)) &&
+    (fromAt === undefined || at >= fromAt) &&
+    (toAt === undefined || at <= toAt)
+  );
+}
+
+/** The events of so many messages are read by message. */
+const READ_BY_MESSAGE = 20;
+
+/**
+ * Whether the journal of the account is walked through, and the events of other messages are left out. For a few messages
+ * their own rows are read and sorted, again for each page. For many, that would read all of their rows for every page.
+ */
+export function walksJournal(messageIds: readonly string[] | undefined): boolean {
+  return messageIds === undefined || messageIds.length > READ_BY_MESSAGE;
 }
 
 /** What happened to a message in one transaction. */
@@ -61,8 +87,7 @@ export const STEP_EVENTS_MAX = 2;
 
 /** `isLive`: for a reader that is told each step once and does not come back to it. */
 export function stepEvents(whole: Message, step: Step, isLive = false): MessageEvent[] {
-  // A redacted body is shown as its hash, which needs the whole body.
-  const isBodyCut = whole.body.length > EVENT_BODY_BYTES_MAX && !whole.redaction?.body;
+  const isBodyCut = eventBodyBytes(whole) !== null && whole.body.length > EVENT_BODY_BYTES_MAX;
   const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
   const events = eventsOf(message, step, isLive);
   return isBodyCut ? events.map((event) => ({ ...event, isBodyCut })) : events;

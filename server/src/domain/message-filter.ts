@@ -2,6 +2,7 @@
 // candidates by any indexed key. Whether a message matches is decided here, the same for every adapter.
 
 import { parseTargetUrl } from './destination.ts';
+import type { Look } from './look.ts';
 import type { Message } from './message.ts';
 
 /** The states a user sees. `pending` is split by whether any attempt was made yet. */
@@ -72,8 +73,13 @@ export class StateTally {
     this.states[shownState(message)] += 1;
   }
 
-  piece(cursor: number | null): CountPiece {
-    return { count: this.count, states: this.states, cursor };
+  addPiece({ count, states }: CountPiece): void {
+    this.count += count;
+    for (const state of SHOWN_STATES) this.states[state] += states[state];
+  }
+
+  piece(cursor: number | null, looked: Look): CountPiece {
+    return { count: this.count, states: this.states, cursor, looked };
   }
 }
 
@@ -83,6 +89,7 @@ export interface CountPiece {
   /** The same by state. */
   readonly states: StateCounts;
   readonly cursor: number | null;
+  readonly looked: Look;
 }
 
 /** The result of a whole count. */

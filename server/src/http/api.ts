@@ -1,6 +1,7 @@
 // Everything but publishing, on Fastify. Each route declares its scope and its schemas. A route
 // without a scope cannot be added.
 
+import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Accounts } from '../accounts/accounts.ts';
 import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
@@ -12,6 +13,7 @@ import type { Tiers } from '../domain/tier.ts';
 import type { Publications } from '../publish/publications.ts';
 import type { StoredRoom } from '../publish/stored-room.ts';
 import type { Principal } from '../store/account-store.ts';
+import { AskerGone } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate } from './authenticate.ts';
@@ -55,6 +57,11 @@ export interface ApiContext {
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
   readonly gate: ReadGate;
+  /**
+   * Runs a call. When its caller has gone, what it reads from the store is dropped; `isGone` is null if its reads go on
+   * without the caller.
+   */
+  readonly callOf: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
 }
 
 /** What a route gets: the store port that it needs, and everything else. */
@@ -192,15 +199,20 @@ export class Api {
       handler: async (request, reply) => {
         const principal = request.principal!;
         const visit = isRead ? await this.#context.gate.enter(principal.account.id, reply.raw) : null;
+        const call = {
+          principal,
+          params: request.params as Static<P>,
+          query: request.query as Static<Q>,
+          body: request.body as Static<B>,
+          reply,
+        };
+        // What changes something goes on to its end.
+        const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
-          const value = await handle({
-            principal,
-            params: request.params as Static<P>,
-            query: request.query as Static<Q>,
-            body: request.body as Static<B>,
-            reply,
-          });
+          const value = await this.#context.callOf(isGone, () => handle(call));
           return reply.sent ? reply : this.#answer(reply, value, visit);
+        } catch (error) {
+          throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;
         } finally {
           visit?.done();
         }
@@ -263,6 +275,12 @@ export class Api {
     const { status, headers, body } = errorResponse(problem);
     return reply.status(status).headers(headers).send(JSON.stringify(body));
   }
+}
+
+/** A caller that has closed only its side may still wait for the response. */
+function hasCallerGone(response: ServerResponse): boolean {
+  // A response that waits behind another one on its connection does not hear of its end.
+  return response.destroyed || response.req.socket.destroyed;
 }
 
 declare module 'fastify' {

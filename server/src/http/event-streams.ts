@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
 import type { EventFilter } from '../domain/event.ts';
 import { laneMax } from '../domain/lanes.ts';
+import { pieceLook } from '../domain/look.ts';
 import { Pool } from '../domain/pool.ts';
 import type { EventPage, MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
@@ -191,7 +192,8 @@ export class EventStreams {
       served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
       for (const reader of served) reader.hasNews = false;
       const from = { limit: first.limit, cursor: first.position.at } as const;
-      const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true } as const;
+      // One piece: until the next, other accounts are read for, and readers may have gone.
+      const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true, look: pieceLook() } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.position))
         served = await this.#send(accountId, audience, served, piece);

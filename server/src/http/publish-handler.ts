@@ -41,7 +41,7 @@ import { standingUrl } from './standing-message.ts';
 import type { WholeRequest } from './whole-request.ts';
 
 export interface PublishHandlerOptions {
-  readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'searchMessages'>;
+  readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'getMessage'>;
   readonly accounts: Accounts;
   readonly world: World;
   readonly tiers: Tiers;

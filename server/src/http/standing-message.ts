@@ -7,11 +7,9 @@ import type { MessageStore } from '../store/message-store.ts';
  * retention.
  */
 export async function standingUrl(
-  store: Pick<MessageStore, 'searchMessages'>,
+  store: Pick<MessageStore, 'getMessage'>,
   accountId: string,
   messageId: string,
 ): Promise<string | null> {
-  const page = { limit: 1, cursor: null, order: 'newestFirst', withBodies: false } as const;
-  const { messages } = await store.searchMessages(accountId, { messageIds: [messageId] }, page);
-  return messages[0]?.url ?? null;
+  return (await store.getMessage(accountId, messageId, 'outline'))?.message.url ?? null;
 }

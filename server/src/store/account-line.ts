@@ -1,42 +1,96 @@
-// Runs work for accounts in turns: a few pieces of work run at once, and the accounts that wait are served one after
-// another. An account waits for at most one piece of work of each other account, however much the others have queued.
+// Runs pieces of work for accounts in turns: a few run at once, and the next is one of the account that has used least. So
+// an account waits for at most one piece of each other account, however much the others have queued, and one whose
+// pieces take longer gets fewer of them.
+
+import { Costs, Turns } from '../domain/turns.ts';
+import type { IsGone } from './asker.ts';
+import { AskerGone } from './store.ts';
+
+interface Piece {
+  readonly isGone: IsGone;
+  readonly start: () => Promise<void>;
+  readonly drop: () => void;
+}
+
+/** What a piece of an account costs of which nothing is known, and the least that any costs. */
+const COST_MIN = 0.01;
 
 export class AccountLine {
   readonly #atOnceMax: number;
-  /** Waiting work by account. The account whose turn is next comes first. */
-  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  readonly #nowMs: (() => number) | null;
+  readonly #turns = new Turns();
+  /** What pieces are expected to cost. */
+  readonly #costs = new Costs(COST_MIN);
+  /** Waiting pieces by account. Of accounts that have used the same, the first is next. */
+  readonly #waiting = new Map<string, Piece[]>();
   #running = 0;
 
-  constructor(atOnceMax: number) {
+  /** `nowMs` measures what a piece costs. Without it, all pieces cost the same. */
+  constructor(atOnceMax: number, nowMs: (() => number) | null = null) {
     this.#atOnceMax = atOnceMax;
+    this.#nowMs = nowMs;
   }
 
-  /** `work` is one bounded piece. Its slot is free again when its promise has ended. */
-  run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
+  /**
+   * `work` is one bounded piece. Its slot is free again when its promise has ended. If whoever asks has gone before its
+   * turn, it does not run, and this rejects with `AskerGone`.
+   */
+  run<T>(accountId: string, work: () => Promise<T>, isGone: IsGone = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
       const line = this.#waiting.get(accountId) ?? [];
-      line.push(async () => work().then(resolve, reject));
+      line.push({
+        isGone,
+        start: async () => work().then(resolve, reject),
+        drop: () => reject(new AskerGone('whoever asked has gone')),
+      });
       this.#waiting.set(accountId, line);
       this.#next();
     });
   }
 
   #next(): void {
-    for (const [accountId, line] of this.#waiting) {
-      if (this.#running >= this.#atOnceMax) return;
-      const start = line.shift()!;
-      this.#putLast(accountId, line);
-      this.#running += 1;
-      void start().then(() => {
-        this.#running -= 1;
-        // The account goes to the end again, behind accounts that arrived while its work ran.
-        this.#putLast(accountId, this.#waiting.get(accountId) ?? []);
-        this.#next();
-      });
+    while (this.#running < this.#atOnceMax && this.#waiting.size > 0) {
+      this.#dropGone();
+      const ids = [...this.#waiting.keys()];
+      const asked = ids.map((accountId) => ({ accountId, line: '', cost: this.#expected(accountId) }));
+      // Less than any costs, so that one is chosen.
+      const [first] = this.#turns.choose(asked, COST_MIN / 2);
+      if (first === undefined) return;
+      this.#start(ids[first]!);
     }
   }
 
-  #putLast(accountId: string, line: (() => Promise<void>)[]): void {
+  /** Whoever has gone does not use the turn of its account. */
+  #dropGone(): void {
+    for (const [accountId, line] of this.#waiting) {
+      while (line[0]?.isGone()) line.shift()!.drop();
+      if (line.length === 0) this.#waiting.delete(accountId);
+    }
+  }
+
+  #expected(accountId: string): number {
+    return this.#nowMs ? this.#costs.of(accountId, 1) : 1;
+  }
+
+  #start(accountId: string): void {
+    const line = this.#waiting.get(accountId)!;
+    const piece = line.shift()!;
+    this.#putLast(accountId, line);
+    this.#running += 1;
+    const expected = this.#expected(accountId);
+    const fromMs = this.#nowMs?.() ?? 0;
+    void piece.start().then(() => {
+      this.#running -= 1;
+      const cost = this.#nowMs ? Math.max(COST_MIN, this.#nowMs() - fromMs) : expected;
+      this.#turns.charge(accountId, cost - expected);
+      this.#costs.note(accountId, 1, cost);
+      // The account goes to the end again, behind accounts that arrived while its work ran.
+      this.#putLast(accountId, this.#waiting.get(accountId) ?? []);
+      this.#next();
+    });
+  }
+
+  #putLast(accountId: string, line: Piece[]): void {
     this.#waiting.delete(accountId);
     if (line.length > 0) this.#waiting.set(accountId, line);
   }

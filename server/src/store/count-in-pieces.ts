@@ -18,14 +18,14 @@ export function countMatching(
 }
 
 export async function countInPieces(
-  piece: (max: number, cursor: number | null) => Promise<Omit<CountPiece, 'states'>>,
+  piece: (max: number, cursor: number | null) => Promise<Pick<CountPiece, 'count' | 'cursor'>>,
   max: number,
 ): Promise<Counted> {
   let count = 0;
   let cursor: number | null = null;
   for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
     // Counts one more than it reports, to know whether there are more than `max`.
-    const counted: Omit<CountPiece, 'states'> = await piece(max + 1 - count, cursor);
+    const counted: Pick<CountPiece, 'count' | 'cursor'> = await piece(max + 1 - count, cursor);
     count += counted.count;
     cursor = counted.cursor;
     if (count > max) return { count: max, isCut: true };

@@ -2,14 +2,18 @@
 // most one piece of work, and never delays the node's own work.
 
 import { AccountLine } from './account-line.ts';
+import { currentAsker, forCallers, forEverybody } from './asker.ts';
+import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in-pieces.ts';
 import type { Store } from './store.ts';
 
 /** How many calls of each kind run at once. */
 export interface AtOnce {
   /** Lists, searches and counts. */
   readonly lists: number;
-  /** Reads that a request needs before it can continue, such as its topic; null if these need no turns. */
-  readonly lookUps: number | null;
+  /** Reads of one thing by its name. They never wait for a search. */
+  readonly lookUps: number;
+  /** Whether what a request needs before it can continue, such as its topic, waits in the line of look-ups as well. */
+  readonly areNeedsInLine: boolean;
   /** Changes made by people; null if the store itself makes accounts take turns. */
   readonly changes: number | null;
 }
@@ -22,39 +26,67 @@ type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A
 function takingTurns(line: AccountLine) {
   return <A extends readonly unknown[], T>(verb: OfAccount<A, T>): OfAccount<A, T> =>
     (accountId, ...rest) =>
-      line.run(accountId, () => verb(accountId, ...rest));
+      line.run(accountId, () => forEverybody(() => verb(accountId, ...rest)), currentAsker());
 }
 
 /**
  * The node's own work (accept, claim, settle, upkeep) and the check of tokens do not wait in these lines. Each line
  * leaves some of the store's connections free for them.
  */
-export function inTurn(store: Store, { lists, lookUps, changes }: AtOnce): Store {
+export function inTurn(store: Store, { lists, lookUps, areNeedsInLine, changes }: AtOnce, nowMs: () => number): Store {
+  const ownLookUp = takingTurns(new AccountLine(lookUps, nowMs));
   return {
     ...store,
-    ...listsInTurn(store, new AccountLine(lists)),
-    ...(lookUps !== null && lookUpsInTurn(store, takingTurns(new AccountLine(lookUps)))),
+    ...listsInTurn(store, new AccountLine(lists, nowMs)),
+    ...lookUpsInTurn(store, ownLookUp),
+    ...(areNeedsInLine && needsInTurn(store, ownLookUp)),
     ...(changes !== null && changesInTurn(store, new AccountLine(changes))),
   };
 }
 
+/** The reads that people ask for. Those of a caller that has gone are dropped. */
+const READS = [
+  'whyFacts',
+  'searchMessages',
+  'countPiece',
+  'listEvents',
+  'standing',
+  'activity',
+  'failureGroups',
+  'listQueues',
+  'countLine',
+  'listFlowKeys',
+  'listSchedules',
+  'listAlerts',
+  'listJobs',
+  'listTopics',
+  'listTokens',
+  'usage',
+  'listAccounts',
+  'getMessage',
+  'messageStates',
+  'getQueue',
+  'getFlowKey',
+] as const satisfies readonly (keyof Store)[];
+
+/** A store that takes turns, for the calls of the API. */
+export function forCalls(store: Store): Store {
+  return forCallers(store, READS);
+}
+
 function listsInTurn(store: Store, line: AccountLine) {
   const own = takingTurns(line);
-  const countPiece = own(store.countPiece);
   return {
-    getMessage: own(store.getMessage),
     whyFacts: own(store.whyFacts),
-    searchMessages: own(store.searchMessages),
-    countPiece,
-    listEvents: own(store.listEvents),
+    // Each piece takes its turn.
+    searchMessages: searchingInPieces(own(store.searchMessages)),
+    countPiece: countingInPieces(own(store.countPiece)),
+    listEvents: listingInPieces(own(store.listEvents)),
     standing: own(store.standing),
     activity: own(store.activity),
     failureGroups: own(store.failureGroups),
-    getQueue: own(store.getQueue),
     listQueues: own(store.listQueues),
     countLine: own(store.countLine),
-    messageStates: own(store.messageStates),
-    getFlowKey: own(store.getFlowKey),
     listFlowKeys: own(store.listFlowKeys),
     listSchedules: own(store.listSchedules),
     listAlerts: own(store.listAlerts),
@@ -62,20 +94,29 @@ function listsInTurn(store: Store, line: AccountLine) {
     listTopics: own(store.listTopics),
     listTokens: own(store.listTokens),
     usage: own(store.usage),
-    listAccounts: (...rest) => line.run(NOBODY, () => store.listAccounts(...rest)),
+    listAccounts: (...rest) => line.run(NOBODY, () => forEverybody(() => store.listAccounts(...rest)), currentAsker()),
   } satisfies Partial<Store>;
 }
 
 function lookUpsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
+  return {
+    getMessage: own(store.getMessage),
+    messageStates: own(store.messageStates),
+    getQueue: own(store.getQueue),
+    getFlowKey: own(store.getFlowKey),
+    countQueues: own(store.countQueues),
+    countSchedules: own(store.countSchedules),
+    journalEnd: own(store.journalEnd),
+  } satisfies Partial<Store>;
+}
+
+function needsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
   return {
     getTopic: own(store.getTopic),
     getSchedule: own(store.getSchedule),
     getAlert: own(store.getAlert),
     getJob: own(store.getJob),
     getSigningKeys: own(store.getSigningKeys),
-    countQueues: own(store.countQueues),
-    countSchedules: own(store.countSchedules),
-    journalEnd: own(store.journalEnd),
   } satisfies Partial<Store>;
 }
 

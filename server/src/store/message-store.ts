@@ -5,6 +5,7 @@ import type { Activity } from '../domain/activity.ts';
 import type { EventFilter, MessageEvent } from '../domain/event.ts';
 import type { FailureGroup } from '../domain/failure-group.ts';
 import type { FlowKey } from '../domain/flow-key.ts';
+import type { Look } from '../domain/look.ts';
 import type { Attempt, Message, NewMessage } from '../domain/message.ts';
 import type { CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { Queue } from '../domain/queue.ts';
@@ -48,9 +49,18 @@ export interface PageRequest {
   readonly isLive?: boolean;
   /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
   readonly bytesMax?: number;
+  /** The page ends when it has looked at this much. The default is what one call may look at. */
+  readonly look?: Look;
 }
 
-export interface MessagePage {
+/** What a page has cost. */
+export interface PageCost {
+  readonly looked: Look;
+  /** About how many bytes its entries take in a response. */
+  readonly weight: number;
+}
+
+export interface MessagePage extends PageCost {
   readonly messages: readonly Message[];
   /** Parallel to the messages, if they were asked for. */
   readonly lastAttempts: readonly (Attempt | null)[];
@@ -68,7 +78,7 @@ export interface CancelAnswer {
   readonly awaited: readonly string[];
 }
 
-export interface EventPage {
+export interface EventPage extends PageCost {
   readonly events: readonly MessageEvent[];
   readonly cursor: number | null;
   /** The position of the last event that was looked at. A live stream continues there. */
@@ -116,8 +126,14 @@ export interface MessageStore {
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
 
-  /** Continues a count from a cursor, and looks at a bounded number of messages. */
-  countPiece(accountId: string, filter: MessageFilter, max: number, cursor: number | null): Promise<CountPiece>;
+  /** Continues a count from a cursor, and looks at a bounded number of messages: at most `look`, if given. */
+  countPiece(
+    accountId: string,
+    filter: MessageFilter,
+    max: number,
+    cursor: number | null,
+    look?: Look,
+  ): Promise<CountPiece>;
 
   /** Makes a message that waits for the clock due now. */
   deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;

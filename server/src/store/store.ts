@@ -15,6 +15,11 @@ export interface Store extends DeliveryStore, MessageStore, ResourceStore, Accou
   close(onLeft?: () => void): Promise<void>;
 }
 
+/** In place of the result of a read that was dropped because its caller has gone. Nobody is left to see it. */
+export class AskerGone extends Error {
+  override readonly name = 'AskerGone';
+}
+
 /**
  * The store cannot take this call now. The call changed nothing, except for `doubtful`: there the connection was lost
  * before the commit was confirmed, and the outcome is unknown. `gone`: the tables that this node opened are not there.

@@ -1,8 +1,10 @@
-// Work in turn: one account's wait behind each other, and another account's waits for one of them at most.
+// Work in turn: one account's wait behind each other, and another account's waits for one of them at most. Whoever takes
+// longer gets fewer turns, and work that nobody waits for any more is left out.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AccountLine } from '../../src/store/account-line.ts';
+import { AskerGone } from '../../src/store/store.ts';
 
 /** Reads that end when the test says so, in the order in which they were started. */
 class Reads {
@@ -57,4 +59,41 @@ test('as many run at once as may, and one that fails makes room as well', async 
   await reads.end('a2');
   await reads.end('a3');
   assert.deepEqual(await Promise.all(others), ['a2', 'a3']);
+});
+
+test('an account whose work takes three times as long gets a quarter of the turns', async () => {
+  let nowMs = 0;
+  const line = new AccountLine(1, () => nowMs);
+  const reads = new Reads();
+  for (let n = 0; n < 20; n += 1) for (const id of ['long', 'short']) void line.run(id, reads.read(`${id}${n}`));
+  for (let n = 0; n < 17; n += 1) {
+    const running = reads.started.at(-1)!;
+    nowMs += running.startsWith('long') ? 3 : 1;
+    await reads.end(running);
+  }
+  // The first of each, then one of the long ones to three of the others.
+  assert.equal(reads.started.slice(2, 18).filter((name) => name.startsWith('long')).length, 4);
+});
+
+test('work that nobody waits for any more does not begin, and holds nobody up', async () => {
+  const line = new AccountLine(1);
+  const reads = new Reads();
+  let isGone = false;
+  const running = line.run('a', reads.read('a1'), () => isGone);
+  const dropped = ['a2', 'a3'].map((name) =>
+    assert.rejects(
+      line.run('a', reads.read(name), () => isGone),
+      AskerGone,
+    ),
+  );
+  const stays = line.run('a', reads.read('a4'));
+  const other = line.run('b', reads.read('b1'));
+  isGone = true;
+  await reads.end('a1');
+  assert.equal(await running, 'a1', 'what has begun ends');
+  await reads.end('b1');
+  await reads.end('a4');
+  await Promise.all(dropped);
+  assert.deepEqual(await Promise.all([stays, other]), ['a4', 'b1']);
+  assert.deepEqual(reads.started, ['a1', 'b1', 'a4']);
 });

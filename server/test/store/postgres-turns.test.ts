@@ -41,7 +41,11 @@ function withHeld(work: (store: Store, held: Held, bare: Store) => Promise<void>
       return query.apply(this, args);
     };
     try {
-      await work(inTurn(a.store, DATABASE_AT_ONCE), { waiting: () => waiting.length, letGo }, a.store);
+      await work(
+        inTurn(a.store, DATABASE_AT_ONCE, () => performance.now()),
+        { waiting: () => waiting.length, letGo },
+        a.store,
+      );
     } finally {
       client.query = query;
       letGo(ASKED);

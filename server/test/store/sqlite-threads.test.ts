@@ -9,6 +9,7 @@ import { countMatching } from '../../src/store/count-in-pieces.ts';
 import type { PageRequest } from '../../src/store/message-store.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
 import { Reader } from '../../src/store/sqlite/reader.ts';
+import { ReadsUnderWay } from '../../src/store/sqlite/reads-under-way.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
@@ -36,14 +37,11 @@ async function open(t: TestContext, directory = scratchDirectory(t)): Promise<Op
   const noteThread = (worker: Worker) => threads.push(worker);
   process.on('worker', noteThread);
   const clock = new ManualClock(NOW);
+  const underWay = new ReadsUnderWay(directory, async () => {});
+  const newReader = () => new Reader({ directory, underWay, timers: clock, log: (_, __, text) => logged.push(text) });
   const store = createSqliteStore({
     executor: await threadExecutor(directory),
-    reader: new Reader({
-      directory,
-      emptyLog: async () => {},
-      timers: clock,
-      log: (_, __, text) => logged.push(text),
-    }),
+    readers: { lookUp: newReader(), list: newReader() },
     clock,
     node: 'nod_a',
     onBroken: (error) => broken.push(error),

@@ -5,6 +5,7 @@ import type { EventFilter, MessageEvent } from '../../domain/event.ts';
 import {
   EVENT_STATES,
   type EventState,
+  isEventWanted,
   JOURNAL_ONLY,
   messageEvents,
   needsJournal,
@@ -156,7 +157,7 @@ async function list(
     }
   }
   const matcher = new Matcher(filter.messages);
-  const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
+  const wanted = events.filter((event) => matcher.isMeant(event.message) && isEventWanted(filter, event));
   wanted.sort((a, b) => a.at - b.at);
   if (page.order === 'newestFirst') {
     const end = Math.min(from?.position ?? wanted.length, wanted.length);
@@ -214,12 +215,6 @@ async function fill(
  */
 function isTime(cursor: string): boolean {
   return /^\d{13,14}$/.test(cursor);
-}
-
-function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {
-  return (
-    (!states || states.includes(state)) && (fromAt === undefined || at >= fromAt) && (toAt === undefined || at <= toAt)
-  );
 }
 
 /** Dates and states are those of the events, not of their messages. */

@@ -203,7 +203,7 @@ function resumeRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params }) => {
       const { length } = await store.releaseHeld(principal.account.id, [params.messageId], world.clock.now());
       if (length > 0) return { released: length };
-      const stored = await store.getMessage(principal.account.id, params.messageId);
+      const stored = await store.getMessage(principal.account.id, params.messageId, 'outline');
       if (!stored) throw unknownMessage(params.messageId);
       const hint = isSuspect(stored.message) ? '; it waits after crashes: to start it now, use /retry' : '';
       throw new ApiError('not_held', `message "${params.messageId}" is ${shownState(stored.message)}, not HELD${hint}`);

@@ -17,19 +17,28 @@ export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND 
 /** A row that was read without its body. */
 export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
 
+/** In place of a limit. */
+const ALL_BYTES = 2 ** 31 - 1;
+
 /**
- * The bodies of these rows by `seq`. Messages that share a body get the same bytes. A message deleted meanwhile has
- * none.
+ * The bodies of these rows by `seq`, or so much of each as `bytesMax` says. Messages that share a body get the same
+ * bytes. A message deleted meanwhile has none.
  */
-export async function readBodies(database: Database, rows: readonly BodilessRow[]): Promise<Map<number, Uint8Array>> {
+export async function readBodies(
+  database: Database,
+  rows: readonly BodilessRow[],
+  bytesMax: (row: BodilessRow) => number | null = () => null,
+): Promise<Map<number, Uint8Array>> {
   const own = rows.filter(({ body_id }) => body_id === null);
   const bodies = new Map<number, Uint8Array>();
   if (own.length > 0) {
     const found = await database.all<{ seq: number; body: Uint8Array }>(
-      `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+      `SELECT m.seq, substring(m.body FROM 1 FOR g.max) AS body
+         FROM messages m JOIN unnest($1::text[], $2::bigint[], $3::int[]) AS g (account_id, seq, max)
          USING (account_id, seq)`,
       own.map(({ account_id }) => account_id),
       own.map(({ seq }) => seq),
+      own.map((row) => bytesMax(row) ?? ALL_BYTES),
     );
     for (const { seq, body } of found) bodies.set(seq, body);
   }
@@ -39,14 +48,20 @@ export async function readBodies(database: Database, rows: readonly BodilessRow[
       ({ body_id }) => body_id,
     );
     const found = await database.all<{ id: number; bytes: Uint8Array }>(
-      `SELECT b.id, b.bytes FROM bodies b JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, id)
+      `SELECT b.id, substring(b.bytes FROM 1 FOR g.max) AS bytes
+         FROM bodies b JOIN unnest($1::text[], $2::bigint[], $3::int[]) AS g (account_id, id, max)
          USING (account_id, id)`,
       [...shared.values()].map(([row]) => row!.account_id),
       [...shared.keys()],
+      [...shared.values()].map((same) => largest(same.map(bytesMax))),
     );
     for (const { id, bytes } of found) for (const { seq } of shared.get(id)!) bodies.set(seq, bytes);
   }
   return bodies;
+}
+
+function largest(limits: readonly (number | null)[]): number {
+  return limits.reduce<number>((most, limit) => Math.max(most, limit ?? ALL_BYTES), 0);
 }
 
 /**

@@ -12,6 +12,7 @@ import { WRITER_NAME } from './journal.ts';
 export const DATABASE_AT_ONCE = {
   lists: nodeMax('databaseLists'),
   lookUps: nodeMax('databaseLookUps'),
+  areNeedsInLine: true,
   changes: nodeMax('databaseChanges'),
 };
 

@@ -1,23 +1,32 @@
 // Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Rows of
 // several transactions may share a position: all of them are on the same page, because a reader continues after the
-// position.
+// position. A body is read last, for an event that is shown.
 
 import type { EventFilter } from '../../domain/event.ts';
-import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
-import type { Attempt } from '../../domain/message.ts';
+import {
+  eventBodyBytes,
+  isEventWanted,
+  type MessageEvent,
+  type Step,
+  stepEvents,
+  walksJournal,
+} from '../../domain/event.ts';
+import { Looking } from '../../domain/look.ts';
+import type { Attempt, Message } from '../../domain/message.ts';
+import { Matcher } from '../../domain/message-filter.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
+import { toMessage } from '../message-row.ts';
 import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
 import type { Database, Value } from './database.ts';
 import { horizon, positionBefore } from './journal.ts';
 import { readAttempts } from './messages.ts';
-import { CANDIDATE, type CandidateRow, Judge, messageOf, pageBytes } from './search.ts';
+import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf, pageBytes } from './search.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 500;
-const LOOKED_AT_MAX = 20_000;
-/** At least this many steps are read at once, so that a small page does not read each attempt with its own query. */
-const TOLD_MIN = 50;
+/** So many steps are told at once: their attempts and their bodies are read with one statement each. */
+const TOLD_AT_ONCE = 50;
 
 type JournalRow = CandidateRow & { journal_seq: number; step: number; at: number };
 
@@ -32,36 +41,61 @@ export async function listEvents(
   const floor = filter.fromAt === undefined ? 0 : await positionBefore(database, accountId, filter.fromAt);
   // A reader that continues must not have passed a position that is still to be written. Read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
-  const teller = new Teller(database, accountId, filter, page);
-  const events: MessageEvent[] = [];
-  let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
-  let bytes = 0;
-  for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
-    const rows = await readJournal(database, accountId, filter.messages.messageIds, { at, floor, end, isDown });
-    let ofPosition: MessageEvent[] = [];
-    let bytesOfPosition = 0;
+  const looking = new Looking(page.look);
+  const teller = new Teller(database, accountId, filter, page, looking);
+  const made = new PageOfEvents(page, looking);
+  // Not more than the page can hold: the next page would read the rest again.
+  for (let chunk = page.limit + 1; ; chunk *= 2) {
+    const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
+    const part = { at: made.at, floor, end, isDown, limit };
+    const rows = await readJournal(database, accountId, filter.messages.messageIds, part);
     for (let index = 0; index < rows.length; ) {
-      for (const told of await teller.next(rows.slice(index), Math.max(page.limit - events.length, TOLD_MIN))) {
-        const { journal_seq: position } = rows[index]!;
-        index += 1;
-        ofPosition.push(...(isDown ? told.toReversed() : told));
-        bytesOfPosition = told.reduce((sum, event) => sum + eventWeight(event), bytesOfPosition);
-        if (rows[index]?.journal_seq === position) continue;
-        // The events of a position are never split between pages, so a page with one position may exceed the limit.
-        const isFull = events.length + ofPosition.length > page.limit || bytes >= pageBytes(page);
-        if (events.length > 0 && ofPosition.length > 0 && isFull) return { events, cursor: at, endedAt: at };
-        events.push(...ofPosition);
-        bytes += bytesOfPosition;
-        at = position;
-        ofPosition = [];
-        bytesOfPosition = 0;
+      const told = await teller.next(rows.slice(index), made.isBegun);
+      for (const { position, events, count } of told) {
+        if (!made.add(position, events)) return made.upTo(made.at);
+        index += count;
       }
+      if (told.length === 0 || looking.isEnough) return made.upTo(made.at);
     }
-    lookedAt += rows.length;
-    if (rows.length < CHUNK) return { events, cursor: null, endedAt: at };
-    if (events.length >= page.limit) break;
+    if (rows.length < limit) return made.upTo(null);
+    if (made.isFull) return made.upTo(made.at);
   }
-  return { events, cursor: at, endedAt: at };
+}
+
+/** The page as far as it is made. The events of a position are never split between pages. */
+class PageOfEvents {
+  readonly #page: PageRequest;
+  readonly #looking: Looking;
+  readonly #events: MessageEvent[] = [];
+  #weight = 0;
+  /** The last position that was looked at. */
+  at: number;
+  isBegun = false;
+
+  constructor(page: PageRequest, looking: Looking) {
+    this.#page = page;
+    this.#looking = looking;
+    this.at = page.cursor ?? (page.order === 'newestFirst' ? Number.MAX_SAFE_INTEGER : 0);
+  }
+
+  get isFull(): boolean {
+    return this.#events.length >= this.#page.limit;
+  }
+
+  /** Adds the events of a position. False if they do not fit any more; a page with one position may exceed the limit. */
+  add(position: number, events: readonly MessageEvent[]): boolean {
+    const isTooMany = this.#events.length + events.length > this.#page.limit || this.#weight >= pageBytes(this.#page);
+    if (this.#events.length > 0 && events.length > 0 && isTooMany) return false;
+    this.#events.push(...events);
+    this.#weight = events.reduce((sum, event) => sum + eventWeight(event), this.#weight);
+    this.at = position;
+    this.isBegun = true;
+    return true;
+  }
+
+  upTo(cursor: number | null): EventPage {
+    return { events: this.#events, cursor, endedAt: this.at, looked: this.#looking.looked, weight: this.#weight };
+  }
 }
 
 /** The part of the journal after `at`, not below `floor`, and below `end`. */
@@ -70,6 +104,7 @@ interface Part {
   readonly floor: number;
   readonly end: number;
   readonly isDown: boolean;
+  readonly limit: number;
 }
 
 async function readJournal(
@@ -79,7 +114,7 @@ async function readJournal(
   part: Part,
 ): Promise<JournalRow[]> {
   const sign = part.isDown ? -1 : 1;
-  const rows = await (messageIds === undefined
+  const rows = await (messageIds === undefined || walksJournal(messageIds)
     ? readPart(database, `journal j ${messageOf('j')} WHERE j.account_id = $1`, [accountId], part)
     : readPart(
         database,
@@ -98,18 +133,28 @@ function rank({ step }: JournalRow): number {
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
-/** One chunk, and all rows that share the position of its last row. */
+/** As many rows, and all that share the position of the last one. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
     `SELECT j.seq AS journal_seq, j.step, j.at, ${CANDIDATE} FROM ${from}
        AND j.seq ${part.isDown ? '<' : '>'} $${n + 1} AND j.seq >= $${n + 2} AND j.seq < $${n + 3}
-       ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} FETCH FIRST ${CHUNK} ROWS WITH TIES`,
+       ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} FETCH FIRST $${n + 4} ROWS WITH TIES`,
     ...values,
     part.at,
     part.floor,
     part.end,
+    part.limit,
   );
+}
+
+/** The events of one position that the filter asks for. */
+interface Told {
+  readonly position: number;
+  /** In the order of the page. */
+  readonly events: readonly MessageEvent[];
+  /** How many rows share the position. */
+  readonly count: number;
 }
 
 /** Makes journal rows into the events that the filter asks for. */
@@ -117,50 +162,101 @@ class Teller {
   readonly #database: Database;
   readonly #accountId: string;
   readonly #filter: EventFilter;
-  readonly #judge: Judge;
-  readonly #isLive: boolean | undefined;
+  readonly #page: PageRequest;
+  readonly #looking: Looking;
+  readonly #matcher: Matcher;
 
-  constructor(
-    database: Database,
-    accountId: string,
-    filter: EventFilter,
-    { withBodies, isLive }: Pick<PageRequest, 'withBodies' | 'isLive'>,
-  ) {
+  constructor(database: Database, accountId: string, filter: EventFilter, page: PageRequest, looking: Looking) {
     this.#database = database;
-    this.#isLive = isLive;
     this.#accountId = accountId;
     this.#filter = filter;
-    this.#judge = new Judge(database, filter.messages, withBodies);
+    this.#page = page;
+    this.#looking = looking;
+    this.#matcher = new Matcher(filter.messages);
   }
 
-  /** Parallel to the first rows: their events, oldest first; empty if the filter does not ask for them. */
-  async next(rows: readonly JournalRow[], limit: number): Promise<MessageEvent[][]> {
-    const messages = await this.#judge.next(rows, limit);
-    const tried = rows.filter((row, index) => messages[index] && bareStep(row) === null);
+  /**
+   * The first positions. Stops when it has looked at enough, and before a position for whose bodies there is no room.
+   * The first position of a page is told in any case, however large its bodies are.
+   */
+  async next(rows: readonly JournalRow[], isBegun: boolean): Promise<Told[]> {
+    const lastAtOnce = rows[TOLD_AT_ONCE - 1]?.journal_seq;
+    const some = rows.filter((row, index) => index < TOLD_AT_ONCE || row.journal_seq === lastAtOnce);
+    const bare = await this.#tellBare(some);
+    const toRead = new BodiesToRead(this.#looking);
+    const told: JournalRow[][] = [];
+    for (const position of Map.groupBy(some, ({ journal_seq }) => journal_seq).values()) {
+      const isFirst = !isBegun && told.length === 0;
+      if (!position.every((row) => this.#take(row, bare.get(row)!, toRead, isFirst))) break;
+      told.push(position);
+    }
+    const bodies = await toRead.read(this.#database, (row) =>
+      this.#matcher.hasText ? null : eventBodyBytes(bare.get(row as JournalRow)!.message),
+    );
+    const isDown = this.#page.order === 'newestFirst';
+    return told.map((position) => ({
+      position: position[0]!.journal_seq,
+      events: position.flatMap((row) => {
+        const events = this.#whole(row, bare.get(row)!, bodies);
+        return isDown ? events.reverse() : events;
+      }),
+      count: position.length,
+    }));
+  }
+
+  /** Whether an event is wanted does not depend on the body, so that is known before the body is read. */
+  async #tellBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
+    const messages = new Map(rows.map((row) => [row, toMessage(row)]));
+    const meant = rows.filter((row) => this.#matcher.mayBeMeant(messages.get(row)!));
+    const tried = meant.filter((row) => bareStep(row) === null);
     const attempts = await readAttempts(
       this.#database,
       this.#accountId,
       tried.map(({ seq, step }) => ({ seq, number: step })),
     );
     const attemptOf = new Map(tried.map((row, index) => [row, attempts[index]]));
-    return messages.map((message, index) => {
-      const row = rows[index]!;
-      const step = stepOf(row, attemptOf.get(row));
-      if (!message || !step) return [];
-      return stepEvents(message, step, this.#isLive)
-        .filter((event) => this.#isWanted(event))
-        .map((event) => ({ ...event, position: row.journal_seq }));
-    });
-  }
-
-  #isWanted({ at, state }: MessageEvent): boolean {
-    const { states, fromAt, toAt } = this.#filter;
-    return (
-      (states === undefined || states.includes(state)) &&
-      (fromAt === undefined || at >= fromAt) &&
-      (toAt === undefined || at <= toAt)
+    const steps = new Map(meant.map((row) => [row, stepOf(row, attemptOf.get(row))]));
+    return new Map(
+      rows.map((row) => {
+        const message = messages.get(row)!;
+        const step = steps.get(row) ?? null;
+        return [row, { message, step, events: step ? this.#eventsOf(message, step, row) : [] }];
+      }),
     );
   }
+
+  /** Counts a row. False if there is no room for it. */
+  #take(row: JournalRow, { step, events }: Bare, toRead: BodiesToRead, isFirst: boolean): boolean {
+    const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
+    if (events.length > 0 && this.#needsBodies) return toRead.add(row, { responseBytes, isFirst });
+    if (!isFirst && this.#looking.isEnough) return false;
+    this.#looking.add(responseBytes);
+    return true;
+  }
+
+  #whole(row: JournalRow, { message, step, events }: Bare, bodies: ReadonlyMap<number, Uint8Array>): MessageEvent[] {
+    if (events.length === 0 || !this.#needsBodies) return events;
+    const body = bodies.get(row.seq);
+    if (!body || !this.#matcher.isMeant({ ...message, body })) return [];
+    return this.#page.withBodies ? this.#eventsOf({ ...message, body }, step!, row) : events;
+  }
+
+  get #needsBodies(): boolean {
+    return this.#page.withBodies || this.#matcher.hasText;
+  }
+
+  #eventsOf(message: Message, step: Step, row: JournalRow): MessageEvent[] {
+    return stepEvents(message, step, this.#page.isLive)
+      .filter((event) => isEventWanted(this.#filter, event))
+      .map((event) => ({ ...event, position: row.journal_seq }));
+  }
+}
+
+/** What a row tells without the body of its message. */
+interface Bare {
+  readonly message: Message;
+  readonly step: Step | null;
+  readonly events: MessageEvent[];
 }
 
 function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | null {

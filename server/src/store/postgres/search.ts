@@ -4,6 +4,7 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
+import { type Look, Looking } from '../../domain/look.ts';
 import type { Attempt, Message } from '../../domain/message.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
@@ -15,16 +16,12 @@ import type { Database, Value } from './database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
+/** Rows that are read at once, of all ways together. */
 const CHUNK = 200;
-/** How many candidates one call looks at. */
-const LOOKED_AT_MAX = 20_000;
-/** How many bytes of bodies one call reads to search for text. */
-const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
+/** Of one way. */
+const CHUNK_OF_WAY = 10;
 /** How many messages have their last attempts read at once. */
 const ATTEMPTS_AT_ONCE = 20;
-/** How many bytes of bodies one statement reads; a larger body is read alone. */
-const BODIES_BYTES_MAX = 4 * 1024 * 1024;
-
 /**
  * What is read of a candidate: everything except its body, and the size of the body, which is known without reading it.
  */
@@ -45,35 +42,37 @@ export async function searchMessages(
   page: PageRequest,
 ): Promise<MessagePage> {
   const walk = new Walk(database, await waysTo(database, accountId, chooseWay(filter)), page);
-  const judge = new Judge(database, filter, page.withBodies);
+  const looking = new Looking(page.look);
+  const judge = new Judge(database, filter, page.withBodies, looking);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
-  let lookedAt = 0;
-  let bytes = 0;
+  let weight = 0;
+  const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
+  let cursor = page.cursor;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let at = 0; at < rows.length; ) {
       const some = rows.slice(at, page.withLastAttempts ? at + ATTEMPTS_AT_ONCE : undefined);
       const judged = await judge.next(some, page.limit - messages.length);
+      // There is no room for the next body now.
+      if (judged.length === 0) return pageTo(cursor);
       const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, judged) : [];
       for (const [index, message] of judged.entries()) {
-        const { seq } = rows[at]!;
+        cursor = rows[at]!.seq;
         at += 1;
-        lookedAt += 1;
-        if (message) {
-          const last = lasts[index] ?? null;
-          messages.push(message);
-          lastAttempts.push(last);
-          bytes += messageWeight(message) + (last ? attemptWeight(last) : 0);
-        }
-        const isEnough = lookedAt >= LOOKED_AT_MAX || judge.bytesRead >= SEARCHED_BYTES_MAX;
-        if (messages.length >= page.limit || isEnough || bytes >= pageBytes(page)) {
-          const hasMore = at < rows.length || (await walk.hasMore());
-          return { messages, lastAttempts, cursor: hasMore ? seq : null };
-        }
+        if (!message) continue;
+        const last = lasts[index] ?? null;
+        messages.push(message);
+        lastAttempts.push(last);
+        weight += messageWeight(message) + (last ? attemptWeight(last) : 0);
+        if (messages.length >= page.limit || weight >= pageBytes(page)) break;
+      }
+      if (messages.length >= page.limit || weight >= pageBytes(page) || looking.isEnough) {
+        const hasMore = at < rows.length || (await walk.hasMore());
+        return pageTo(hasMore ? cursor : null);
       }
     }
   }
-  return { messages, lastAttempts, cursor: null };
+  return pageTo(null);
 }
 
 export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
@@ -105,75 +104,106 @@ export async function countPiece(
   filter: MessageFilter,
   max: number,
   cursor: number | null,
+  look?: Look,
 ): Promise<CountPiece> {
   const ways = await waysTo(database, accountId, chooseWay(filter));
   const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
-  const judge = new Judge(database, filter, false);
+  const looking = new Looking(look);
+  const judge = new Judge(database, filter, false, looking);
   const tally = new StateTally();
-  let lookedAt = 0;
+  let at = cursor;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
-    for (let at = 0; at < rows.length; ) {
-      for (const message of await judge.next(rows.slice(at), max - tally.count)) {
-        const { seq } = rows[at]!;
-        at += 1;
-        lookedAt += 1;
+    for (let index = 0; index < rows.length; ) {
+      const judged = await judge.next(rows.slice(index), max - tally.count);
+      if (judged.length === 0) return tally.piece(at, looking.looked);
+      for (const message of judged) {
+        at = rows[index]!.seq;
+        index += 1;
         if (message) tally.add(message);
-        const isEnough = lookedAt >= LOOKED_AT_MAX || judge.bytesRead >= SEARCHED_BYTES_MAX;
-        if (tally.count >= max || isEnough) return tally.piece(seq);
+        if (tally.count >= max) return tally.piece(at, looking.looked);
       }
+      if (looking.isEnough) return tally.piece(at, looking.looked);
     }
   }
-  return tally.piece(null);
+  return tally.piece(null, looking.looked);
 }
 
 /** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
-export class Judge {
+class Judge {
   readonly #database: Database;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
-  /** Bytes of bodies read so far. */
-  bytesRead = 0;
+  readonly #looking: Looking;
 
-  constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: Looking) {
     this.#database = database;
     this.#matcher = new Matcher(filter);
     this.#withBodies = withBodies;
+    this.#looking = looking;
   }
 
   /**
-   * Parallel to the first rows: the message, or null if it does not match. Stops when the bodies needed exceed what one
-   * statement reads, or after `limit` messages that match whatever their bodies contain.
+   * Parallel to the first rows: the message, or null if it does not match. Stops when it has looked at enough, before a
+   * body for which there is no room, and after `limit` messages that match whatever their bodies contain.
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
     const judged: (Message | null)[] = [];
-    const toRead = new Map<number, CandidateRow>();
-    const shared = new Set<number>();
-    let bytes = 0;
+    const toRead = new BodiesToRead(this.#looking);
     let meant = 0;
-    for (const [index, row] of rows.entries()) {
+    for (const row of rows) {
       const bare = toMessage(row);
       const mayBeMeant = this.#matcher.mayBeMeant(bare);
       const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
-      if (mayBeMeant && (this.#withBodies || !isMeantBare)) {
-        const more = row.body_id !== null && shared.has(row.body_id) ? 0 : row.body_bytes;
-        if (toRead.size > 0 && bytes + more > BODIES_BYTES_MAX) break;
-        toRead.set(index, row);
-        bytes += more;
-        if (row.body_id !== null) shared.add(row.body_id);
-      }
+      const isRead = mayBeMeant && (this.#withBodies || !isMeantBare);
+      if (isRead ? !toRead.add(row) : this.#looking.isEnough) break;
+      if (!isRead) this.#looking.add(0);
       judged.push(mayBeMeant ? bare : null);
       if (isMeantBare) meant += 1;
       if (meant >= limit) break;
     }
-    const bodies = await readBodies(this.#database, [...toRead.values()]);
-    this.bytesRead += bytes;
-    for (const [index, { seq }] of toRead) {
-      const bare = judged[index]!;
-      const body = bodies.get(seq);
+    const bodies = await toRead.read(this.#database);
+    return judged.map((bare, index) => {
+      const row = rows[index]!;
+      if (bare === null || !toRead.has(row)) return bare;
+      const body = bodies.get(row.seq);
       const whole = body && { ...bare, body };
-      judged[index] = whole && this.#matcher.isMeant(whole) ? (this.#withBodies ? whole : bare) : null;
-    }
-    return judged;
+      if (!whole || !this.#matcher.isMeant(whole)) return null;
+      return this.#withBodies ? whole : bare;
+    });
+  }
+}
+
+/** The bodies that one statement reads: as many as there is room for. */
+export class BodiesToRead {
+  readonly #looking: Looking;
+  readonly #rows = new Map<number, CandidateRow>();
+  readonly #shared = new Set<number>();
+
+  constructor(looking: Looking) {
+    this.#looking = looking;
+  }
+
+  /** False if there is no room for it, unless it is of the first. It was not counted then. */
+  add(row: CandidateRow, { responseBytes = 0, isFirst = false } = {}): boolean {
+    const isKnown = this.#rows.has(row.seq) || (row.body_id !== null && this.#shared.has(row.body_id));
+    const bytes = isKnown ? 0 : row.body_bytes;
+    if (!isFirst && (this.#looking.isEnough || !this.#looking.hasRoomFor(bytes))) return false;
+    this.#looking.add(bytes + responseBytes);
+    this.#rows.set(row.seq, row);
+    if (row.body_id !== null) this.#shared.add(row.body_id);
+    return true;
+  }
+
+  has({ seq }: CandidateRow): boolean {
+    return this.#rows.has(seq);
+  }
+
+  /** `bytesMax`: how much of a body is read. Null for all of it. */
+  read(
+    database: Database,
+    bytesMax: (row: CandidateRow) => number | null = () => null,
+  ): Promise<Map<number, Uint8Array>> {
+    return readBodies(database, [...this.#rows.values()], (row) => bytesMax(row as CandidateRow));
   }
 }
 
@@ -189,6 +219,7 @@ interface Head {
 class Walk {
   readonly #database: Database;
   readonly #isDown: boolean;
+  readonly #chunk: number;
   #heads: Head[];
 
   constructor(database: Database, ways: readonly Way[], page: Pick<PageRequest, 'limit' | 'cursor' | 'order'>) {
@@ -196,7 +227,8 @@ class Walk {
     this.#isDown = page.order === 'newestFirst';
     const at = page.cursor ?? (this.#isDown ? Number.MAX_SAFE_INTEGER : 0);
     // One more than a page holds, to know whether it is the last page.
-    const size = Math.min(page.limit + 1, CHUNK);
+    this.#chunk = Math.max(CHUNK_OF_WAY, Math.ceil(CHUNK / ways.length));
+    const size = Math.min(page.limit + 1, this.#chunk);
     this.#heads = ways.map((way) => ({ way, rows: [], at, size, isRead: false }));
   }
 
@@ -239,7 +271,7 @@ class Walk {
       );
       head.isRead = head.rows.length < head.size;
       head.at = head.rows.at(-1)?.seq ?? head.at;
-      head.size = CHUNK;
+      head.size = this.#chunk;
     }
     this.#heads = this.#heads.filter((head) => head.rows.length > 0);
   }

@@ -7,11 +7,16 @@ import { type MessageRow, toMessage } from '../message-row.ts';
 import type { WhyFacts } from '../message-store.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-key-verbs.ts';
-import { getMessageRow } from './messages.ts';
+import { SHOWN } from './messages.ts';
 import { getQueue } from './queues.ts';
+import { sought } from './sought.ts';
 
 export async function whyFacts(database: Database, accountId: string, messageId: string): Promise<WhyFacts | null> {
-  const row = await getMessageRow(database, accountId, messageId);
+  const row = await database.get<MessageRow>(
+    `SELECT ${SHOWN} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+    accountId,
+    sought(messageId),
+  );
   if (!row) return null;
   const isInLine = row.queue_name !== null && row.ended_at === null && !row.holds_slot;
   return {

@@ -5,7 +5,7 @@ import type { ListPart } from '../list-piece.ts';
 import * as accounts from './accounts.ts';
 import * as sessions from './sessions.ts';
 import { freeInside, storedAccounts } from './stored.ts';
-import { type Desk, on, reading, writing } from './verb.ts';
+import { type Desk, listing, lookingUp, on, writing } from './verb.ts';
 
 const ACCESS = { changesAccess: true } as const;
 
@@ -16,15 +16,15 @@ export const ACCOUNT_VERBS = {
     accountsAtClaim.forget();
     return accounts.setTier(database, accountId, tier);
   }, ACCESS),
-  listAccounts: reading(accounts.listAccounts),
+  listAccounts: listing(accounts.listAccounts),
   usage: {
-    isRead: true as const,
+    reads: 'list' as const,
     run: ({ books }: Desk, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
       books.usage.list(accountId, fromDay, toDay, part),
   },
   storedBytes: writing((_database, { stored }, accountId: string) => stored.of(accountId)),
-  storedAccounts: reading(storedAccounts),
-  freeInside: reading(freeInside),
+  storedAccounts: lookingUp(storedAccounts),
+  freeInside: lookingUp(freeInside),
   recountStored: writing((_database, { stored }, accountId: string) => stored.recount(accountId)),
   // Each account has one row.
   foldStored: on((_database, _limit: number) => 0),
@@ -38,7 +38,7 @@ export const ACCOUNT_VERBS = {
 
   createToken: on(accounts.createToken),
   findToken: on(accounts.findToken),
-  listTokens: reading(accounts.listTokens),
+  listTokens: listing(accounts.listTokens),
   touchToken: on(accounts.touchToken),
   revokeToken: on(accounts.revokeToken, ACCESS),
   revokeHashes: on(accounts.revokeHashes, ACCESS),

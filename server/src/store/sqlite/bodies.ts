@@ -30,18 +30,28 @@ export function deleteUnusedBody(database: Database, { stored }: Counting, id: n
 export class Bodies {
   readonly #database: Database;
   readonly #keptMax: number;
+  readonly #bytesMax: number | null;
   readonly #kept = new Map<number, Uint8Array>();
 
-  /** `keptMax`: how many shared bodies are cached. All by default, for calls that return all of them anyway. */
-  constructor(database: Database, keptMax = Number.POSITIVE_INFINITY) {
+  /**
+   * `keptMax`: how many shared bodies are cached. All by default, for calls that return all of them anyway. `bytesMax`:
+   * how much of each body is read, if not all.
+   */
+  constructor(database: Database, keptMax = Number.POSITIVE_INFINITY, bytesMax: number | null = null) {
     this.#database = database;
     this.#keptMax = keptMax;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Whether the body of a row is cached. */
+  has({ body_id: id }: Pick<MessageRow, 'body_id'>): boolean {
+    return id !== null && this.#kept.has(id);
   }
 
   /** The body of a row that was read without it. */
   read({ seq, body_id: id }: Pick<MessageRow, 'seq' | 'body_id'>): Uint8Array {
     if (id !== null) return this.#shared(id);
-    return this.#database.get<{ body: Uint8Array }>('SELECT body FROM messages WHERE seq = ?', seq)!.body;
+    return this.#read('SELECT body AS bytes FROM messages WHERE seq = ?', seq);
   }
 
   /** Fills in the body of a row that was read whole, if it is stored as a shared body. */
@@ -53,9 +63,15 @@ export class Bodies {
   #shared(id: number): Uint8Array {
     const kept = this.#kept.get(id);
     if (kept) return kept;
-    const { bytes } = this.#database.get<{ bytes: Uint8Array }>('SELECT bytes FROM bodies WHERE id = ?', id)!;
+    const bytes = this.#read('SELECT bytes FROM bodies WHERE id = ?', id);
     if (this.#kept.size >= this.#keptMax) this.#kept.clear();
     this.#kept.set(id, bytes);
     return bytes;
+  }
+
+  #read(sql: string, key: number): Uint8Array {
+    if (this.#bytesMax === null) return this.#database.get<{ bytes: Uint8Array }>(sql, key)!.bytes;
+    const cut = `SELECT substr(bytes, 1, ?) AS bytes FROM (${sql})`;
+    return this.#database.get<{ bytes: Uint8Array }>(cut, this.#bytesMax, key)!.bytes;
   }
 }

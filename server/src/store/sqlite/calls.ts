@@ -13,17 +13,23 @@ export type Asked<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
 
+/** What runs the verbs that change nothing. The writer, if there is nothing else for them. */
+export interface Readers<R> {
+  readonly lookUp: R;
+  readonly list: R;
+}
+
 export class Calls {
   readonly writer: Committer;
-  readonly #reader: Committer;
+  readonly #readers: Readers<Committer>;
   readonly #offer: StandingOffer;
   readonly #hints: Hints | null;
   readonly news: News;
 
   /** `hints` are for other nodes that write over executors of their own; null if there is none. */
-  constructor(writer: Committer, reader: Committer, offer: StandingOffer, hints: Hints | null) {
+  constructor(writer: Committer, readers: Readers<Committer>, offer: StandingOffer, hints: Hints | null) {
     this.writer = writer;
-    this.#reader = reader;
+    this.#readers = readers;
     this.#offer = offer;
     this.#hints = hints;
     this.news = new News(hints);
@@ -31,8 +37,8 @@ export class Calls {
 
   /** Calls a verb, and then tells the listeners. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    const { isRead, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
-    if (isRead) return this.#reader.call(verb, ...args);
+    const { reads, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
+    if (reads) return this.#readers[reads].call(verb, ...args);
     const asked = this.writer.call(verb, ...args);
     if (!makesWorkAt && !schedulesAt && !writesJournal && !changesAccess) return asked;
     return asked.then((reply) => {
@@ -70,7 +76,8 @@ export class Calls {
   }
 
   async close(): Promise<void> {
-    if (this.#reader !== this.writer) await this.#reader.close();
+    const { lookUp, list } = this.#readers;
+    for (const reader of [lookUp, list]) if (reader !== this.writer) await reader.close();
     await this.writer.close();
   }
 }

@@ -13,7 +13,7 @@ import { leasesOf, orphanedClaims } from './orphans.ts';
 import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
-import { type Desk, on, reading, unitsOf, writing } from './verb.ts';
+import { type Desk, listing, on, unitsOf, writing } from './verb.ts';
 
 export const DELIVERY_VERBS = {
   accept: writing(accept, {
@@ -45,7 +45,7 @@ export const DELIVERY_VERBS = {
 
   // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
   dueAlerts: on(alerts.dueAlerts),
-  alertFacts: reading(alertFacts),
+  alertFacts: listing(alertFacts),
   tellAlerts: writing(alerts.tellAlerts, {
     makesWorkAt: ({ dueAt }) => dueAt,
     writesJournal: ({ told }) => told.includes('told'),

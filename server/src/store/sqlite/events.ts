@@ -1,46 +1,67 @@
-// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work.
+// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Each row of
+// the journal is read once; a body is read last, for an event that is shown.
 
 import type { EventFilter } from '../../domain/event.ts';
-import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
+import {
+  EVENT_BODY_BYTES_MAX,
+  eventBodyBytes,
+  isEventWanted,
+  type MessageEvent,
+  type Step,
+  stepEvents,
+  walksJournal,
+} from '../../domain/event.ts';
+import { Looking } from '../../domain/look.ts';
+import type { Message } from '../../domain/message.ts';
+import { Matcher } from '../../domain/message-filter.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
-import type { MessageRow } from '../message-row.ts';
+import { toMessage } from '../message-row.ts';
 import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep } from '../rows.ts';
+import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { firstPositionAt } from './journal.ts';
-import { ALL_BUT_BODY, getAttempt } from './messages.ts';
-import { Judge, pageBytes } from './search.ts';
+import { getAttempt } from './messages.ts';
+import { type CandidateRow, candidate, pageBytes, passedBytes } from './search.ts';
 
 const CHUNK = 500;
-const LOOKED_AT_MAX = 20_000;
 
-type JournalRow = MessageRow & { journal_seq: number; step: number; at: number };
+interface JournalRow {
+  readonly position: number;
+  readonly step: number;
+  readonly at: number;
+  readonly message_seq: number;
+}
 
 export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
-  const judge = new Judge(database, filter.messages, page.withBodies);
+  const looking = new Looking(page.look);
+  const teller = new Teller(database, filter, page, looking);
   const events: MessageEvent[] = [];
   let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
-  let bytes = 0;
-  for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
-    const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown });
+  let weight = 0;
+  const pageTo = (cursor: number | null) => ({ events, cursor, endedAt: at, looked: looking.looked, weight });
+  // Not more than the page can hold: the next page would read the rest again.
+  for (let chunk = page.limit + 1; ; chunk *= 2) {
+    const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
+    const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown, limit });
     for (const row of rows) {
-      const wanted = wantedEvents(database, judge, row, filter, page.isLive);
+      const wanted = teller.tell(row);
+      if (wanted === 'later') return pageTo(at);
       if (isDown) wanted.reverse();
       // The events of a step are never split between pages, so a page with one step may exceed the limit.
-      const isFull = events.length + wanted.length > page.limit || bytes >= pageBytes(page);
-      if (events.length > 0 && wanted.length > 0 && isFull) return { events, cursor: at, endedAt: at };
+      const isFull = events.length + wanted.length > page.limit || weight >= pageBytes(page);
+      if (events.length > 0 && wanted.length > 0 && isFull) return pageTo(at);
       events.push(...wanted);
-      bytes = wanted.reduce((sum, event) => sum + eventWeight(event), bytes);
-      at = row.journal_seq;
-      lookedAt += 1;
+      weight = wanted.reduce((sum, event) => sum + eventWeight(event), weight);
+      at = row.position;
+      if (looking.isEnough) return pageTo(at);
     }
-    if (rows.length < CHUNK) return { events, cursor: null, endedAt: at };
-    if (events.length >= page.limit) break;
+    if (rows.length < limit) return pageTo(null);
+    if (events.length >= page.limit) return pageTo(at);
   }
-  return { events, cursor: at, endedAt: at };
 }
 
 /** The part of the journal after `at`, and not below `floor`. */
@@ -48,6 +69,7 @@ interface Part {
   readonly at: number;
   readonly floor: number;
   readonly isDown: boolean;
+  readonly limit: number;
 }
 
 function readJournal(
@@ -56,14 +78,7 @@ function readJournal(
   messageIds: readonly string[] | undefined,
   part: Part,
 ): JournalRow[] {
-  if (messageIds === undefined) {
-    return readPart(
-      database,
-      'journal j CROSS JOIN messages m ON m.seq = j.message_seq WHERE j.account_id = ?',
-      [accountId],
-      part,
-    );
-  }
+  if (walksJournal(messageIds)) return readPart(database, 'journal j WHERE j.account_id = ?', [accountId], part);
   // A message has few rows: read all rows of each message, then sort them.
   const rows = [...new Set(messageIds)].flatMap((id) =>
     readPart(
@@ -75,44 +90,96 @@ function readJournal(
     ),
   );
   const sign = part.isDown ? -1 : 1;
-  return rows.toSorted((a, b) => sign * (a.journal_seq - b.journal_seq)).slice(0, CHUNK);
+  return rows.toSorted((a, b) => sign * (a.position - b.position)).slice(0, part.limit);
 }
 
 function readPart(database: Database, from: string, values: readonly string[], part: Part): JournalRow[] {
   return database.all<JournalRow>(
-    `SELECT j.seq AS journal_seq, j.step, j.at, ${ALL_BUT_BODY} FROM ${from} AND j.seq ${part.isDown ? '<' : '>'} ? AND j.seq >= ?
+    `SELECT j.seq AS position, j.step, j.at, j.message_seq FROM ${from} AND j.seq ${part.isDown ? '<' : '>'} ? AND j.seq >= ?
        ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} LIMIT ?`,
     ...values,
     part.at,
     part.floor,
-    CHUNK,
+    part.limit,
   );
 }
 
-function wantedEvents(
-  database: Database,
-  judge: Judge,
-  row: JournalRow,
-  filter: EventFilter,
-  isLive: boolean | undefined,
-): MessageEvent[] {
-  const message = judge.meant(row);
-  const step = message && stepOf(database, row);
-  if (!message || !step) return [];
-  return stepEvents(message, step, isLive)
-    .filter(
-      (event) =>
-        (filter.states === undefined || filter.states.includes(event.state)) &&
-        (filter.fromAt === undefined || event.at >= filter.fromAt) &&
-        (filter.toAt === undefined || event.at <= filter.toAt),
-    )
-    .map((event) => ({ ...event, position: row.journal_seq }));
+/** How many messages are kept: the rows of one are near each other. */
+const KEPT = 50;
+
+interface Known {
+  readonly row: CandidateRow;
+  readonly message: Message;
+  readonly mayBeMeant: boolean;
+}
+
+/** Makes journal rows into the events that the filter asks for. */
+class Teller {
+  readonly #database: Database;
+  readonly #filter: EventFilter;
+  readonly #page: PageRequest;
+  readonly #looking: Looking;
+  readonly #matcher: Matcher;
+  readonly #whole: Bodies;
+  readonly #cut: Bodies;
+  readonly #known = new Map<number, Known | null>();
+
+  constructor(database: Database, filter: EventFilter, page: PageRequest, looking: Looking) {
+    this.#database = database;
+    this.#filter = filter;
+    this.#page = page;
+    this.#looking = looking;
+    this.#matcher = new Matcher(filter.messages);
+    this.#whole = new Bodies(database, 1);
+    this.#cut = new Bodies(database, 1, EVENT_BODY_BYTES_MAX + 1);
+  }
+
+  /** The events of a step that are wanted. `later`: there is no room for the body now, and it was not read. */
+  tell(row: JournalRow): MessageEvent[] | 'later' {
+    const isNew = !this.#known.has(row.message_seq);
+    const known = this.#messageOf(row.message_seq);
+    const passed = isNew && known ? passedBytes(known.row) : 0;
+    const step = known?.mayBeMeant ? stepOf(this.#database, row) : null;
+    const told = step ? this.#eventsOf(known!.message, step, row) : [];
+    const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
+    // Whether an event is wanted does not depend on the body, so that is known before the body is read.
+    if (told.length === 0 || !(this.#page.withBodies || this.#matcher.hasText)) {
+      this.#looking.add(responseBytes, passed);
+      return told;
+    }
+    const isWhole = this.#matcher.hasText || eventBodyBytes(known!.message) === null;
+    const bodies = isWhole ? this.#whole : this.#cut;
+    const bytes = bodies.has(known!.row) ? 0 : known!.row.body_bytes;
+    if (!this.#looking.hasRoomFor(bytes)) return 'later';
+    this.#looking.add(bytes + responseBytes);
+    const whole = { ...known!.message, body: bodies.read(known!.row) };
+    if (!this.#matcher.isMeant(whole)) return [];
+    return this.#page.withBodies ? this.#eventsOf(whole, step!, row) : told;
+  }
+
+  #messageOf(seq: number): Known | null {
+    let known = this.#known.get(seq);
+    if (known === undefined) {
+      if (this.#known.size >= KEPT) this.#known.clear();
+      const row = candidate(this.#database, seq);
+      const message = row && toMessage(row);
+      known = row && message ? { row, message, mayBeMeant: this.#matcher.mayBeMeant(message) } : null;
+      this.#known.set(seq, known);
+    }
+    return known;
+  }
+
+  #eventsOf(message: Message, step: Step, row: JournalRow): MessageEvent[] {
+    return stepEvents(message, step, this.#page.isLive)
+      .filter((event) => isEventWanted(this.#filter, event))
+      .map((event) => ({ ...event, position: row.position }));
+  }
 }
 
 function stepOf(database: Database, row: JournalRow): Step | null {
   const bare = bareStep(row);
   if (bare) return bare;
-  const attempt = getAttempt(database, row.seq, row.step);
+  const attempt = getAttempt(database, row.message_seq, row.step);
   return attempt && { kind: 'attempt', attempt };
 }
 

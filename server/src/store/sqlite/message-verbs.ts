@@ -10,15 +10,15 @@ import * as messages from './messages.ts';
 import * as search from './search.ts';
 import { deliverNow } from './settle.ts';
 import * as statistics from './statistics.ts';
-import { OF_ACCOUNT, on, reading, writing } from './verb.ts';
+import { listing, lookingUp, OF_ACCOUNT, on, writing } from './verb.ts';
 import { whyFacts } from './why.ts';
 
 export const MESSAGE_VERBS = {
-  getMessage: reading(messages.getMessage),
-  whyFacts: reading(whyFacts),
-  messageStates: reading(messages.messageStates),
-  searchMessages: reading(search.searchMessages),
-  countPiece: reading(search.countPiece),
+  getMessage: lookingUp(messages.getMessage),
+  whyFacts: listing(whyFacts),
+  messageStates: lookingUp(messages.messageStates),
+  searchMessages: listing(search.searchMessages),
+  countPiece: listing(search.countPiece),
   deliverNow: on(deliverNow, { makesWorkAt: (_result, _accountId, _id, now) => now, ...OF_ACCOUNT }),
   releaseHeld: writing(releaseHeld, {
     makesWorkAt: ({ dueAt }) => dueAt,
@@ -42,12 +42,12 @@ export const MESSAGE_VERBS = {
     work: (retries) => ({ accountId: retries[0]?.message.accountId ?? '', units: retries.length }),
   }),
 
-  listEvents: reading(events.listEvents),
-  journalEnd: reading(events.journalEnd),
+  listEvents: listing(events.listEvents),
+  journalEnd: lookingUp(events.journalEnd),
 
-  standing: reading(statistics.standing),
-  activity: reading(activity),
-  failureGroups: reading(statistics.failureGroups),
+  standing: listing(statistics.standing),
+  activity: listing(activity),
+  failureGroups: listing(statistics.failureGroups),
 
   deleteExpired: writing(messages.deleteExpired),
   deleteJournal: on(deleteJournal),

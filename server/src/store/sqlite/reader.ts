@@ -1,13 +1,10 @@
-// The thread for lists and searches, started by the first of them. It changes nothing, so the process survives its end:
-// its calls are refused, and after a pause a new thread starts. While it reads, the writer's log cannot be emptied, so a log that has grown is
-// emptied between two reads.
+// A thread that reads, started by its first read. It changes nothing, so the process survives its end: its calls are
+// refused, and after a pause a new thread starts. All lanes of a node read with the same thread, and accounts take turns.
 
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
-import { nodeMax } from '../../domain/budgets.ts';
 import type { Clock } from '../../world.ts';
-import { DATABASE_FILE } from './directory.ts';
+import { AccountLine } from '../account-line.ts';
 import { type Executor, threadExecutor } from './executor.ts';
+import type { ReadsUnderWay } from './reads-under-way.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
 /** The pause before the first restart. It doubles for each restart that follows. */
@@ -16,8 +13,8 @@ const PAUSE_MS_MAX = 5000;
 
 export interface ReaderOptions {
   readonly directory: string;
-  /** Empties the log of the writer. */
-  readonly emptyLog: () => Promise<void>;
+  /** Of all readers of this directory. */
+  readonly underWay: ReadsUnderWay;
   /** The real clock. */
   readonly timers: Clock;
   readonly log: (level: 'info' | 'error', fields: { readonly err?: Error }, text: string) => void;
@@ -26,6 +23,7 @@ export interface ReaderOptions {
 /** For a directory that a writer has opened. */
 export class Reader implements Executor {
   readonly #options: ReaderOptions;
+  readonly #line: AccountLine;
   /** Null while no thread runs. */
   #thread: Executor | null = null;
   /** The start that is under way. */
@@ -37,16 +35,20 @@ export class Reader implements Executor {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+    this.#line = new AccountLine(1, () => options.timers.monotonicMs());
   }
 
-  async execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
+  /** One read after the other: several lanes ask, each for the account whose turn it is there. */
+  execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
+    return this.#line.run(accountOf(commands), () => this.#read(commands, from));
+  }
+
+  async #read(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
     if (!this.#thread && !this.#isPausing) await this.#start();
     const thread = this.#thread;
     if (!thread) return commands.map(() => failedReply('the reader is starting', 'unavailable'));
     try {
-      // Batches run one after another, so nothing is being read now.
-      if (logBytes(this.#options.directory) > nodeMax('logBytes')) await this.#options.emptyLog();
-      const replies = await thread.execute(commands, from);
+      const replies = await this.#options.underWay.run(() => thread.execute(commands, from));
       this.#pauseMs = PAUSE_MS;
       for (const reply of replies) this.#report(reply);
       return replies;
@@ -110,7 +112,8 @@ export class Reader implements Executor {
   }
 }
 
-/** The size of the log file. After the log is emptied and restarted, it is at most the size in the budget. */
-function logBytes(directory: string): number {
-  return statSync(join(directory, `${DATABASE_FILE}-wal`), { throwIfNoEntry: false })?.size ?? 0;
+/** Whose turn it is. The reads of a batch share a turn; a lane sends one at a time. */
+function accountOf([first]: readonly Command[]): string {
+  const account = first?.args[0];
+  return typeof account === 'string' ? account : '';
 }

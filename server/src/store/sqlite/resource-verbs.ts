@@ -9,7 +9,7 @@ import * as jobs from './jobs.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
-import { type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, reading, type Verb, writing } from './verb.ts';
+import { listing, lookingUp, type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, type Verb, writing } from './verb.ts';
 
 /** A change of a flow key judges again the messages that the key has let through. */
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
@@ -19,14 +19,14 @@ export const RESOURCE_VERBS = {
     makesWorkAt: (_queue, _accountId, _name, _change, now) => now,
     work: (accountId) => ({ accountId, units: QUEUE_PARALLELISM_MAX / 2 }),
   }),
-  getQueue: reading(queues.getQueue),
+  getQueue: lookingUp(queues.getQueue),
   deleteQueue: on(queues.deleteQueue, OF_ACCOUNT),
-  listQueues: reading(queues.listQueues),
-  countQueues: reading(queues.countQueues),
-  countLine: reading(queues.countLine),
+  listQueues: listing(queues.listQueues),
+  countQueues: lookingUp(queues.countQueues),
+  countLine: listing(queues.countLine),
 
-  getFlowKey: onFlowKeys(flowKeys.getFlowKey, { isRead: true }),
-  listFlowKeys: onFlowKeys(flowKeys.listFlowKeys, { isRead: true }),
+  getFlowKey: onFlowKeys(flowKeys.getFlowKey, { reads: 'lookUp' }),
+  listFlowKeys: onFlowKeys(flowKeys.listFlowKeys, { reads: 'list' }),
   pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey, {
     makesWorkAt: (_flowKey, _accountId, _key, _isPaused, now) => now,
     work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
@@ -47,22 +47,22 @@ export const RESOURCE_VERBS = {
     schedulesAt: (_accountId, _id, nextAt) => [nextAt],
     ...OF_ACCOUNT,
   }),
-  listSchedules: reading(schedules.listSchedules),
-  countSchedules: reading(schedules.countSchedules),
+  listSchedules: listing(schedules.listSchedules),
+  countSchedules: lookingUp(schedules.countSchedules),
 
   createJob: on(jobs.createJob, OF_ITS_ACCOUNT),
   getJob: on(jobs.getJob, OF_ACCOUNT),
   stopJob: on(jobs.stopJob, OF_ACCOUNT),
-  listJobs: reading(jobs.listJobs),
+  listJobs: listing(jobs.listJobs),
 
   saveAlert: on(alerts.saveAlert, OF_ITS_ACCOUNT),
   getAlert: on(alerts.getAlert, OF_ACCOUNT),
   deleteAlert: on(alerts.deleteAlert, OF_ACCOUNT),
-  listAlerts: reading(alerts.listAlerts),
+  listAlerts: listing(alerts.listAlerts),
 
   getTopic: on(topics.getTopic, OF_ACCOUNT),
   saveTopic: on(topics.saveTopic, OF_ITS_ACCOUNT),
-  listTopics: reading(topics.listTopics),
+  listTopics: listing(topics.listTopics),
 };
 
 /** First applies the limits that messages carried for their keys. */

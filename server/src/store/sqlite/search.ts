@@ -1,26 +1,29 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order, a few hundred at a time; domain/message-filter.ts applies the filter. One call does a bounded
-// amount of work: a page may be short, with a cursor to continue from.
+// candidates in order; domain/message-filter.ts applies the filter. One call does a bounded amount of work: a page may be
+// short, with a cursor to continue from.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
+import { type Look, Looking } from '../../domain/look.ts';
 import type { Attempt, Message } from '../../domain/message.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessagePage, PageRequest } from '../message-store.ts';
-import { Bodies } from './bodies.ts';
+import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
+/** Positions that are read at once, of all ways together. */
 const CHUNK = 200;
-/** How many candidates one call looks at. */
-const LOOKED_AT_MAX = 20_000;
-/** How many bytes of bodies one call reads to search for text. */
-const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
+/** Of one way. A way may have nothing more in the order of all than its first. */
+const CHUNK_OF_WAY = 10;
 
 /** Messages that share a body are neighbours, so caching the last body is enough. */
 const SHARED_KEPT = 1;
+
+/** A row without its body, whose size is known without reading it. */
+export type CandidateRow = MessageRow & { body_bytes: number };
 
 /**
  * One source of candidates in order of `seq`: the SQL after SELECT and the column with the order; or, if the positions
@@ -37,43 +40,32 @@ export function searchMessages(
   page: PageRequest,
 ): MessagePage {
   const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), page);
-  const judge = new Judge(database, filter, page.withBodies);
+  const looking = new Looking(page.look);
+  const judge = new Judge(database, filter, page.withBodies, looking);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
-  const work = new Work();
-  let bytes = 0;
+  let weight = 0;
+  const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
+  let at = page.cursor;
   for (let row = walk.next(); row; row = walk.next()) {
-    const message = judge.meant(row, work);
+    const message = judge.meant(row);
+    if (message === 'later') return pageTo(at);
+    at = row.seq;
     if (message) {
       const last = page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null;
       messages.push(message);
       lastAttempts.push(last);
-      bytes += messageWeight(message) + (last ? attemptWeight(last) : 0);
+      weight += messageWeight(message) + (last ? attemptWeight(last) : 0);
     }
-    if (messages.length >= page.limit || work.isEnough || bytes >= pageBytes(page)) {
-      return { messages, lastAttempts, cursor: walk.hasMore() ? row.seq : null };
+    if (messages.length >= page.limit || looking.isEnough || weight >= pageBytes(page)) {
+      return pageTo(walk.hasMore() ? at : null);
     }
   }
-  return { messages, lastAttempts, cursor: null };
+  return pageTo(null);
 }
 
 export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
   return bytesMax;
-}
-
-/** Counts what one call has looked at. */
-class Work {
-  #rows = 0;
-  #bytes = 0;
-
-  add(bodyBytes: number): void {
-    this.#rows += 1;
-    this.#bytes += bodyBytes;
-  }
-
-  get isEnough(): boolean {
-    return this.#rows >= LOOKED_AT_MAX || this.#bytes >= SEARCHED_BYTES_MAX;
-  }
 }
 
 /** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
@@ -83,103 +75,134 @@ export function countPiece(
   filter: MessageFilter,
   max: number,
   cursor: number | null,
+  look?: Look,
 ): CountPiece {
   const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), { cursor, order: 'newestFirst' });
-  const judge = new Judge(database, filter, false);
-  const work = new Work();
+  const looking = new Looking(look);
+  const judge = new Judge(database, filter, false, looking);
   const tally = new StateTally();
+  let at = cursor;
   for (let row = walk.next(); row; row = walk.next()) {
-    const message = judge.meant(row, work);
+    const message = judge.meant(row);
+    if (message === 'later') return tally.piece(at, looking.looked);
+    at = row.seq;
     if (message) tally.add(message);
-    if (tally.count >= max || work.isEnough) return tally.piece(row.seq);
+    if (tally.count >= max || looking.isEnough) return tally.piece(at, looking.looked);
   }
-  return tally.piece(null);
+  return tally.piece(null, looking.looked);
 }
 
 /** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
-export class Judge {
+class Judge {
   readonly #matcher: Matcher;
   readonly #bodies: Bodies;
   readonly #withBodies: boolean;
+  readonly #looking: Looking;
 
-  constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: Looking) {
     this.#matcher = new Matcher(filter);
     this.#bodies = new Bodies(database, SHARED_KEPT);
     this.#withBodies = withBodies;
+    this.#looking = looking;
   }
 
-  meant(row: MessageRow, work?: Work): Message | null {
+  /** The message, or null if it does not match. `later`: there is no room for its body now, and it was not read. */
+  meant(row: CandidateRow): Message | null | 'later' {
     const bare = toMessage(row);
     const mayBeMeant = this.#matcher.mayBeMeant(bare);
-    const isRead = mayBeMeant && (this.#matcher.hasText || this.#withBodies);
-    const body = isRead ? this.#bodies.read(row) : bare.body;
-    work?.add(body.length);
-    if (!mayBeMeant) return null;
-    if (!isRead) return bare;
-    const whole = { ...bare, body };
+    const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
+    if (!mayBeMeant || (isMeantBare && !this.#withBodies)) {
+      this.#looking.add(0, passedBytes(row));
+      return mayBeMeant ? bare : null;
+    }
+    const bytes = this.#bodies.has(row) ? 0 : row.body_bytes;
+    if (!this.#looking.hasRoomFor(bytes)) return 'later';
+    this.#looking.add(bytes);
+    const whole = { ...bare, body: this.#bodies.read(row) };
     if (!this.#matcher.isMeant(whole)) return null;
     return this.#withBodies ? whole : bare;
   }
 }
 
-/** Merges several ways into one sequence without duplicates. */
+/** What is passed over when a row is read without its body. */
+export function passedBytes({ body_id, body_bytes }: CandidateRow): number {
+  return body_id === null ? body_bytes : 0;
+}
+
+export function candidate(database: Database, seq: number): CandidateRow | undefined {
+  return database.get<CandidateRow>(
+    `SELECT ${ALL_BUT_BODY}, ${BODY_BYTES} AS body_bytes FROM messages m WHERE m.seq = ?`,
+    seq,
+  );
+}
+
+interface Head {
+  readonly way: Way;
+  /** The next positions, in order. */
+  seqs: number[];
+  at: number | null;
+}
+
+/** Merges several ways into one sequence without duplicates. Each row is read when its turn has come. */
 class Walk {
   readonly #database: Database;
   readonly #order: PageRequest['order'];
-  #heads: { way: Way; rows: MessageRow[]; at: number | null }[];
+  readonly #chunk: number;
+  #heads: Head[];
 
   constructor(database: Database, ways: readonly Way[], page: Pick<PageRequest, 'cursor' | 'order'>) {
     this.#database = database;
     this.#order = page.order;
-    this.#heads = ways.map((way) => ({ way, rows: [], at: page.cursor }));
+    this.#chunk = Math.max(CHUNK_OF_WAY, Math.ceil(CHUNK / ways.length));
+    this.#heads = ways.map((way) => ({ way, seqs: [], at: page.cursor }));
   }
 
-  next(): MessageRow | null {
-    const first = this.#first();
-    if (!first) return null;
-    for (const head of this.#heads) if (head.rows[0]?.seq === first.seq) head.rows.shift();
-    return first;
+  next(): CandidateRow | null {
+    for (let first = this.#first(); first !== null; first = this.#first()) {
+      for (const head of this.#heads) if (head.seqs[0] === first) head.seqs.shift();
+      const row = candidate(this.#database, first);
+      // Only in a damaged file is there none.
+      if (row) return row;
+    }
+    return null;
   }
 
   hasMore(): boolean {
     return this.#first() !== null;
   }
 
-  #first(): MessageRow | null {
-    let first: MessageRow | null = null;
+  #first(): number | null {
+    let first: number | null = null;
     for (const head of this.#heads) {
-      if (head.rows.length === 0) this.#fill(head);
-      const row = head.rows[0];
-      if (!row) {
+      if (head.seqs.length === 0) this.#fill(head);
+      const seq = head.seqs[0];
+      if (seq === undefined) {
         // Drops a finished way. Otherwise a thousand ids would cause a thousand queries for each of a thousand
         // messages.
         this.#heads = this.#heads.filter((each) => each !== head);
         continue;
       }
-      const goesBefore = first === null || (this.#order === 'newestFirst' ? row.seq > first.seq : row.seq < first.seq);
-      if (goesBefore) first = row;
+      if (first === null || (this.#order === 'newestFirst' ? seq > first : seq < first)) first = seq;
     }
     return first;
   }
 
-  #fill(head: { way: Way; rows: MessageRow[]; at: number | null }): void {
+  #fill(head: Head): void {
     const isDown = this.#order === 'newestFirst';
     const at = head.at ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
-    head.rows = 'seqs' in head.way ? this.#named(head.way.seqs, at, isDown) : this.#behind(head.way, at, isDown);
-    head.at = head.rows.at(-1)?.seq ?? (isDown ? 0 : Number.MAX_SAFE_INTEGER);
+    head.seqs = 'seqs' in head.way ? this.#named(head.way.seqs, at, isDown) : this.#behind(head.way, at, isDown);
+    head.at = head.seqs.at(-1) ?? (isDown ? 0 : Number.MAX_SAFE_INTEGER);
   }
 
-  #behind({ from, values, seq = 'm.seq' }: Exclude<Way, { seqs: unknown }>, at: number, isDown: boolean): MessageRow[] {
-    const sql = `SELECT ${ALL_BUT_BODY} FROM ${from} AND ${seq} ${isDown ? '< ?' : '> ?'}
+  #behind({ from, values, seq = 'm.seq' }: Exclude<Way, { seqs: unknown }>, at: number, isDown: boolean): number[] {
+    const sql = `SELECT ${seq} AS seq FROM ${from} AND ${seq} ${isDown ? '< ?' : '> ?'}
       ORDER BY ${seq} ${isDown ? 'DESC' : 'ASC'} LIMIT ?`;
-    return this.#database.all<MessageRow>(sql, ...values, at, CHUNK);
+    return this.#database.all<{ seq: number }>(sql, ...values, at, this.#chunk).map((row) => row.seq);
   }
 
-  #named(seqs: readonly number[], at: number, isDown: boolean): MessageRow[] {
+  #named(seqs: readonly number[], at: number, isDown: boolean): number[] {
     const rest = isDown ? seqs.filter((seq) => seq < at).reverse() : seqs.filter((seq) => seq > at);
-    return rest
-      .slice(0, CHUNK)
-      .flatMap((seq) => this.#database.all<MessageRow>(`SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.seq = ?`, seq));
+    return rest.slice(0, CHUNK);
   }
 }
 
@@ -205,7 +228,7 @@ function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
     }
     case 'label':
       return chosen.values.map((label) => ({
-        from: `message_labels l CROSS JOIN messages m ON m.seq = l.message_seq WHERE l.account_id = ? AND l.label = ?`,
+        from: 'message_labels l WHERE l.account_id = ? AND l.label = ?',
         values: [accountId, label],
         seq: 'l.message_seq',
       }));

@@ -11,7 +11,7 @@ import type { MessageStore } from '../message-store.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import type { Store } from '../store.ts';
 import { ACCOUNT_VERBS } from './account-verbs.ts';
-import { Calls } from './calls.ts';
+import { Calls, type Readers } from './calls.ts';
 import { Committer } from './committer.ts';
 import { createDeliveries, type ShownNode } from './deliveries.ts';
 import type { Executor } from './executor.ts';
@@ -29,8 +29,8 @@ export interface SqliteStoreOptions {
   /** The way to nodes that write to the same file from other threads of this process; null if there are none. */
   readonly channel?: NodeChannel | null;
   readonly executor: Executor;
-  /** For lists and searches, which may take long; without it, the writer does them. */
-  readonly reader?: Executor;
+  /** For look-ups, and for lists and searches, which may take long; without them, the writer does both. */
+  readonly readers?: Readers<Executor>;
   readonly clock: Clock;
   /**
    * The real clock, even when a test controls `clock`. With it, a call that can wait shares the fsync of a call that
@@ -50,13 +50,14 @@ export interface SqliteStoreOptions {
 }
 
 export function createSqliteStore(options: SqliteStoreOptions): Store {
-  const { executor, reader, clock, timers = clock, node, onBroken, channel = null } = options;
+  const { executor, readers, clock, timers = clock, node, onBroken, channel = null } = options;
   const { about = { role: 'all', version: '', address: '' } } = options;
   const offer = new StandingOffer(node);
   const inbox = options.inbox ?? new Inbox();
   const writing = new Committer(executor, node, onBroken, options.timers);
   const hints = channel && new Hints(node, timers, channel.say, true);
-  const calls = new Calls(writing, reader ? new Committer(reader, node, onBroken) : writing, offer, hints);
+  const reading = (reader: Executor | undefined) => (reader ? new Committer(reader, node, onBroken) : writing);
+  const calls = new Calls(writing, { lookUp: reading(readers?.lookUp), list: reading(readers?.list) }, offer, hints);
   const others = channel && new CancelCalls({ node, timers, say: channel.say, look: () => cancelling.look() });
   const cancelling = createCancelling(options, calls, offer, others);
 

@@ -20,8 +20,8 @@ export interface AccountWork {
 
 /** Without a mark, a verb runs on the writer's thread and nobody is told. */
 export interface Marks<A extends readonly unknown[], R> {
-  /** It changes nothing and runs on the reader's thread. */
-  readonly isRead?: true;
+  /** It changes nothing, and runs on the thread that reads for look-ups by a name, or on the one for lists and searches. */
+  readonly reads?: 'lookUp' | 'list';
   /** It makes work: there may be something to claim, from the time that its reply or its arguments give. */
   readonly makesWorkAt?: (reply: R, ...args: A) => number | null;
   /** It changes when schedules run. */
@@ -47,9 +47,14 @@ export function on<A extends unknown[], R>(
   return { ...marks, run: ({ database }, ...args) => verb(database, ...args) };
 }
 
-/** The same, on the reader's thread. */
-export function reading<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
-  return on(verb, { isRead: true });
+/** The same, on the thread that reads lists. It may take a while. */
+export function listing<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
+  return on(verb, { reads: 'list' });
+}
+
+/** The same, on the thread that looks up what has a name. */
+export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
+  return on(verb, { reads: 'lookUp' });
 }
 
 /** A verb that needs the connection and its books. */

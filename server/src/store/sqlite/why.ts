@@ -3,23 +3,22 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { countAhead } from '../../domain/why.ts';
 import { type StateOfRow, toState } from '../message-columns.ts';
-import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { WhyFacts } from '../message-store.ts';
-import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-key-verbs.ts';
+import { ALL_BUT_BODY } from './messages.ts';
 import { getQueue } from './queues.ts';
 
 export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {
   const row = database.get<MessageRow>(
-    `SELECT ${READ_COLUMNS}, m.body FROM messages m WHERE m.id = ? AND m.account_id = ?`,
+    `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
     messageId,
     accountId,
   );
   if (!row) return null;
   return {
-    message: toMessage(new Bodies(database).fill(row)),
+    message: toMessage(row),
     queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
     ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),

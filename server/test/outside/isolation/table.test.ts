@@ -45,6 +45,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   lagCount: 'outside/isolation/counts.test.ts',
   lineCount: 'outside/isolation/counts.test.ts',
   matchedCount: 'outside/isolation/counts.test.ts',
+  pieceRows: 'outside/isolation/pieces.test.ts',
+  pieceBytes: 'outside/isolation/pieces.test.ts',
   reads: 'outside/isolation/reads.test.ts',
   answerBytes: 'outside/isolation/reads.test.ts',
   databaseLists: 'store/account-line.test.ts',

@@ -1,0 +1,79 @@
+// How much a list, a search or a count looks at: in one piece, after which other accounts have their turn, and in one
+// call, after which the response ends with a cursor. Counted in rows and in bytes of bodies.
+
+import { eachMax } from './budgets.ts';
+
+export interface Look {
+  readonly rows: number;
+  /** Of bodies that are read. */
+  readonly bytes: number;
+}
+
+/** What one piece may look at. */
+export function pieceLook(): Look {
+  return { rows: eachMax('pieceRows'), bytes: eachMax('pieceBytes') };
+}
+
+/** What one call may look at. */
+export const CALL_LOOK: Look = { rows: 20_000, bytes: 32 * 1024 * 1024 };
+
+/** The next piece of a call that has looked at this much. Null when the call ends here. */
+export function nextLook({ rows, bytes }: Look): Look | null {
+  if (rows >= CALL_LOOK.rows || bytes >= CALL_LOOK.bytes) return null;
+  const piece = pieceLook();
+  return {
+    rows: Math.min(piece.rows, CALL_LOOK.rows - rows),
+    bytes: Math.min(piece.bytes, CALL_LOOK.bytes - bytes),
+  };
+}
+
+export function addLooks(one: Look, other: Look): Look {
+  return { rows: one.rows + other.rows, bytes: one.bytes + other.bytes };
+}
+
+/**
+ * In SQLite, some columns of a message are behind its body. To read them takes a visit to every page of the body, which
+ * costs about this part of reading the body itself.
+ */
+const PASSED_PART = 1 / 16;
+
+/** Counts while it looks. The first body is read in any case, however large it is. */
+export class Looking {
+  readonly #max: Look;
+  #rows = 0;
+  #bytes = 0;
+  #passedBytes = 0;
+
+  constructor(max: Look = CALL_LOOK) {
+    this.#max = max;
+  }
+
+  /** Whether a body of this size may be read. Asked before it is read. */
+  hasRoomFor(bodyBytes: number): boolean {
+    return this.#rows === 0 || bodyBytes === 0 || this.#work + bodyBytes <= this.#max.bytes;
+  }
+
+  /** One row, of whose body so many bytes were read, and so many passed over. */
+  add(readBytes: number, passedBytes = 0): void {
+    this.#rows += 1;
+    this.#bytes += readBytes;
+    this.#passedBytes += passedBytes;
+  }
+
+  get isEnough(): boolean {
+    return this.#rows >= this.#max.rows || this.#work >= this.#max.bytes;
+  }
+
+  /** How many rows are left. */
+  get rowsLeft(): number {
+    return Math.max(0, this.#max.rows - this.#rows);
+  }
+
+  get looked(): Look {
+    return { rows: this.#rows, bytes: this.#bytes };
+  }
+
+  get #work(): number {
+    return this.#bytes + PASSED_PART * this.#passedBytes;
+  }
+}

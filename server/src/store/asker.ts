@@ -1,0 +1,43 @@
+// Who waits for a read of the store. What a caller of the API asks is dropped once the caller has gone: a piece of it that
+// has not begun never begins.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Store } from './store.ts';
+
+/** Whether the caller has gone. */
+export type IsGone = () => boolean;
+
+const STAYS: IsGone = () => false;
+
+/** Around the whole call of a caller, and whatever it starts. */
+const calling = new AsyncLocalStorage<IsGone>();
+/** Around one read of that caller, down to the line where it waits for its turn. */
+const reading = new AsyncLocalStorage<IsGone>();
+
+/** Runs a call of the API. `isGone` is null if its reads go on without its caller, because it changes something. */
+export function callOf<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
+  return calling.run(isGone ?? STAYS, call);
+}
+
+/**
+ * The store for calls of the API. Nothing else may use it: only a call itself is certain to run for its own caller, and
+ * not for one whose request happened to start the same loop or timer.
+ */
+export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store {
+  const ofCaller = reads.map((verb) => [
+    verb,
+    (...args: unknown[]) =>
+      reading.run(calling.getStore() ?? STAYS, () => (store[verb] as (...args: unknown[]) => unknown)(...args)),
+  ]);
+  return Object.assign(Object.create(store) as Store, Object.fromEntries(ofCaller) as Partial<Store>);
+}
+
+/** Whoever asks for the read that is running. */
+export function currentAsker(): IsGone {
+  return reading.getStore() ?? STAYS;
+}
+
+/** Runs what may start something that others share. */
+export function forEverybody<T>(work: () => T): T {
+  return reading.exit(work);
+}

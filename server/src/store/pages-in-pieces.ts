@@ -1,0 +1,85 @@
+// Makes a page of a list, a search or a count from pieces. Other work can run between two pieces: each of them takes its
+// turn by itself.
+
+import { eachMax } from '../domain/budgets.ts';
+import type { MessageEvent } from '../domain/event.ts';
+import { addLooks, type Look, nextLook } from '../domain/look.ts';
+import type { Attempt, Message } from '../domain/message.ts';
+import { StateTally } from '../domain/message-filter.ts';
+import type { MessageStore, PageRequest } from './message-store.ts';
+
+const NOTHING: Look = { rows: 0, bytes: 0 };
+
+/** What is left of a page, for its next piece. Null when the page ends here. */
+function restOf(
+  page: PageRequest,
+  cursor: number | null,
+  made: { readonly count: number; readonly weight: number; readonly looked: Look },
+): (PageRequest & { readonly look: Look }) | null {
+  const bytesMax = (page.bytesMax ?? eachMax('pageBytes')) - made.weight;
+  const limit = page.limit - made.count;
+  const look = nextLook(made.looked);
+  return limit <= 0 || bytesMax <= 0 || look === null ? null : { ...page, cursor, limit, bytesMax, look };
+}
+
+export function searchingInPieces(search: MessageStore['searchMessages']): MessageStore['searchMessages'] {
+  return async (accountId, filter, page) => {
+    // Whoever says how much to look at asks for one piece.
+    if (page.look) return search(accountId, filter, page);
+    const messages: Message[] = [];
+    const lastAttempts: (Attempt | null)[] = [];
+    let looked = NOTHING;
+    let weight = 0;
+    let cursor = page.cursor;
+    for (let rest = restOf(page, cursor, { count: 0, weight, looked }); rest !== null; ) {
+      const piece = await search(accountId, filter, rest);
+      messages.push(...piece.messages);
+      lastAttempts.push(...piece.lastAttempts);
+      looked = addLooks(looked, piece.looked);
+      weight += piece.weight;
+      cursor = piece.cursor;
+      if (cursor === null) break;
+      rest = restOf(page, cursor, { count: messages.length, weight, looked });
+    }
+    return { messages, lastAttempts, cursor, looked, weight };
+  };
+}
+
+/** A live stream asks for one piece at a time: it may have lost its readers meanwhile. */
+export function listingInPieces(list: MessageStore['listEvents']): MessageStore['listEvents'] {
+  return async (accountId, filter, page) => {
+    if (page.look) return list(accountId, filter, page);
+    const events: MessageEvent[] = [];
+    let looked = NOTHING;
+    let weight = 0;
+    let cursor = page.cursor;
+    let endedAt = page.cursor ?? 0;
+    for (let rest = restOf(page, cursor, { count: 0, weight, looked }); rest !== null; ) {
+      const piece = await list(accountId, filter, rest);
+      events.push(...piece.events);
+      looked = addLooks(looked, piece.looked);
+      weight += piece.weight;
+      ({ cursor, endedAt } = piece);
+      if (cursor === null) break;
+      rest = restOf(page, cursor, { count: events.length, weight, looked });
+    }
+    return { events, cursor, endedAt, looked, weight };
+  };
+}
+
+export function countingInPieces(countPiece: MessageStore['countPiece']): MessageStore['countPiece'] {
+  return async (accountId, filter, max, from, look) => {
+    if (look) return countPiece(accountId, filter, max, from, look);
+    const tally = new StateTally();
+    let looked = NOTHING;
+    let cursor = from;
+    for (let next = nextLook(looked); next !== null && tally.count < max; next = nextLook(looked)) {
+      const piece = await countPiece(accountId, filter, max - tally.count, cursor, next);
+      tally.addPiece(piece);
+      looked = addLooks(looked, piece.looked);
+      cursor = piece.cursor;
+      if (cursor === null) break;
+    }
+    return tally.piece(cursor, looked);
+  };
+}

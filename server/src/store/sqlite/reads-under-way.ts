@@ -1,0 +1,61 @@
+// The reads of all reader threads that are under way. While one reads, the writer's log cannot be emptied, so a log that has
+// grown is emptied when none does.
+
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeMax } from '../../domain/budgets.ts';
+import { DATABASE_FILE } from './directory.ts';
+
+export class ReadsUnderWay {
+  readonly #log: string;
+  readonly #emptyLog: () => Promise<void>;
+  #running = 0;
+  /** Reads wait until it has ended. */
+  #emptying: Promise<void> | null = null;
+  #onLastEnd = () => {};
+  /** The log after it was emptied last. Until something is written, there is nothing more to empty. */
+  #emptied = '';
+
+  /** `emptyLog` empties the log of the writer of this directory. */
+  constructor(directory: string, emptyLog: () => Promise<void>) {
+    this.#log = join(directory, `${DATABASE_FILE}-wal`);
+    this.#emptyLog = emptyLog;
+  }
+
+  async run<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#isLogFull()) this.#emptying ??= this.#empty();
+    while (this.#emptying) await this.#emptying;
+    this.#running += 1;
+    try {
+      return await read();
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0) this.#onLastEnd();
+    }
+  }
+
+  async #empty(): Promise<void> {
+    try {
+      if (this.#running > 0) {
+        await new Promise<void>((resolve) => {
+          this.#onLastEnd = resolve;
+        });
+      }
+      await this.#emptyLog();
+    } finally {
+      this.#emptied = this.#stateOfLog().text;
+      this.#emptying = null;
+    }
+  }
+
+  #isLogFull(): boolean {
+    const { bytes, text } = this.#stateOfLog();
+    return bytes > nodeMax('logBytes') && text !== this.#emptied;
+  }
+
+  /** After the log is emptied and restarted, its file is at most as large as the budget. */
+  #stateOfLog(): { readonly bytes: number; readonly text: string } {
+    const stat = statSync(this.#log, { throwIfNoEntry: false });
+    return { bytes: stat?.size ?? 0, text: `${stat?.size} ${stat?.mtimeMs}` };
+  }
+}
