@@ -14,7 +14,7 @@ import { EXIT } from '../../src/cli/frame/exit-codes.ts';
 import { COMMAND_TABLE } from '../../src/cli/table/table.ts';
 import { type Ran, type RunOptions, runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
-import { sharedRider, temporaryFolder } from '../support/harness.ts';
+import { sharedRider, startRider, temporaryFolder } from '../support/harness.ts';
 import { inTurn, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -517,6 +517,38 @@ suite('a service that is away, is another one, or refuses', () => {
       config,
     ]);
     assert.equal(seen, 'Bearer dev_postrider');
+  });
+
+  test('nothing is sent under the usual prefix to a service that has another one', async (t) => {
+    const other = await startRider(t, { flags: ['--header-prefix', 'Upstash-'] });
+    const env = { POSTRIDER_URL: other.url, POSTRIDER_TOKEN: other.token! };
+    const file = join(temporaryFolder(t), 'lines');
+    writeFileSync(file, '{"destination":"https://a.example"}\n');
+    const calls = [
+      ['publish', 'https://a.example', '--delay', '1h'],
+      ['enqueue', 'q', 'https://a.example', '--retries', '1'],
+      ['schedules', 'create', 'https://a.example', '--cron', '@daily'],
+      ['batch', file],
+    ];
+    for (const argv of calls) {
+      const { code, stdout, stderr } = await runCli(argv, { env });
+      assert.deepEqual([code, stdout], [EXIT.usage, ''], stderr);
+      assert.match(
+        stderr,
+        /settings of this service start with Upstash-, not with Service-\n.*--header-prefix Upstash-/,
+      );
+    }
+    for (const list of ['messages', 'schedules']) {
+      assert.deepEqual(
+        (await runCli([list, '--json'], { env })).stdout.replaceAll(/\s/g, '').match(/"(?:messageId|scheduleId)"/g),
+        null,
+      );
+    }
+    for (const [index, argv] of calls.entries()) {
+      const restart = index === 3 ? ['--restart'] : [];
+      const ran = await runCli([...argv, ...restart, '--header-prefix', 'Upstash-'], { env });
+      assert.equal(ran.code, EXIT.done, ran.stderr);
+    }
   });
 
   test('a profile or a config file that a flag names wins over the variables', async (t) => {

@@ -40,6 +40,29 @@ test('a probe that waits for its connection does not mean that commits hang: not
   assert.deepEqual(stalls, []);
 });
 
+test('a write that fails because of the database refuses all that follow, until a probe has written; one that fails for another reason does not', async () => {
+  const failed = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' });
+  for (const [code, isAdding, isStalled] of [
+    ['25006', false, true],
+    ['55P03', true, true],
+    // Somebody else may have the lock of a single queue or key.
+    ['55P03', false, false],
+    ['23505', true, false],
+  ] as const) {
+    const { watch, probes, stalls, back } = watchOf(new ManualClock(0));
+    watch.noteFailed(failed(code), isAdding);
+    assert.equal(stalls.length, isStalled ? 1 : 0, code);
+    if (!isStalled) {
+      watch.requireWritable();
+      continue;
+    }
+    assert.throws(() => watch.requireWritable(), { reason: 'unavailable' });
+    probes[0]!.end.resolve();
+    await back.promise;
+    watch.requireWritable();
+  }
+});
+
 test('a probe whose commit hangs does, until it returns', async () => {
   const clock = new ManualClock(0);
   const { watch, probes, stalls, back } = watchOf(clock);

@@ -174,7 +174,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
     retries: 0,
     timeoutMs: Number.POSITIVE_INFINITY,
     onWarning: () => {},
-    fetch: callerOf(io, given, (warning) => out.warn(warning)),
+    fetch: callerOf(io, given, prefixCheck(url, headerPrefix), (warning) => out.warn(warning)),
   });
   return {
     url,
@@ -185,7 +185,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
 }
 
 /** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
-function callerOf(io: Io, given: Given, onWarning: (text: string) => void): typeof fetch {
+function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (text: string) => void): typeof fetch {
   const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
   return async (input, init) => {
     const url = String(input);
@@ -194,6 +194,7 @@ function callerOf(io: Io, given: Given, onWarning: (text: string) => void): type
     const deadline = deadlineOf(io.world.clock, timeoutMs);
     const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
     try {
+      await requirePrefix(init, url, AbortSignal.any(signals));
       const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any(signals) });
       requireOurs(response, url, isStream);
       for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
@@ -212,6 +213,32 @@ function callerOf(io: Io, given: Given, onWarning: (text: string) => void): type
     } finally {
       deadline.cancel();
     }
+  };
+}
+
+type PrefixCheck = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
+
+/**
+ * If nobody named the prefix, the service is asked before the first call that has settings: under another prefix all of
+ * them would be lost, and a delayed message would go at once.
+ */
+function prefixCheck(baseUrl: string, { value: prefix, source }: Sourced): PrefixCheck {
+  let isChecked = source !== 'default';
+  return async (init, url, signal) => {
+    const hasSettings = [...new Headers(init?.headers).keys()].some((name) => name.startsWith(prefix!.toLowerCase()));
+    if (isChecked || !(hasSettings || url.endsWith('/v2/batch'))) return;
+    const headers = { Accept: 'application/json' };
+    const root = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal })
+      .then((response) => response.json() as Promise<{ headerPrefix?: unknown } | null>)
+      // The call itself will tell what is wrong with the service.
+      .catch(() => null);
+    const found = root?.headerPrefix;
+    isChecked = found === prefix;
+    if (typeof found !== 'string' || isChecked) return;
+    throw new Failure(`settings of this service start with ${printable(found)}, not with ${prefix}`, {
+      exit: EXIT.usage,
+      hint: `Nothing was sent. Give --header-prefix ${printable(found)}, or set POSTRIDER_HEADER_PREFIX.`,
+    });
   };
 }
 
