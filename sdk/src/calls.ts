@@ -188,6 +188,9 @@ export const createAccount = (account: { readonly name: string; readonly tier?: 
   call<shapes.Account>('POST', '/v2/admin/accounts', account);
 export const setTier = (accountId: string, tier: string) =>
   repeatable(call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }));
+/** While an account is suspended it makes no messages, and its messages wait. */
+export const setSuspended = (accountId: string, suspended: boolean) =>
+  repeatable(call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { suspended }));
 export const listTokens = (accountId: string) =>
   listCall<{ readonly tokens: readonly shapes.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens');
 export const createToken = (token: {

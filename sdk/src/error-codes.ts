@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'loop_detected'
   | 'unauthorized'
   | 'forbidden'
+  | 'account_suspended'
   | 'not_found'
   | 'message_not_found'
   | 'topic_not_found'

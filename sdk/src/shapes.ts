@@ -451,6 +451,7 @@ export interface OwnAccount {
   readonly name: string;
   readonly tier: string;
   readonly createdAt: number;
+  readonly suspendedAt?: number;
   readonly token: { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
   readonly limits: Readonly<Record<string, number | null>>;
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
@@ -461,6 +462,8 @@ export interface Account {
   readonly name: string;
   readonly tier: string;
   readonly createdAt: number;
+  /** Since when the account is suspended. Absent: it is not. */
+  readonly suspendedAt?: number;
 }
 
 export interface Token {

@@ -1,6 +1,7 @@
 // Generates the types of the SDK, sdk/src/shapes.ts, from the schemas of API responses. A schema with a name of its own
 // becomes an exported type. Where the same schema appears inside another one, that name is used.
 
+import * as accounts from '../src/http/account-answers.ts';
 import * as alerts from '../src/http/alert-answers.ts';
 import * as answers from '../src/http/answers.ts';
 import { FILTER_NAMES } from '../src/http/filters.ts';
@@ -46,11 +47,11 @@ const TYPES: Readonly<Record<string, TSchema>> = {
   FailureGroup: answers.FailureGroupAnswer,
   FailureGroups: answers.FailureGroupsAnswer,
   OwnAccount: answers.OwnAccountAnswer,
-  Account: answers.AccountAnswer,
+  Account: accounts.AccountAnswer,
   Token: answers.TokenAnswer,
   NewToken: answers.NewTokenAnswer,
-  SigningKeys: answers.KeysAnswer,
-  Usage: answers.UsageAnswer,
+  SigningKeys: accounts.KeysAnswer,
+  Usage: accounts.UsageAnswer,
   ServiceNode: answers.NodeAnswer,
   SinkRequest: answers.SinkRequestAnswer,
   ServiceClock: answers.ClockAnswer,

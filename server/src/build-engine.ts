@@ -9,6 +9,7 @@ import { createUndiciSender } from './delivery/undici-sender.ts';
 import { whyNothingIsMade } from './domain/acceptance.ts';
 import { NO_DESCENT } from './domain/descent.ts';
 import { laneMax } from './domain/lanes.ts';
+import { problem } from './domain/problem.ts';
 import type { Ground } from './node-ground.ts';
 import { planAlertMessage } from './publish/alert-messages.ts';
 import { logEngine } from './telemetry/log.ts';
@@ -22,6 +23,7 @@ import { scheduleRunner } from './upkeep/schedules.ts';
 import { Steering } from './upkeep/steering.ts';
 import { VERSION } from './version.ts';
 
+const SUSPENDED = problem('account_suspended', 'its account is suspended');
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
 /** The engine, and its egress policy, which learns our own addresses later. */
@@ -72,7 +74,8 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
               store,
               tiers,
               newId,
-              mayAccept: (account) => whyNothingIsMade(facts()) === null && room.takes(account, 0),
+              mayAccept: (account) =>
+                account.suspendedAt === undefined && whyNothingIsMade(facts()) === null && room.takes(account, 0),
             }),
             keepAlerts(ground),
           ]
@@ -111,6 +114,7 @@ function runSchedules({ config: { tiers }, log, clock, store, facts, publication
     plan: async (schedule, account) => {
       const why = whyNothingIsMade(facts());
       if (why) return { problem: why };
+      if (account.suspendedAt !== undefined) return SUSPENDED;
       const planned = await publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
       const tooMuch = 'problem' in planned ? null : await room.problem(account, planned.messages);
       return tooMuch ? { problem: tooMuch } : planned;

@@ -180,6 +180,7 @@ function createContext(
     },
     isServing: () => service.isServing,
     onFault,
+    audit: (facts, text) => ground.log.warn(facts, text),
     gate,
     callOf,
   };

@@ -41,6 +41,7 @@ export function Accounts() {
             </select>
           </label>
           {account && <Tier account={account} />}
+          {account && <Suspension account={account} />}
           <span className="grow" />
           <label className="block">
             <span className="label">New account</span>
@@ -84,6 +85,31 @@ function Tier({ account }: { readonly account: Account }) {
         <option value="paid">paid</option>
       </select>
     </label>
+  );
+}
+
+function Suspension({ account }: { readonly account: Account }) {
+  if (account.suspendedAt !== undefined) {
+    return (
+      <ActionButton
+        call={() => calls.setSuspended(account.id, false)}
+        scope="admin"
+        done={({ name }) => `Account “${name}” is resumed`}
+      >
+        Resume account
+      </ActionButton>
+    );
+  }
+  return (
+    <ConfirmButton
+      title={`Suspend the account “${account.name}”?`}
+      verb="Suspend"
+      call={calls.setSuspended(account.id, true)}
+      button="Suspend account"
+      done={`Account “${account.name}” is suspended`}
+    >
+      <p>It can publish nothing, and its messages wait until it is resumed. Attempts under way end.</p>
+    </ConfirmButton>
   );
 }
 

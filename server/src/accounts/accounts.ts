@@ -108,6 +108,13 @@ export class Accounts {
     return isKnown;
   }
 
+  async setSuspended(accountId: string, isSuspended: boolean): Promise<boolean> {
+    const now = this.#world.clock.now();
+    const isKnown = await this.#store.setSuspended(accountId, isSuspended ? now : null, now);
+    this.#forget();
+    return isKnown;
+  }
+
   /** Makes a token. Its text is in the result and nowhere else. */
   async createToken(
     accountId: string,

@@ -11,6 +11,8 @@ export interface Account {
   readonly name: string;
   readonly tier: TierName;
   readonly createdAt: number;
+  /** Since when it is suspended: it makes no messages, and none of its messages start. Absent: it is not. */
+  readonly suspendedAt?: number;
 }
 
 export interface Token {

@@ -28,6 +28,10 @@ export const PROBLEMS = {
     403,
     'The token is valid but lacks the scope that this call needs, or the request comes from a web page of another site.',
   ],
+  account_suspended: [
+    403,
+    'The operator has suspended the account: it makes no messages and changes nothing, and its messages wait. Reads and deletes work.',
+  ],
   not_found: [404, 'There is no such path.'],
   message_not_found: [404, 'There is no such message, or its retention time is over.'],
   topic_not_found: [404, 'There is no topic with that name or id.'],

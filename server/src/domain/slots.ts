@@ -132,6 +132,13 @@ export class SlotBudget {
     };
   }
 
+  /** Nothing of these accounts may start. */
+  block(accountIds: readonly string[]): void {
+    for (const id of accountIds) {
+      this.#accounts.set(id, { attempts: Number.MAX_SAFE_INTEGER, bytes: this.#accounts.get(id)?.bytes ?? 0 });
+    }
+  }
+
   take(accountId: string, host: string, bodyBytes: number): boolean {
     if (this.room(accountId, host) < 1) return false;
     const held = this.#accounts.get(accountId)?.bytes ?? 0;

@@ -288,17 +288,6 @@ export const BulkCountAnswer = open({ action: JobAction, matched: Type.Integer()
 export const JobOrCount = Type.Union([JobAnswer, BulkCountAnswer]);
 export const JobsAnswer = open({ jobs: Type.Array(JobAnswer), cursor: Cursor });
 
-export const KeysAnswer = open({ current: Type.String(), next: Type.String() });
-export const UsageAnswer = open({
-  fromDay: Type.String(),
-  toDay: Type.String(),
-  usage: Type.Array(open({ day: Type.String(), kind: Type.String(), count: Type.Integer() })),
-  storedBytes: Type.Integer({ description: 'What the account stores now.' }),
-  storedBytesMax: optional(Type.Integer({ description: 'The limit of its tier. Absent: no limit.' })),
-  cursor: Cursor,
-});
-export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });
-export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer), cursor: Cursor });
 const Count = Type.Integer({ minimum: 0 });
 const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count, held: Count };
 export const QueueStandingAnswer = open({ name: Type.String(), ...standingFields, placesTaken: Count });
@@ -349,6 +338,7 @@ export const OwnAccountAnswer = open({
   name: Type.String(),
   tier: Type.String(),
   createdAt: Ms,
+  suspendedAt: optional(Ms),
   token: open({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(ScopeName) }),
   limits: Type.Record(Type.String(), Limit),
   service: open({ version: Type.String(), headerPrefix: Type.String(), isDev: Type.Boolean() }),

@@ -16,7 +16,7 @@ import type { Principal } from '../store/account-store.ts';
 import { AskerGone } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, refuseSuspended } from './authenticate.ts';
 import type { BodyReader, HeldBody } from './body.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
@@ -56,6 +56,8 @@ export interface ApiContext {
   /** False while the node drains. */
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
+  /** Writes what an operator has done to the log. */
+  readonly audit: (facts: Readonly<Record<string, string>>, text: string) => void;
   readonly gate: ReadGate;
   /**
    * Runs a call. When its caller has gone, what it reads from the store is dropped; `isGone` is null if its reads go on
@@ -175,7 +177,8 @@ export class Api {
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
     const { handle, makesMessages = false, isRead = route.method === 'GET', storesNothing = false, ...entry } = route;
-    const storesMore = route.method !== 'GET' && route.method !== 'DELETE' && !storesNothing;
+    const isChange = route.method !== 'GET' && route.method !== 'DELETE';
+    const storesMore = isChange && !storesNothing;
     this.#routes.push({ ...entry, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
@@ -191,6 +194,7 @@ export class Api {
         reply.raw.once('close', () => request.heldBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
+        if (isChange && route.scope !== 'admin') refuseSuspended(request.principal);
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
         const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts(), storesMore);

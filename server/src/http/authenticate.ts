@@ -45,3 +45,12 @@ function requireScope(principal: Principal | null, scope: Scope): Principal {
 function scopesOf(principal: Principal): string {
   return principal.token.scopes.map((scope) => `"${scope}"`).join(', ');
 }
+
+/** A suspended account may read and delete. */
+export function refuseSuspended({ account }: Principal): void {
+  if (account.suspendedAt === undefined) return;
+  throw new ApiError(
+    'account_suspended',
+    'the account is suspended: it can read and delete, and its messages wait; ask the operator of the service',
+  );
+}

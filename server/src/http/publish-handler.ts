@@ -23,7 +23,7 @@ import type { AcceptAnswer, DeliveryStore } from '../store/delivery-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, refuseSuspended } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
 import type { Callers } from './caller.ts';
@@ -129,6 +129,7 @@ export class PublishHandler {
     principal: Principal,
   ): void {
     this.#options.requests.begin(principal.account.id, request.socket, response);
+    refuseSuspended(principal);
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
     if (target.call === 'batch') void this.#batch(request, response, refuse, principal);
     else void this.#publish(request, response, refuse, principal, target);

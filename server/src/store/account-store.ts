@@ -38,6 +38,12 @@ export interface AccountStore {
 
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
+  /**
+   * Suspends the account, or resumes it with null. While it is suspended none of its messages is claimed; those under
+   * way end. Suspending it again keeps the first time.
+   */
+  setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
+
   /** Ordered by id. */
   listAccounts(part?: ListPart): Promise<ListPiece<Account>>;
 

@@ -2,7 +2,7 @@
 // of the adapters differ only in keys and column types. Columns are named one by one: a prepared statement that reads `*`
 // fails when a newer node adds a column.
 
-import type { Scope, Token } from '../domain/account.ts';
+import type { Account, Scope, Token } from '../domain/account.ts';
 import type { Step } from '../domain/event.ts';
 import type { FailureFact } from '../domain/failure-group.ts';
 import type { Job, JobAction } from '../domain/job.ts';
@@ -258,4 +258,12 @@ export function toFailure(row: FailureRow): FailureFact {
     createdAt: row.created_at,
     endedAt: row.ended_at,
   };
+}
+
+export interface AccountRow extends Omit<Account, 'suspendedAt'> {
+  readonly suspendedAt: number | null;
+}
+
+export function toAccount({ id, name, tier, createdAt, suspendedAt }: AccountRow): Account {
+  return { id, name, tier, createdAt, ...(suspendedAt !== null && { suspendedAt }) };
 }

@@ -42,11 +42,14 @@ export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;
   readonly nextScheduleAt: number | null;
+  /** The suspended accounts. Absent: there are none. */
+  readonly suspended?: readonly string[];
   /** Ready messages were left because of slots, room at their host, or bytes. */
   readonly hasMore: boolean;
 }
 
 const LOOK_AT_ONCE = Number.NEGATIVE_INFINITY;
+const NOBODY: ReadonlySet<string> = new Set();
 
 export class StandingOffer {
   readonly #node: string;
@@ -69,6 +72,8 @@ export class StandingOffer {
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
+  /** Accounts that were suspended when the database was last asked. */
+  #suspended: ReadonlySet<string> = NOBODY;
 
   constructor(node: string) {
     this.#node = node;
@@ -154,7 +159,7 @@ export class StandingOffer {
 
   /** A lease for a message that is about to be accepted, if the message is due and the offer has room for it. */
   leaseFor(message: NewMessage, now: number): string | null {
-    if (!isLeasable(message, now)) return null;
+    if (!isLeasable(message, now) || this.#suspended.has(message.accountId)) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
       this.#waiting += 1;
       return null;
@@ -187,7 +192,8 @@ export class StandingOffer {
 
   /** For the successors in the queues of these accounts; null if there are no accounts. */
   successorLeases(accounts: readonly string[]): SuccessorLeases | null {
-    return accounts.length === 0 ? null : { ...this.leaseHolder(), accounts };
+    const able = this.#suspended.size === 0 ? accounts : accounts.filter((id) => !this.#suspended.has(id));
+    return able.length === 0 ? null : { ...this.leaseHolder(), accounts: able };
   }
 
   /** Takes slots of the offer for claims that were leased outside an accept, and hands them to the engine. */
@@ -280,6 +286,7 @@ export class StandingOffer {
       const leasePrefix = this.newLeasePrefix();
       return this.leasing({ leasePrefix }, async () => {
         const reply = await ask(asked.limits(), leasePrefix);
+        this.#suspended = reply.suspended?.length ? new Set(reply.suspended) : NOBODY;
         this.handOn(reply.claims);
         return reply;
       });

@@ -90,7 +90,9 @@ async function judgeOwn(
 ): Promise<Look> {
   const { store, tiers } = options;
   const account = await store.getAccount(accountId);
-  if (!account) return { judged: alerts.map((alert) => untold(options, alert, null, now)), mayChange: false };
+  // Nothing of a suspended account changes.
+  if (!account || account.suspendedAt !== undefined)
+    return { judged: alerts.map((alert) => untold(options, alert, null, now)), mayChange: false };
   let facts: AlertFacts;
   let storedBytes = 0;
   try {

@@ -28,6 +28,7 @@ import { settleConformance } from './settle.ts';
 import { sharedBodiesConformance } from './shared-bodies.ts';
 import { statisticsConformance } from './statistics.ts';
 import { storedConformance } from './stored.ts';
+import { suspensionConformance } from './suspension.ts';
 import { timeConformance } from './time.ts';
 import { topicsConformance } from './topics.ts';
 import { waitingConformance } from './waiting.ts';
@@ -59,6 +60,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   retentionConformance,
   sharedBodiesConformance,
   storedConformance,
+  suspensionConformance,
   topicsConformance,
   accountsConformance,
   roundTripConformance,

@@ -179,6 +179,9 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.foldActivity({ minutesFrom: NOW + DAY, hoursFrom: NOW + DAY }, 10);
   await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
+  await store.setSuspended(ACCOUNT, NOW, NOW);
+  await claim(NOW);
+  await store.setSuspended(ACCOUNT, null, NOW);
   await Promise.all([store.storedBytes(ACCOUNT), store.storedAccounts('', 10), store.recountStored(ACCOUNT)]);
   await Promise.all([store.foldStored(10), store.freeInside()]);
   await Promise.all([store.deleteExpired(NOW, 10), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);

@@ -18,6 +18,7 @@ export interface AccountAccess {
   accounts(): Promise<readonly Account[]>;
   createAccount(name: string, tier: string | undefined): Promise<Account>;
   setTier(accountId: string, tier: string): Promise<Account>;
+  setSuspended(accountId: string, isSuspended: boolean): Promise<Account>;
   tokens(accountId: string): Promise<readonly Token[]>;
   createToken(accountId: string, name: string, scopes: readonly Scope[]): Promise<NewToken>;
   revokeToken(accountId: string, tokenId: string): Promise<void>;
@@ -37,6 +38,7 @@ function apiAccess(client: Client, url: string): AccountAccess {
     accounts: async () => (await client.listAccounts()).accounts,
     createAccount: (name, tier) => client.createAccount({ name, ...(tier !== undefined && { tier }) }),
     setTier: (accountId, tier) => client.setTier(accountId, tier),
+    setSuspended: (accountId, isSuspended) => client.setSuspended(accountId, isSuspended),
     tokens: async (accountId) => (await client.listTokens(accountId)).tokens,
     createToken: (accountId, name, scopes) => client.createToken({ accountId, name, scopes }),
     revokeToken: async (accountId, tokenId) => {

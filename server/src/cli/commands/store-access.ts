@@ -42,6 +42,12 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
       return account;
     },
+    async setSuspended(accountId, isSuspended) {
+      const isKnown = await accounts.setSuspended(accountId, isSuspended);
+      const account = await store.getAccount(accountId);
+      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
+      return account;
+    },
     async tokens(accountId) {
       const all: Token[] = [];
       const list = (part?: ListPart) => store.listTokens(accountId, part);

@@ -165,3 +165,22 @@ export async function setTier(invocation: Invocation): Promise<number> {
     return EXIT.done;
   });
 }
+
+export function suspendAccount(invocation: Invocation): Promise<number> {
+  return setSuspended(invocation, true);
+}
+
+export function resumeAccount(invocation: Invocation): Promise<number> {
+  return setSuspended(invocation, false);
+}
+
+function setSuspended(invocation: Invocation, isSuspended: boolean): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const { id } = await findAccount(access, given.words[0]);
+    const account = await access.setSuspended(id, isSuspended);
+    if (out.isJson) out.json(account);
+    else out.line(`${printable(account.name)}  ${isSuspended ? 'suspended' : 'active'}`);
+    return EXIT.done;
+  });
+}

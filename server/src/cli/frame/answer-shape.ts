@@ -68,6 +68,7 @@ const SHAPES: { readonly [K in keyof Answers]?: Shape<Answers[K]> } = {
   listAccounts: one('accounts'),
   createAccount: one('id', 'name', 'tier'),
   setTier: one('id', 'name', 'tier'),
+  setSuspended: one('id', 'name', 'tier'),
   listTokens: one('tokens'),
   createToken: one('tokenId', 'token', 'scopes'),
 };

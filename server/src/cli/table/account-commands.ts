@@ -96,6 +96,22 @@ const ACCOUNTS: readonly CommandSpec[] = [
     scope: 'admin',
     load: async () => (await import('../commands/token.ts')).setTier,
   },
+  {
+    name: 'account suspend',
+    summary: 'suspend an account: it publishes nothing, and its messages wait',
+    arguments: [{ name: 'account', about: 'its name or id' }],
+    flags: STORE_FLAGS,
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).suspendAccount,
+  },
+  {
+    name: 'account resume',
+    summary: 'resume a suspended account: its messages go on in their order',
+    arguments: [{ name: 'account', about: 'its name or id' }],
+    flags: STORE_FLAGS,
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).resumeAccount,
+  },
 ];
 
 export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [

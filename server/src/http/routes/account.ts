@@ -3,7 +3,8 @@
 import { isUsageDay, usageDay } from '../../domain/account.ts';
 import type { AccountStore } from '../../store/account-store.ts';
 import { usageKey } from '../../store/list-piece.ts';
-import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
+import { KeysAnswer, UsageAnswer } from '../account-answers.ts';
+import { OwnAccountAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, pageQuery } from '../list-pages.ts';
@@ -27,6 +28,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
         name: account.name,
         tier: account.tier,
         createdAt: account.createdAt,
+        ...(account.suspendedAt !== undefined && { suspendedAt: account.suspendedAt }),
         token: { tokenId: token.id, name: token.name, scopes: token.scopes },
         limits,
         service,

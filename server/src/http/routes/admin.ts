@@ -4,7 +4,8 @@ import { SCOPES, shownToken } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import type { AccountStore } from '../../store/account-store.ts';
 import type { DeliveryStore } from '../../store/delivery-store.ts';
-import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
+import { AccountAnswer, AccountsAnswer } from '../account-answers.ts';
+import { NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, PageQuery, pageQuery } from '../list-pages.ts';
@@ -66,13 +67,23 @@ function accountRoutes(api: Api, context: Context): void {
     path: '/v2/admin/accounts/:accountId',
     storesNothing: true,
     scope: 'admin',
-    summary: 'Change the tier of an account',
+    summary: 'Change the tier of an account, suspend it or resume it',
     answer: AccountAnswer,
     params: AccountId,
-    body: Type.Object({ tier: TierBody }, { additionalProperties: false }),
-    handle: async ({ params, body }) => {
-      if (!(await accounts.setTier(params.accountId, body.tier))) throw unknownAccount(params.accountId);
-      return store.getAccount(params.accountId);
+    body: Type.Object(
+      { tier: Type.Optional(TierBody), suspended: Type.Optional(Type.Boolean()) },
+      { additionalProperties: false },
+    ),
+    handle: async ({ principal, params, body }) => {
+      const { tier, suspended } = body;
+      const { accountId } = params;
+      if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give a tier, or suspended');
+      if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
+      if (suspended === undefined) return store.getAccount(accountId);
+      if (!(await accounts.setSuspended(accountId, suspended))) throw unknownAccount(accountId);
+      const by = { account: accountId, byAccount: principal.account.id, byToken: principal.token.id };
+      context.audit(by, suspended ? 'an account was suspended' : 'an account was resumed');
+      return store.getAccount(accountId);
     },
   });
 }

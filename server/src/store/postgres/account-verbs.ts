@@ -14,6 +14,10 @@ export function createAccounts(calls: Calls): AccountStore {
     createAccount: calls.writing(accounts.createAccount),
     getAccount: calls.reading(accounts.getAccount),
     setTier: calls.writing(accounts.setTier, ACCESS),
+    setSuspended: calls.writing(
+      (database, accountId: string, at: number | null, _now: number) => accounts.setSuspended(database, accountId, at),
+      { ...ACCESS, makesWork: (_isKnown, _accountId, _at, now) => ({ dueAt: now, now }) },
+    ),
     listAccounts: calls.reading(lists.listAccounts),
     usage: calls.reading(lists.usage),
     storedBytes: calls.reading(stored.storedBytes),

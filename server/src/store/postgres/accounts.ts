@@ -3,11 +3,11 @@
 import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import type { FirstAdmin, Principal } from '../account-store.ts';
-import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows.ts';
+import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../rows.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-export const ACCOUNT = 'id, name, tier, created_at AS "createdAt"';
+export const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt"';
 
 export async function createAccount(
   database: Database,
@@ -28,12 +28,20 @@ export async function createAccount(
 }
 
 export async function getAccount(database: Database, accountId: string): Promise<Account | null> {
-  const row = await database.get<Account>(`SELECT ${ACCOUNT} FROM accounts WHERE id = $1`, sought(accountId));
-  return row ?? null;
+  const row = await database.get<AccountRow>(`SELECT ${ACCOUNT} FROM accounts WHERE id = $1`, sought(accountId));
+  return row ? toAccount(row) : null;
 }
 
 export async function setTier(database: Database, accountId: string, tier: TierName): Promise<boolean> {
   return (await database.run('UPDATE accounts SET tier = $1 WHERE id = $2', tier, sought(accountId))) > 0;
+}
+
+export async function setSuspended(database: Database, accountId: string, at: number | null): Promise<boolean> {
+  const sql =
+    at === null
+      ? 'UPDATE accounts SET suspended_at = $1::bigint WHERE id = $2'
+      : 'UPDATE accounts SET suspended_at = coalesce(suspended_at, $1::bigint) WHERE id = $2';
+  return (await database.run(sql, at, sought(accountId))) > 0;
 }
 
 export async function getSigningKeys(database: Database, accountId: string): Promise<SigningKeys | null> {

@@ -24,7 +24,9 @@ interface Suspect extends Leasable {
 /** Leases the message that has waited longest to start alone. Skips those that another node is taking. */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await database.all<Suspect>(
-    `SELECT account_id, seq, claimed_at, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
+    `SELECT account_id, seq, claimed_at, flow_key, alone_from_at FROM messages
+       WHERE alone_from_at <= $1 AND state = 'delayed' AND account_id NOT IN
+         (SELECT id FROM accounts WHERE suspended_at IS NOT NULL)
        ORDER BY alone_from_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     now,
     LOOKED_AT_MAX,

@@ -42,6 +42,7 @@ interface Waiting {
   readonly said_at: number | null;
   readonly schedule_at: number | null;
   readonly is_ready: boolean;
+  readonly suspended: readonly string[] | null;
 }
 
 const LOOK = `SELECT
@@ -50,7 +51,8 @@ const LOOK = `SELECT
   (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
   (SELECT said_at FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT 1) AS said_at,
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
-  (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready`;
+  (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready,
+  (SELECT array_agg(id) FROM accounts WHERE suspended_at IS NOT NULL) AS suspended`;
 
 /** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
@@ -70,12 +72,14 @@ export class Claimer {
   ): Promise<ClaimReply & { readonly gone: readonly string[] }> {
     const waiting = await look();
     if (!waiting.is_ready && !isDue(waiting, command.now))
-      return { claims: [], ...later(waiting, command.now), hasMore: false, gone: [] };
+      return { claims: [], ...later(waiting, command.now), ...suspendedOf(waiting), hasMore: false, gone: [] };
     const { claims, isCut, after } = await transaction(async (database) => {
       const now = command.timeNow();
       if (now === null) return { claims: [], isCut: false, after: { ...waiting, is_ready: true } };
       await this.#promoter.makeReady(database, waiting, now);
-      const { taken, isCut } = await this.#takeReady(database, new SlotBudget(command.limits));
+      const budget = new SlotBudget(command.limits);
+      budget.block(waiting.suspended ?? []);
+      const { taken, isCut } = await this.#takeReady(database, budget);
       const claims = await leaseReady(database, command, now, taken);
       return { claims, isCut, after: await lookAround(database) };
     });
@@ -88,6 +92,7 @@ export class Claimer {
       gone: claims.flatMap(({ lease }) => (standing.has(lease) ? [] : [lease])),
       nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
       nextScheduleAt,
+      ...suspendedOf(after),
       // Most of what is left has no room here. A message that another node has locked is looked at again when the lock
       // is released.
       hasMore: after.is_ready,
@@ -262,7 +267,22 @@ const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, m.c
   ORDER BY g.at, m.due_at, m.seq`;
 
 export async function lookAround(database: Database): Promise<Waiting> {
-  return (await database.get<Waiting>(LOOK))!;
+  const waiting = (await database.get<Waiting>(LOOK))!;
+  if (!waiting.is_ready || waiting.suspended === null) return waiting;
+  return { ...waiting, is_ready: (await database.get(READY_BESIDE, waiting.suspended)) !== undefined };
+}
+
+/** Whether a message is ready that is not of a suspended account. Steps from account to account. */
+const READY_BESIDE = `WITH RECURSIVE account (id) AS (
+    (SELECT account_id FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1)
+    UNION ALL
+    SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id
+              ORDER BY account_id, host, due_at, seq LIMIT 1)
+      FROM account WHERE account.id IS NOT NULL)
+  SELECT 1 FROM account WHERE id IS NOT NULL AND id <> ALL ($1::text[]) LIMIT 1`;
+
+function suspendedOf({ suspended }: Waiting): { readonly suspended?: readonly string[] } {
+  return suspended === null ? {} : { suspended };
 }
 
 function isDue({ delayed_at, queue_at, key_at, said_at }: Waiting, now: number): boolean {

@@ -19,6 +19,7 @@ import { type StateOfRow, toState } from '../message-columns.ts';
 import type { MessageState } from '../message-store.ts';
 import type { LinePiece, LinePosition, ListedSchedule } from '../resource-store.ts';
 import {
+  type AccountRow,
   JOB_COLUMNS,
   type JobRow,
   type ScheduleRow,
@@ -26,6 +27,7 @@ import {
   TOPIC_COLUMNS,
   type TokenRow,
   type TopicRow,
+  toAccount,
   toJob,
   toListedSchedule,
   toToken,
@@ -105,7 +107,7 @@ export async function listAccounts(
   { after, limit }: ListPart = FIRST_PART,
 ): Promise<ListPiece<Account>> {
   const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`;
-  return pieceOf(await database.all<Account>(sql, after ?? '', limit + 1), limit, (row) => row);
+  return pieceOf(await database.all<AccountRow>(sql, after ?? '', limit + 1), limit, toAccount);
 }
 
 export async function listTokens(

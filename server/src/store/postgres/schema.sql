@@ -14,6 +14,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_name_key UNIQUE (name)
 );
+CREATE INDEX accounts_suspended ON accounts USING btree (id) WHERE (suspended_at IS NOT NULL);
 
 CREATE TABLE activity_hours (
   account_id text COLLATE "C" NOT NULL,

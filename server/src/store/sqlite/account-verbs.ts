@@ -16,6 +16,10 @@ export const ACCOUNT_VERBS = {
     accountsAtClaim.forget();
     return accounts.setTier(database, accountId, tier);
   }, ACCESS),
+  setSuspended: on(
+    (database, accountId: string, at: number | null, _now: number) => accounts.setSuspended(database, accountId, at),
+    { ...ACCESS, makesWorkAt: (_isKnown, _accountId, _at, now) => now },
+  ),
   listAccounts: listing(accounts.listAccounts),
   usage: {
     reads: 'list' as const,

@@ -4,11 +4,11 @@ import { type Account, judgeRevocation, type Revocation, type SigningKeys, type 
 import type { TierName } from '../../domain/tier.ts';
 import type { FirstAdmin, Principal } from '../account-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-piece.ts';
-import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows.ts';
+import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 
-const ACCOUNT = 'id, name, tier, created_at AS createdAt';
+const ACCOUNT = 'id, name, tier, created_at AS createdAt, suspended_at AS suspendedAt';
 const SIGNING_KEYS = 'SELECT current_key AS current, next_key AS next FROM accounts WHERE id = ?';
 
 export function createAccount(database: Database, account: Account, keys: SigningKeys): 'created' | 'nameTaken' {
@@ -26,17 +26,31 @@ export function createAccount(database: Database, account: Account, keys: Signin
 }
 
 export function getAccount(database: Database, accountId: string): Account | null {
-  const row = database.get<Account>(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`, accountId);
-  return row ? { ...row } : null;
+  const row = database.get<AccountRow>(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`, accountId);
+  return row ? toAccount(row) : null;
 }
 
 export function listAccounts(database: Database, { after, limit }: ListPart = FIRST_PART): ListPiece<Account> {
   const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > ? ORDER BY id LIMIT ?`;
-  return pieceOf(database.all<Account>(sql, after ?? '', limit + 1), limit, (row) => ({ ...row }));
+  return pieceOf(database.all<AccountRow>(sql, after ?? '', limit + 1), limit, toAccount);
 }
 
 export function setTier(database: Database, accountId: string, tier: TierName): boolean {
   return database.run('UPDATE accounts SET tier = ? WHERE id = ?', tier, accountId) > 0;
+}
+
+export function setSuspended(database: Database, accountId: string, at: number | null): boolean {
+  const sql =
+    at === null
+      ? 'UPDATE accounts SET suspended_at = ? WHERE id = ?'
+      : 'UPDATE accounts SET suspended_at = ifnull(suspended_at, ?) WHERE id = ?';
+  return database.run(sql, at, accountId) > 0;
+}
+
+export function suspendedAccounts(database: Database): string[] {
+  // By its index, which has only these.
+  const rows = database.all<{ id: string }>("SELECT id FROM accounts WHERE suspended_at IS NOT NULL AND id > ''");
+  return rows.map(({ id }) => id);
 }
 
 export function getSigningKeys(database: Database, accountId: string): SigningKeys | null {

@@ -7,6 +7,7 @@ import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { toMessage } from '../message-row.ts';
 import { RELEASED } from '../rows.ts';
 import type { LeaseHolder } from '../succession.ts';
+import { suspendedAccounts } from './accounts.ts';
 import { Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import { type Claimable, writeClaim } from './claim.ts';
@@ -48,7 +49,8 @@ export function claimAlone(database: Database, books: Books, to: LeaseHolder, no
     now,
     LOOKED_AT_MAX,
   );
-  const suspect = suspects.find((each) => mayStart(database, each, now));
+  const suspended = suspendedAccounts(database);
+  const suspect = suspects.find((each) => !suspended.includes(each.account_id) && mayStart(database, each, now));
   const claim = suspect ? startAlone(database, books, suspect, to, now) : null;
   return { claim, nextAt: nextAloneAt(database) };
 }

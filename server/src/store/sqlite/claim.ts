@@ -15,6 +15,7 @@ import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../pr
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
+import { suspendedAccounts } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -66,9 +67,12 @@ export class Claimer {
     this.#promoteDue(command.now);
     startDueQueues(database, this.#dueQueues, command.now);
     admitDueKeys(database, this.#dueKeys, command.now);
+    const suspended = suspendedAccounts(database);
+    const slots = new SlotBudget(command.limits);
+    slots.block(suspended);
     const claiming: Claiming = {
       command,
-      budget: new SlotBudget(command.limits),
+      budget: slots,
       claims: [],
       looked: new Map(),
       cut: new Set(),
@@ -81,7 +85,8 @@ export class Claimer {
       claims,
       nextDueAt: hasPutOff ? command.now : earlier(nextDueAt(database), again === null ? null : command.now + again),
       nextScheduleAt: nextScheduleAt(database),
-      hasMore: database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined,
+      hasMore: hasReady(database, suspended),
+      ...(suspended.length > 0 && { suspended }),
     };
   }
 
@@ -128,14 +133,7 @@ export class Claimer {
    */
   #readyAccounts(claiming: Claiming): string[] {
     const { budget } = claiming;
-    const accounts = around(this.#lastAccount, (after, upTo) =>
-      this.#database.get<{ key: string }>(
-        `SELECT account_id AS key FROM messages
-           WHERE state = 'ready' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
-        after,
-        upTo,
-      ),
-    );
+    const accounts = around(this.#lastAccount, (after, upTo) => nextReadyAccount(this.#database, after, upTo));
     const found: string[] = [];
     let looked = 0;
     for (const accountId of accounts) {
@@ -214,6 +212,22 @@ export class Claimer {
     if (isTooLarge) cut.add(accountId);
     return taken;
   }
+}
+
+/** Whether a message is ready that is not of one of these accounts. Steps from account to account. */
+function hasReady(database: Database, beside: readonly string[]): boolean {
+  if (beside.length === 0) return database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined;
+  const others = around('', (after, upTo) => nextReadyAccount(database, after, upTo));
+  return others.some((accountId) => !beside.includes(accountId));
+}
+
+function nextReadyAccount(database: Database, after: string, upTo: string): { key: string } | undefined {
+  return database.get<{ key: string }>(
+    `SELECT account_id AS key FROM messages
+       WHERE state = 'ready' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
+    after,
+    upTo,
+  );
 }
 
 /** A message to claim. `claimed_at` is not null if an earlier claim of the same attempt was given back. */
