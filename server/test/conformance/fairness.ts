@@ -105,6 +105,20 @@ export function fairnessConformance(factory: HarnessFactory): void {
       assert.equal(countOf(await a.claims(NOW), OTHER_ACCOUNT), judged + 1);
     });
 
+    test('what is accepted for an account with very many messages and flow keys waits for its turn', async ({ a }) => {
+      let written = 0;
+      const many = Array.from({ length: 12 }, (_, request) =>
+        a.store.accept(
+          Array.from({ length: 400 }, (_, index) => flowing({ parallelism: 1 }, {}, `k${request}-${index}`)),
+          NOW,
+        ),
+      );
+      for (const each of many) each.then(() => (written += 1));
+      await a.store.accept([flowing({ parallelism: 1 }, { accountId: OTHER_ACCOUNT })], NOW);
+      assert.ok(written <= 3, `${written} of ${many.length} requests were written before that of the other account`);
+      await Promise.all(many);
+    });
+
     test('two accounts with many messages get the same number of slots', async ({ a }) => {
       await a.store.accept(
         [...messages(200), ...messages(200, { accountId: OTHER_ACCOUNT, host: 'b.example:443' })],

@@ -1,6 +1,8 @@
 // Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
-// share one commit. Each gets its reply when its batch is on disk.
+// share one commit. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
+// accounts take turns.
 
+import { Costs, Turns } from '../../domain/turns.ts';
 import { StoreUnavailable } from '../store.ts';
 import { toStoreError } from './errors.ts';
 import type { LastGroup, WriteTurns } from './write-turns.ts';
@@ -18,9 +20,24 @@ export interface CommitterOptions<C, R> {
   readonly sizeOf: (command: C) => number;
   /** The limit for one transaction, unless a single command is larger. */
   readonly sizeMax: number;
+  /** Whose work a command is, if accounts wait for each other here. Without it, commands are run in the order they came. */
+  readonly byAccount?: ByAccount<C>;
   /** Those of commands that other committers wait for, if they do not write side by side. */
   readonly inTurn?: InTurn<C>;
 }
+
+interface ByAccount<C> {
+  /** `units`: roughly, how many messages the command writes. */
+  readonly workOf: (command: C) => { readonly accountId: string; readonly units: number };
+  readonly nowMs: () => number;
+}
+
+/** How long one transaction should take, as far as is known before. */
+const TRANSACTION_US = 50_000;
+/** For one unit of the work of an account that nothing is known of. */
+const UNIT_US = 50;
+/** What a smaller group takes is mostly the way to the database and back. */
+const LEARNED_UNITS_MIN = 50;
 
 interface InTurn<C> {
   readonly turns: WriteTurns;
@@ -35,6 +52,8 @@ export class Committer<C, R> {
   #running: Promise<void> | null = null;
   #isClosed = false;
   #last: LastGroup | null = null;
+  readonly #turns = new Turns();
+  readonly #costs = new Costs(UNIT_US);
 
   constructor(options: CommitterOptions<C, R>) {
     this.#options = options;
@@ -82,6 +101,8 @@ export class Committer<C, R> {
   }
 
   #nextBatch(): Waiting<C, R>[] {
+    const { byAccount } = this.#options;
+    if (byAccount) return this.#chosen(byAccount);
     const { sizeOf, sizeMax } = this.#options;
     let size = 0;
     const end = this.#waiting.findIndex(({ command }, index) => {
@@ -91,9 +112,40 @@ export class Committer<C, R> {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
   }
 
+  /** The accounts take turns if more waits than one transaction should hold. */
+  #chosen({ workOf }: ByAccount<C>): Waiting<C, R>[] {
+    const { sizeOf, sizeMax } = this.#options;
+    const asked = this.#waiting.map(({ command }) => {
+      const { accountId, units } = workOf(command);
+      const sizeCost = (sizeOf(command) / sizeMax) * TRANSACTION_US;
+      return { accountId, line: '', cost: Math.max(this.#costs.of(accountId, units), sizeCost) };
+    });
+    const chosen = new Set(this.#turns.choose(asked, TRANSACTION_US));
+    const batch = this.#waiting.filter((_, index) => chosen.has(index));
+    this.#waiting = this.#waiting.filter((_, index) => !chosen.has(index));
+    return batch;
+  }
+
+  /** Each gets the part of the time that was expected of it. */
+  #learn({ workOf }: ByAccount<C>, commands: readonly C[], tookMs: number): void {
+    const work = commands.map(workOf);
+    if (work.reduce((sum, { units }) => sum + units, 0) < LEARNED_UNITS_MIN) return;
+    const expected = work.map(({ accountId, units }) => this.#costs.of(accountId, units));
+    const sum = expected.reduce((all, each) => all + each, 0);
+    work.forEach(({ accountId, units }, index) => {
+      const tookUs = (tookMs * 1000 * expected[index]!) / sum;
+      this.#turns.charge(accountId, tookUs - expected[index]!);
+      this.#costs.note(accountId, units, tookUs);
+    });
+  }
+
   async #commit(batch: readonly Waiting<C, R>[]): Promise<void> {
+    const { byAccount } = this.#options;
     try {
-      const replies = await this.#options.run(batch.map(({ command }) => command));
+      const commands = batch.map(({ command }) => command);
+      const beganAtMs = byAccount?.nowMs() ?? 0;
+      const replies = await this.#options.run(commands);
+      if (byAccount) this.#learn(byAccount, commands, byAccount.nowMs() - beganAtMs);
       batch.forEach(({ resolve }, index) => {
         resolve(replies[index]!);
       });

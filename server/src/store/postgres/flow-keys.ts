@@ -22,11 +22,20 @@ import type { FlowLimits } from '../../domain/flow-control.ts';
 import { areSameLimits } from '../../domain/flow-key.ts';
 import { earlier } from '../../domain/instant.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
+import type { RowState } from '../message-columns.ts';
 import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import type { DueLines } from './due-lines.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { READY_NOW } from './queues.ts';
+
+/**
+ * The same as `=`. But with `=`, the planner may go through an index of all messages in this state, which it believes to
+ * be few, in place of those of the key: then a key costs as much as the account has ready messages.
+ */
+function only(column: string, state: RowState): string {
+  return `${column} BETWEEN '${state}' AND '${state}'`;
+}
 
 /** The keys whose rows this transaction has locked, by `keyOf`. */
 export type LockedKeys = Map<string, FlowRow>;
@@ -89,10 +98,12 @@ export async function setLimits(database: Database, row: FlowRow, limits: FlowLi
  */
 export async function takeBack(database: Database, row: FlowRow): Promise<void> {
   const count = await database.run(
-    `UPDATE messages SET state = 'queued', holds_slot = false WHERE account_id = $1 AND seq IN
-       (SELECT seq FROM messages
-          WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2 AND state = 'ready'
-          FOR UPDATE SKIP LOCKED)`,
+    `WITH unstarted AS MATERIALIZED
+       (SELECT account_id, seq FROM messages
+          WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2 AND ${only('state', 'ready')}
+          FOR UPDATE SKIP LOCKED)
+     UPDATE messages m SET state = 'queued', holds_slot = false FROM unstarted
+       WHERE m.account_id = unstarted.account_id AND m.seq = unstarted.seq`,
     row.account_id,
     row.key,
   );
@@ -146,7 +157,7 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
 async function claimedAt(database: Database, row: FlowRow, now: number): Promise<number> {
   const claimed = await database.get<{ n: number }>(
     `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
-       AND state = 'claimed' AND claimed_at = $3`,
+       AND ${only('state', 'claimed')} AND claimed_at = $3`,
     row.account_id,
     row.key,
     now,
@@ -199,7 +210,7 @@ export async function readCounts(
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
           AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.active) AS few) AS active,
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
-          AND m.account_id = g.account_id AND m.flow_key = g.key AND m.state = 'ready' LIMIT g.unstarted) AS few)
+          AND m.account_id = g.account_id AND m.flow_key = g.key AND ${only('m.state', 'ready')} LIMIT g.unstarted) AS few)
          AS unstarted,
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'queued' AND m.flow_key IS NOT NULL
           AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.waiting) AS few) AS waiting
@@ -250,7 +261,7 @@ async function makeReady(
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
                ORDER BY due_at, seq LIMIT g.let_in) AS m)
      UPDATE messages m SET state = 'ready', holds_slot = true, ${READY_NOW} FROM first
-       WHERE m.account_id = first.account_id AND m.seq = first.seq AND m.state = 'queued'`,
+       WHERE m.account_id = first.account_id AND m.seq = first.seq AND ${only('m.state', 'queued')}`,
     now,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),

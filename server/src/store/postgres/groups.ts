@@ -52,8 +52,9 @@ export class Groups {
     const turns = new WriteTurns(timers);
     this.#options = options;
     this.#slotWaits = new SlotWaits(timers, options.offer);
-    this.#accepting = acceptor((work) => pool.add(work), turns);
-    this.#acceptingInLine = acceptor((work) => pool.acceptInLine(work));
+    const nowMs = () => timers.monotonicMs();
+    this.#accepting = acceptor((work) => pool.add(work), nowMs, turns);
+    this.#acceptingInLine = acceptor((work) => pool.acceptInLine(work), nowMs);
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
       sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
@@ -151,6 +152,7 @@ export class Groups {
 
 function acceptor(
   run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>,
+  nowMs: () => number,
   turns: WriteTurns | null = null,
 ) {
   const messagesOf = ({ messages }: AcceptCommand) => messages.length;
@@ -158,6 +160,10 @@ function acceptor(
     run: (commands) => run((database) => acceptAll(database, commands)),
     sizeOf: ({ messages }) => Math.max(messages.length / BATCH_MESSAGES_MAX, bodyBytes(messages) / BATCH_BYTES_MAX),
     sizeMax: 1,
+    byAccount: {
+      workOf: ({ messages }) => ({ accountId: messages[0]?.accountId ?? '', units: messages.length }),
+      nowMs,
+    },
     ...(turns && { inTurn: { turns, messagesOf, isAwaited: () => true } }),
   });
 }

@@ -224,11 +224,12 @@ async function writeQueues(
 /** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
 async function giveBackPlaces(database: Database, { account_id, name }: QueueRow, count: number): Promise<void> {
   await database.run(
-    `UPDATE messages SET state = 'queued', holds_slot = false
-       WHERE account_id = $1 AND state <> 'claimed' AND ended_at IS NULL AND seq IN
-         (SELECT seq FROM messages
-            WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND state <> 'claimed'
-            ORDER BY first_due_at DESC, seq DESC LIMIT $3)`,
+    `WITH last AS MATERIALIZED
+       (SELECT account_id, seq FROM messages
+          WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND state <> 'claimed'
+          ORDER BY first_due_at DESC, seq DESC LIMIT $3)
+     UPDATE messages m SET state = 'queued', holds_slot = false FROM last
+       WHERE m.account_id = last.account_id AND m.seq = last.seq AND m.state <> 'claimed' AND m.ended_at IS NULL`,
     account_id,
     name,
     count,
