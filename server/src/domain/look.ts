@@ -31,12 +31,6 @@ export function addLooks(one: Look, other: Look): Look {
   return { rows: one.rows + other.rows, bytes: one.bytes + other.bytes };
 }
 
-/**
- * In SQLite, some columns of a message are behind its body. To read them takes a visit to every page of the body, which
- * costs about this part of reading the body itself.
- */
-const PASSED_PART = 1 / 16;
-
 /** Counts while it looks. The first body is read in any case, however large it is. */
 export class Looking {
   readonly #max: Look;
@@ -53,7 +47,10 @@ export class Looking {
     return this.#rows === 0 || bodyBytes === 0 || this.#work + bodyBytes <= this.#max.bytes;
   }
 
-  /** One row, of whose body so many bytes were read, and so many passed over. */
+  /**
+   * One row, of whose body so many bytes were read, and so many passed over: in SQLite, some columns of a message are
+   * behind its body, and to read them costs as much as to read the body.
+   */
   add(readBytes: number, passedBytes = 0): void {
     this.#rows += 1;
     this.#bytes += readBytes;
@@ -74,6 +71,6 @@ export class Looking {
   }
 
   get #work(): number {
-    return this.#bytes + PASSED_PART * this.#passedBytes;
+    return this.#bytes + this.#passedBytes;
   }
 }

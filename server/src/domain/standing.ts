@@ -41,8 +41,8 @@ export interface Standing {
   readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
 }
 
-/** The counts of an account. A count that has reached `countedMax` means that many or more. */
-export interface AccountStanding extends Standing {
+/** Messages that are not open. */
+export interface EndedCounts {
   /** Dead letters that were not sent again. */
   readonly failed: number;
   /** Dead letters that were sent again. */
@@ -50,6 +50,10 @@ export interface AccountStanding extends Standing {
   readonly cancelled: number;
   /** Open and ended. */
   readonly all: number;
+}
+
+/** The counts of an account. A count that has reached `countedMax` means that many or more. */
+export interface AccountStanding extends Standing, EndedCounts {
   readonly countedMax: number;
 }
 

@@ -9,7 +9,7 @@ import type { Look } from '../domain/look.ts';
 import type { Attempt, Message, NewMessage } from '../domain/message.ts';
 import type { CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { Queue } from '../domain/queue.ts';
-import type { AccountStanding } from '../domain/standing.ts';
+import type { EndedCounts, OpenGroup } from '../domain/standing.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Ahead } from '../domain/why.ts';
 
@@ -83,6 +83,12 @@ export interface EventPage extends PageCost {
   readonly cursor: number | null;
   /** The position of the last event that was looked at. A live stream continues there. */
   readonly endedAt: number;
+}
+
+/** Open messages in groups. The cursor is null if there are none after these. */
+export interface OpenPiece {
+  readonly groups: readonly OpenGroup[];
+  readonly cursor: number | null;
 }
 
 export interface ActivityBucket {
@@ -186,8 +192,11 @@ export interface MessageStore {
 
   // ——— numbers ———
 
-  /** Reads at most `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
-  standing(accountId: string, now: number, limit: number): Promise<AccountStanding>;
+  /** The next open messages after a cursor, oldest first, in groups: at most `limit` of them, or fewer. */
+  openPiece(accountId: string, now: number, limit: number, cursor: number | null): Promise<OpenPiece>;
+
+  /** Counts the messages that have not been delivered, and all messages, each up to `limit`. */
+  endedCounts(accountId: string, limit: number): Promise<EndedCounts>;
 
   /** What happened from `fromAt` until before `toAt`, in buckets of `bucketMs`. Empty buckets are left out. */
   activity(accountId: string, fromAt: number, toAt: number, bucketMs: number): Promise<readonly ActivityBucket[]>;

@@ -6,6 +6,7 @@ import { eachMax } from '../../src/domain/budgets.ts';
 import type { NewMessage, Outcome } from '../../src/domain/message.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
 import { retriesMade } from '../../src/domain/retries-made.ts';
+import { readStanding } from '../../src/store/standing-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,
@@ -363,7 +364,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await find(['HELD']), [held.id]);
       assert.deepEqual(await find(['CREATED', 'RETRY']), [other.id]);
       assert.deepEqual(await find(['CREATED', 'HELD']), [held.id, other.id]);
-      const standing = await a.store.standing(ACCOUNT, NOW + SECOND, 100);
+      const standing = await readStanding(a.store, ACCOUNT, NOW + SECOND, 100);
       assert.deepEqual([standing.open.held, standing.open.retrying, standing.open.waiting], [1, 0, 1]);
       assert.equal(standing.oldestDueAt, NOW + SECOND, 'what is held is not late');
       assert.equal(standing.queues[0]!.held, 1);

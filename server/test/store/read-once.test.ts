@@ -121,6 +121,22 @@ function bothStores(factory: HarnessFactory): void {
       assert.ok(taken.rows <= 3 * 2 * ids.length + 100, `${taken.rows} rows`);
     }));
 
+  test('the events of a message without a body, and of one with a short body, have what it has', () =>
+    withNode(factory, async ({ a: { store } }) => {
+      const body = new Uint8Array([1, 2, 3]);
+      await store.accept([message({ id: 'msg_none', body: new Uint8Array(0), dueAt: NOW + 1000 })], NOW);
+      await store.accept([message({ id: 'msg_short', body, dueAt: NOW + 1000 })], NOW);
+      const page: PageRequest = { limit: 100, cursor: null, order: 'oldestFirst', withBodies: true };
+      const { events } = await store.listEvents(ACCOUNT, { messages: {} }, page);
+      assert.deepEqual(
+        events.map((event) => [event.message.id, event.message.body, event.isBodyCut]),
+        [
+          ['msg_none', new Uint8Array(0), undefined],
+          ['msg_short', body, undefined],
+        ],
+      );
+    }));
+
   test('events that the filter leaves out cost no body', (t) =>
     withNode(factory, async ({ a: { store } }) => {
       await large(store, 20);

@@ -12,6 +12,7 @@ import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { createVerbs } from '../../src/store/sqlite/verbs.ts';
+import { readStanding } from '../../src/store/standing-in-pieces.ts';
 import type { Store } from '../../src/store/store.ts';
 import { alert, NOTHING_LOOKED } from '../conformance/alerts.ts';
 import {
@@ -172,7 +173,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await useAlerts(store);
   await useSchedulesAndJobs(store);
   await Promise.all([
-    store.standing(ACCOUNT, NOW, 10),
+    readStanding(store, ACCOUNT, NOW, 10),
     store.activity(ACCOUNT, NOW, NOW + DAY, DAY),
     store.failureGroups(ACCOUNT, 10),
   ]);

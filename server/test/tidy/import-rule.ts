@@ -96,6 +96,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'store/account-store.ts': 'store port',
   'store/list-piece.ts': 'store port',
   'store/count-in-pieces.ts': 'store port',
+  'store/standing-in-pieces.ts': 'store port',
 };
 
 const CONSOLE = 'console/src/';

@@ -12,6 +12,7 @@ import {
 import { deadLetterId } from '../../domain/callback.ts';
 import type { FailureGroup } from '../../domain/failure-group.ts';
 import type { MessageStore } from '../../store/message-store.ts';
+import { readStanding } from '../../store/standing-in-pieces.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -33,7 +34,12 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     answer: OverviewAnswer,
     handle: async ({ principal }) => {
       const now = world.clock.now();
-      const { open, oldestDueAt, queues, ...counts } = await store.standing(principal.account.id, now, COUNTED_MAX);
+      const { open, oldestDueAt, queues, ...counts } = await readStanding(
+        store,
+        principal.account.id,
+        now,
+        COUNTED_MAX,
+      );
       return { now, ...open, ...counts, ...(oldestDueAt !== null && { oldestDueAt }), queues };
     },
   });

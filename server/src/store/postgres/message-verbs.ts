@@ -50,7 +50,8 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     journalEnd: calls.reading(events.journalEnd),
     onJournal: (listener) => calls.news.onJournal(listener),
 
-    standing: calls.reading(statistics.standing),
+    openPiece: calls.reading(statistics.openPiece),
+    endedCounts: calls.reading(statistics.endedCounts),
     activity: calls.reading(activity),
     failureGroups: calls.reading(statistics.failureGroups),
 

@@ -4,7 +4,7 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
-import { type Look, Looking } from '../../domain/look.ts';
+import { type Look, Looking, pieceLook } from '../../domain/look.ts';
 import type { Attempt, Message } from '../../domain/message.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
@@ -173,9 +173,10 @@ class Judge {
   }
 }
 
-/** The bodies that one statement reads: as many as there is room for. */
+/** The bodies that one statement reads: as many as there is room for, and no more than one piece may read. */
 export class BodiesToRead {
   readonly #looking: Looking;
+  #bytes = 0;
   readonly #rows = new Map<number, CandidateRow>();
   readonly #shared = new Set<number>();
 
@@ -187,7 +188,9 @@ export class BodiesToRead {
   add(row: CandidateRow, { responseBytes = 0, isFirst = false } = {}): boolean {
     const isKnown = this.#rows.has(row.seq) || (row.body_id !== null && this.#shared.has(row.body_id));
     const bytes = isKnown ? 0 : row.body_bytes;
-    if (!isFirst && (this.#looking.isEnough || !this.#looking.hasRoomFor(bytes))) return false;
+    const isTooMuch = this.#bytes > 0 && this.#bytes + bytes > pieceLook().bytes;
+    if (!isFirst && (isTooMuch || this.#looking.isEnough || !this.#looking.hasRoomFor(bytes))) return false;
+    this.#bytes += bytes;
     this.#looking.add(bytes + responseBytes);
     this.#rows.set(row.seq, row);
     if (row.body_id !== null) this.#shared.add(row.body_id);

@@ -2,27 +2,38 @@
 // bounded number of rows by an index; domain/ decides what the rows mean.
 
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
-import type { AccountStanding } from '../../domain/standing.ts';
-import { standingOf } from '../../domain/standing.ts';
+import { pieceLook } from '../../domain/look.ts';
+import type { EndedCounts } from '../../domain/standing.ts';
+import type { OpenPiece } from '../message-store.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
 import type { Database } from './database.ts';
 
-export async function standing(
+export async function openPiece(
   database: Database,
   accountId: string,
   now: number,
   limit: number,
-): Promise<AccountStanding> {
-  const groups = await database.all<OpenGroupRow>(
+  cursor: number | null,
+): Promise<OpenPiece> {
+  const rowsMax = Math.min(limit, pieceLook().rows);
+  const groups = await database.all<OpenGroupRow & { readonly last_seq: number }>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, held_at IS NOT NULL AS is_held, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_slot,
-       state = 'queued' AS is_held_back, count(*) AS count, min(greatest(due_at, ready_at)) AS ready_at_min
-     FROM (SELECT queue_name, state, held_at, attempts, due_at, ready_at, holds_slot FROM messages
-             WHERE account_id = $2 AND ended_at IS NULL ORDER BY seq LIMIT $3) AS open
+       state = 'queued' AS is_held_back, count(*) AS count, min(greatest(due_at, ready_at)) AS ready_at_min,
+       max(seq) AS last_seq
+     FROM (SELECT seq, queue_name, state, held_at, attempts, due_at, ready_at, holds_slot FROM messages
+             WHERE account_id = $2 AND ended_at IS NULL AND seq > $3 ORDER BY seq LIMIT $4) AS open
      GROUP BY 1, 2, 3, 4, 5, 6, 7`,
     now,
     accountId,
-    limit,
+    cursor ?? 0,
+    rowsMax,
   );
+  const count = groups.reduce((sum, group) => sum + group.count, 0);
+  const last = groups.reduce((most, { last_seq }) => Math.max(most, last_seq), 0);
+  return { groups: groups.map(toOpenGroup), cursor: count < rowsMax ? null : last };
+}
+
+export async function endedCounts(database: Database, accountId: string, limit: number): Promise<EndedCounts> {
   const counts = await database.get<{ dead: number; failed: number; cancelled: number; all: number }>(
     `SELECT
        (SELECT count(*) FROM (SELECT 1 FROM messages WHERE account_id = $1 AND state = 'failed' AND retried_at IS NULL
@@ -34,8 +45,7 @@ export async function standing(
     limit,
   );
   const { dead, failed, cancelled, all } = counts!;
-  const standing = standingOf(groups.map(toOpenGroup));
-  return { ...standing, failed: dead, retried: Math.max(0, failed - dead), cancelled, all, countedMax: limit };
+  return { failed: dead, retried: Math.max(0, failed - dead), cancelled, all };
 }
 
 export async function failureGroups(database: Database, accountId: string, limit: number): Promise<FailureGroup[]> {

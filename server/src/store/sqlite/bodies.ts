@@ -72,6 +72,7 @@ export class Bodies {
   #read(sql: string, key: number): Uint8Array {
     if (this.#bytesMax === null) return this.#database.get<{ bytes: Uint8Array }>(sql, key)!.bytes;
     const cut = `SELECT substr(bytes, 1, ?) AS bytes FROM (${sql})`;
-    return this.#database.get<{ bytes: Uint8Array }>(cut, this.#bytesMax, key)!.bytes;
+    // SQLite returns null as the part of an empty body.
+    return this.#database.get<{ bytes: Uint8Array | null }>(cut, this.#bytesMax, key)!.bytes ?? new Uint8Array(0);
   }
 }

@@ -45,7 +45,8 @@ export const MESSAGE_VERBS = {
   listEvents: listing(events.listEvents),
   journalEnd: lookingUp(events.journalEnd),
 
-  standing: listing(statistics.standing),
+  openPiece: listing(statistics.openPiece),
+  endedCounts: listing(statistics.endedCounts),
   activity: listing(activity),
   failureGroups: listing(statistics.failureGroups),
 

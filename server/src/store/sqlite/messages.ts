@@ -152,7 +152,10 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
 export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {
   return ids.flatMap((id) => {
     const row = database.get<StateOfRow>(
-      'SELECT state, held_at FROM messages WHERE id = ? AND account_id = ?',
+      // Whether it is held is read from the index: the column is behind the body.
+      `SELECT state, (SELECT 1 FROM messages h INDEXED BY messages_held
+           WHERE h.account_id = m.account_id AND h.seq = m.seq AND h.held_at IS NOT NULL) AS held_at
+         FROM messages m WHERE id = ? AND account_id = ?`,
       id,
       accountId,
     );

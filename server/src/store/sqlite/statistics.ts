@@ -2,8 +2,9 @@
 // bounded number of rows by an index; domain/ decides what the rows mean.
 
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
-import type { AccountStanding } from '../../domain/standing.ts';
-import { standingOf } from '../../domain/standing.ts';
+import { Looking, pieceLook } from '../../domain/look.ts';
+import type { EndedCounts } from '../../domain/standing.ts';
+import type { OpenPiece } from '../message-store.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
 import type { Database } from './database.ts';
 
@@ -12,18 +13,50 @@ const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
 const DEAD = "state = 'failed' AND retried_at IS NULL";
 
-export function standing(database: Database, accountId: string, now: number, limit: number): AccountStanding {
+export function openPiece(
+  database: Database,
+  accountId: string,
+  now: number,
+  limit: number,
+  cursor: number | null,
+): OpenPiece {
+  // Some columns are behind the body, and to read them costs as much as to read it: its size is looked at before.
+  const piece = pieceLook();
+  const after = cursor ?? 0;
+  const sizes = database.all<{ seq: number; bytes: number }>(
+    `SELECT seq, length(body) AS bytes FROM messages INDEXED BY messages_open
+       WHERE account_id = ? AND ended_at IS NULL AND seq > ? ORDER BY seq LIMIT ?`,
+    accountId,
+    after,
+    Math.min(limit, piece.rows),
+  );
+  const looking = new Looking(piece);
+  let count = 0;
+  for (const { bytes } of sizes) {
+    if (looking.isEnough || !looking.hasRoomFor(bytes)) break;
+    looking.add(bytes);
+    count += 1;
+  }
+  const last = sizes[count - 1]?.seq;
+  if (last === undefined) return { groups: [], cursor: null };
   const groups = database.all<OpenGroupRow>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, is_held, attempts > 0 AS has_attempts, due_at > ? AS is_later,
        holds_slot, state = 'queued' AS is_held_back, count(*) AS count, min(max(due_at, ifnull(ready_at, due_at))) AS ready_at_min
      FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, ready_at, holds_slot
              FROM messages INDEXED BY messages_open
-             WHERE account_id = ? AND ended_at IS NULL ORDER BY seq LIMIT ?)
+             WHERE account_id = ? AND ended_at IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?)
      GROUP BY 1, 2, 3, 4, 5, 6, 7`,
     now,
     accountId,
-    limit,
+    after,
+    last,
+    count,
   );
+  const isLast = count === sizes.length && sizes.length < Math.min(limit, piece.rows);
+  return { groups: groups.map(toOpenGroup), cursor: isLast ? null : last };
+}
+
+export function endedCounts(database: Database, accountId: string, limit: number): EndedCounts {
   const dead = countUpTo(
     database,
     `messages INDEXED BY messages_dead WHERE account_id = ? AND ${DEAD}`,
@@ -38,14 +71,7 @@ export function standing(database: Database, accountId: string, now: number, lim
       limit,
     );
   const all = countUpTo(database, 'messages INDEXED BY messages_of_account WHERE account_id = ?', accountId, limit);
-  return {
-    ...standingOf(groups.map(toOpenGroup)),
-    failed: dead,
-    retried: Math.max(0, ended('failed') - dead),
-    cancelled: ended('cancelled'),
-    all,
-    countedMax: limit,
-  };
+  return { failed: dead, retried: Math.max(0, ended('failed') - dead), cancelled: ended('cancelled'), all };
 }
 
 function countUpTo(database: Database, from: string, accountId: string, limit: number): number {
