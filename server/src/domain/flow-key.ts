@@ -70,3 +70,18 @@ export function withPins(key: Pinned & Pick<KeyState, 'said'>, { parallelism, ra
 function isPinned(pin: FlowPin<unknown>, before: boolean): boolean {
   return pin === 'keep' ? before : pin !== 'unpin';
 }
+
+/** What a key without messages still has to say. */
+export interface IdleKey {
+  readonly isParallelismPinned: boolean;
+  readonly isRatePinned: boolean;
+  readonly isPaused: boolean;
+  readonly windowStartAt: number;
+  readonly periodMs: number;
+}
+
+/** Whether a key without messages may be forgotten: nobody has set it, and its period is over. */
+export function isForgettable(key: IdleKey, now: number): boolean {
+  if (key.isParallelismPinned || key.isRatePinned || key.isPaused) return false;
+  return key.windowStartAt + key.periodMs <= now;
+}

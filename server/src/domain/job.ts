@@ -62,3 +62,11 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
     ...(action !== 'cancel' && { endedToAt: createdAt }),
   };
 }
+
+/** How long a bulk operation that has ended is listed. */
+const JOBS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** Whether a bulk operation is listed no longer. */
+export function isJobOver({ state, updatedAt }: Pick<Job, 'state' | 'updatedAt'>, now: number): boolean {
+  return state !== 'running' && updatedAt + JOBS_KEPT_MS <= now;
+}

@@ -115,6 +115,21 @@ export interface JournalDeletion {
   readonly after: string | null;
 }
 
+/** An account, and a key or an id of it. */
+export type WalkPosition = readonly [accountId: string, name: string];
+export const WALK_START: WalkPosition = ['', ''];
+
+export interface Walked {
+  readonly deleted: number;
+  /** Where the next call goes on. Null: everything was looked at. */
+  readonly after: WalkPosition | null;
+}
+
+/** The end of a walk over these rows, of which at most `limit` were read. */
+export function walked(rows: readonly WalkPosition[], limit: number, deleted: number): Walked {
+  return { deleted, after: rows.length < limit ? null : rows.at(-1)! };
+}
+
 export interface MessageStore {
   // ——— messages ———
 
@@ -214,6 +229,15 @@ export interface MessageStore {
 
   /** Deletes up to `limit` expired deduplication keys. Returns how many. */
   deleteDeduplication(now: number, limit: number): Promise<number>;
+
+  /**
+   * Looks at `limit` flow keys after a position, in the order of account and key, and deletes those that have no
+   * messages and may be forgotten.
+   */
+  deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
+
+  /** The same for bulk operations that ended long ago. */
+  deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
   /**
    * Adds up to `limit` old minutes to their hours, and deletes up to `limit` old hours. Returns the larger of the two

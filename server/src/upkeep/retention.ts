@@ -1,11 +1,11 @@
 // Deletes expired data, a few rows at a time, so that the file stays bounded and no other work waits: ended messages,
-// the journal, deduplication keys, counts. One run covers the journals of only some accounts.
+// the journal, deduplication keys, counts, flow keys that nobody uses, bulk operations that have ended. One run covers the journals of only some accounts.
 
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { AccountStore } from '../store/account-store.ts';
-import type { MessageStore } from '../store/message-store.ts';
+import { type MessageStore, WALK_START } from '../store/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
@@ -20,6 +20,9 @@ export function retention(
 ) {
   const rows = eachMax('upkeepRows');
   let after = '';
+  /** Where the walks over flow keys and bulk operations go on. */
+  let atKey = WALK_START;
+  let atJob = WALK_START;
   /** Since the first account of this pass, some account had more to delete. */
   let isBehind = false;
   return {
@@ -41,12 +44,18 @@ export function retention(
         hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
       };
       const counts = await store.foldActivity(keep, rows);
+      const idle = await store.deleteIdleFlowKeys(now, atKey, rows);
+      const jobs = await store.deleteOldJobs(now, atJob, rows);
+      atKey = idle.after ?? WALK_START;
+      atJob = jobs.after ?? WALK_START;
+      // Otherwise the walks go on with the next run: most of what they look at stays.
+      const areMany = Math.max(idle.deleted, jobs.deleted) > rows / 2;
       const folded = await store.foldStored(rows);
       const journal = await store.deleteJournal(before, { after, accounts: ACCOUNTS_PER_RUN, rows });
       if (journal.deleted >= rows) isBehind = true;
       after = journal.after ?? '';
       const isThrough = journal.after === null;
-      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows;
+      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows || areMany;
       if (isThrough) isBehind = false;
       return isMore ? CATCHING_UP_MS : EVERY_MS;
     },

@@ -4,12 +4,56 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
+import { WALK_START } from '../../src/store/message-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, DAY, ERROR, message, messages, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
+import { job } from './jobs.ts';
 
 export function retentionConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
+
+  describe('what nobody uses', () => {
+    test('a flow key goes when its last message is gone, unless a person has set it', async ({ a }) => {
+      const flow = (key: string) => ({ flow: { key, limits: { parallelism: 1, rate: 5, periodMs: 1000 } } });
+      await a.store.accept([message(flow('idle')), message(flow('pinned')), message(flow('paused'))], NOW);
+      const open = message({ ...flow('open'), dueAt: NOW + 100 * DAY });
+      await a.store.accept([open], NOW);
+      const claims = await a.claims(NOW);
+      await a.store.settle(
+        claims.map((claim) => settlementOf(claim, OK, NOW)),
+        NOW,
+      );
+      await a.store.pinFlowKey(ACCOUNT, 'pinned', { parallelism: 7, rate: 'keep' }, NOW);
+      await a.store.pauseFlowKey(ACCOUNT, 'paused', true, NOW);
+      const later = NOW + RETENTION + DAY;
+      assert.deepEqual(await a.store.deleteIdleFlowKeys(later, WALK_START, 10), { deleted: 0, after: null });
+      await a.store.deleteExpired(later, 10);
+      const first = await a.store.deleteIdleFlowKeys(later, WALK_START, 1);
+      assert.deepEqual(first, { deleted: 1, after: [ACCOUNT, 'idle'] });
+      assert.deepEqual(await a.store.deleteIdleFlowKeys(later, first.after!, 10), { deleted: 0, after: null });
+      const { entries } = await a.store.listFlowKeys(ACCOUNT);
+      assert.deepEqual(
+        entries.map(({ key }) => key),
+        ['open', 'paused', 'pinned'],
+      );
+      // It comes back with its next message.
+      const again = message({ ...flow('idle'), createdAt: later, dueAt: later });
+      await a.store.accept([again], later);
+      assert.equal((await a.claims(later)).length, 1);
+    });
+
+    test('a bulk operation that has ended is listed for a week, a running one for ever', async ({ a }) => {
+      const [old, young, running] = [job({ id: 'job_1' }), job({ id: 'job_2' }), job({ id: 'job_3' })];
+      for (const each of [old, young, running]) await a.store.createJob(each);
+      await a.store.stopJob(ACCOUNT, old.id, NOW);
+      await a.store.stopJob(ACCOUNT, young.id, NOW + DAY);
+      const later = NOW + 7 * DAY;
+      assert.deepEqual(await a.store.deleteOldJobs(later, WALK_START, 10), { deleted: 1, after: null });
+      const { entries } = await a.store.listJobs(ACCOUNT);
+      assert.deepEqual(entries.map(({ id }) => id).toSorted(), [young.id, running.id]);
+    });
+  });
 
   describe('deleteExpired', () => {
     test('deletes only ended messages whose retention is over, with their attempts', async ({ a }) => {

@@ -180,6 +180,8 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.foldActivity({ minutesFrom: NOW + DAY, hoursFrom: NOW + DAY }, 10);
   await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
+  await store.deleteIdleFlowKeys(NOW + 30 * 24 * 60 * 60 * SECOND, ['', ''], 10);
+  await store.deleteOldJobs(NOW + 30 * 24 * 60 * 60 * SECOND, ['', ''], 10);
   await store.setSuspended(ACCOUNT, NOW, NOW);
   await claim(NOW);
   await store.setSuspended(ACCOUNT, null, NOW);

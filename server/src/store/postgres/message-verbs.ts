@@ -9,6 +9,7 @@ import type { Calls } from './calls.ts';
 import type { Cancels } from './cancels.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
+import * as idle from './idle.ts';
 import { deleteJournal } from './journal.ts';
 import { messageStates } from './lists.ts';
 import { listingLive } from './live-events.ts';
@@ -58,6 +59,8 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     deleteExpired: calls.writing(messages.deleteExpired),
     deleteJournal: calls.writing(deleteJournal),
     deleteDeduplication: calls.writing(messages.deleteDeduplication),
+    deleteIdleFlowKeys: calls.writing(idle.deleteIdleFlowKeys),
+    deleteOldJobs: calls.writing(idle.deleteOldJobs),
     foldActivity: calls.writing(foldActivity),
   };
 }

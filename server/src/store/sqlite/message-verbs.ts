@@ -5,6 +5,7 @@ import { releaseHeld } from './alone.ts';
 import { cancel } from './cancel.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
+import * as idle from './idle.ts';
 import { deleteJournal } from './journal.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
@@ -53,5 +54,7 @@ export const MESSAGE_VERBS = {
   deleteExpired: writing(messages.deleteExpired),
   deleteJournal: on(deleteJournal),
   deleteDeduplication: on(messages.deleteDeduplication),
+  deleteIdleFlowKeys: writing(idle.deleteIdleFlowKeys),
+  deleteOldJobs: on(idle.deleteOldJobs),
   foldActivity: on(foldActivity),
 };

@@ -1,0 +1,85 @@
+// Deletes what nobody uses any more and no time limit ends: flow keys without messages, and bulk operations that have
+// ended. Each call looks at some rows after a position, and skips those that another transaction uses.
+
+import { type IdleKey, isForgettable } from '../../domain/flow-key.ts';
+import { isJobOver, type Job } from '../../domain/job.ts';
+import { type Walked, type WalkPosition, walked } from '../message-store.ts';
+import type { Database } from './database.ts';
+
+interface KeyRow extends IdleKey {
+  readonly accountId: string;
+  readonly key: string;
+}
+
+/** An accept locks its keys before it writes their messages. So a key that is locked here gets none before the commit. */
+export async function deleteIdleFlowKeys(
+  database: Database,
+  now: number,
+  after: WalkPosition,
+  limit: number,
+): Promise<Walked> {
+  const rows = await database.all<KeyRow>(
+    `SELECT account_id AS "accountId", key, is_parallelism_pinned AS "isParallelismPinned",
+       is_rate_pinned AS "isRatePinned", is_paused AS "isPaused", window_start_at AS "windowStartAt",
+       period_ms AS "periodMs" FROM flow_keys
+       WHERE (account_id, key) > ($1, $2) ORDER BY account_id, key LIMIT $3`,
+    ...after,
+    limit,
+  );
+  const idle = rows.filter((row) => isForgettable(row, now));
+  const end = (deleted: number) =>
+    walked(
+      rows.map(({ accountId, key }) => [accountId, key]),
+      limit,
+      deleted,
+    );
+  if (idle.length === 0) return end(0);
+  const locked = await database.all<{ account_id: string; key: string }>(
+    `SELECT account_id, key FROM flow_keys WHERE (account_id, key) IN
+         (SELECT g.account_id, g.key FROM unnest($1::text[], $2::text[]) AS g (account_id, key))
+         AND NOT (is_paused OR is_parallelism_pinned OR is_rate_pinned) AND said_at IS NULL
+       ORDER BY account_id, key FOR UPDATE SKIP LOCKED`,
+    idle.map(({ accountId }) => accountId),
+    idle.map(({ key }) => key),
+  );
+  // A statement of its own, which sees the messages of those that had the lock before.
+  const deleted = await database.run(
+    `DELETE FROM flow_keys k USING unnest($1::text[], $2::text[]) AS g (account_id, key)
+       WHERE k.account_id = g.account_id AND k.key = g.key AND NOT EXISTS
+         (SELECT 1 FROM messages m WHERE m.account_id = k.account_id AND m.flow_key = k.key)`,
+    locked.map(({ account_id }) => account_id),
+    locked.map(({ key }) => key),
+  );
+  return end(deleted);
+}
+
+type JobAge = Pick<Job, 'accountId' | 'id' | 'state' | 'updatedAt'>;
+
+export async function deleteOldJobs(
+  database: Database,
+  now: number,
+  after: WalkPosition,
+  limit: number,
+): Promise<Walked> {
+  const rows = await database.all<JobAge>(
+    `SELECT account_id AS "accountId", id, state, updated_at AS "updatedAt" FROM jobs
+       WHERE (account_id, id) > ($1, $2) ORDER BY account_id, id LIMIT $3`,
+    ...after,
+    limit,
+  );
+  const old = rows.filter((job) => isJobOver(job, now));
+  const deleted =
+    old.length === 0
+      ? 0
+      : await database.run(
+          `DELETE FROM jobs j USING unnest($1::text[], $2::text[]) AS g (account_id, id)
+             WHERE j.account_id = g.account_id AND j.id = g.id AND j.state <> 'running'`,
+          old.map(({ accountId }) => accountId),
+          old.map(({ id }) => id),
+        );
+  return walked(
+    rows.map(({ accountId, id }) => [accountId, id]),
+    limit,
+    deleted,
+  );
+}
