@@ -121,6 +121,7 @@ export async function buildFront(
   const ownerOf = ({ socket }: IncomingMessage) => connections.of(socket)?.owner.key ?? '';
   const listener = await createListener({
     connections,
+    turns: ground.turns,
     clock,
     times,
     publishing: createPublishHandler(context, ground, callers),
@@ -183,6 +184,7 @@ function createContext(
     audit: (facts, text) => ground.log.warn(facts, text),
     gate,
     callOf,
+    turns: ground.turns,
   };
 }
 

@@ -10,6 +10,7 @@ import { idMaker, type NewId } from './domain/id.ts';
 import { laneCount, laneMax, shareAmongLanes } from './domain/lanes.ts';
 import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size.ts';
 import type { CallerTimes } from './http/caller-connections.ts';
+import { LoopTurns } from './http/loop-turns.ts';
 import { canSharePorts } from './http/wide-listening.ts';
 import { type LaneData, laneConfig } from './lanes.ts';
 import { openStore, storeFiles } from './open-store.ts';
@@ -18,7 +19,7 @@ import { StoredRoom } from './publish/stored-room.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
-import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
+import { countingStore, Metrics, messageCounters, showLoop } from './telemetry/metrics.ts';
 import { type DiskWatch, diskWatch } from './upkeep/disk.ts';
 import { areFilesGone, filesWatch } from './upkeep/files.ts';
 import { ManualTime } from './upkeep/manual-time.ts';
@@ -27,7 +28,7 @@ import { reserveFile } from './upkeep/reserve.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
 import { type SharedTime, sharedTime } from './upkeep/shared-time.ts';
 import { VERSION } from './version.ts';
-import { systemWorld, type World } from './world.ts';
+import { loopBusyMs, systemWorld, type World } from './world.ts';
 
 export interface StartOptions {
   readonly world?: World;
@@ -64,6 +65,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const channel = lane?.channel ?? node;
 
   const metrics = new Metrics();
+  const turns = createTurns(config, metrics);
   const messages = messageCounters(metrics);
   const sizeLimits = requestSizeLimits(config.batchMax, config.requestBytesMax);
   const inbox = createInbox(sizeLimits, metrics);
@@ -75,14 +77,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   await clock.begin(store);
   const { filesGone, openFiles, files } = watchFiles(config, lane, log);
   const service = { isServing: true };
-  const facts = (): NodeFacts => ({
-    isServing: service.isServing,
-    role: config.role,
-    areFilesGone: areFilesGone(filesGone),
-    diskMark: disk.mark(),
-    wasDiskFull: disk.wasFull(),
-    isClockOff: clock.isOff,
-  });
+  const facts = () => nodeFacts(service, config, filesGone, disk, clock);
   const accounts = new Accounts(store, world, newId);
   const room = new StoredRoom({ store, tiers: config.tiers, clock: world.clock, mark: disk.mark });
   const publications = new Publications({
@@ -111,6 +106,7 @@ export async function layGround(whole: Config, options: StartOptions) {
     /** The settings of all lanes together. `config` is the part of this lane. */
     whole,
     metrics,
+    turns,
     messages,
     about,
     disk,
@@ -124,6 +120,29 @@ export async function layGround(whole: Config, options: StartOptions) {
     accounts,
     publications,
     onFault: faultLog(log, metrics, newId),
+  };
+}
+
+function createTurns({ metricsToken, metricsPort }: Config, metrics: Metrics): LoopTurns {
+  const turns = new LoopTurns(systemWorld().clock, loopBusyMs);
+  showLoop(metrics, turns, metricsToken !== null || metricsPort !== null);
+  return turns;
+}
+
+function nodeFacts(
+  { isServing }: { readonly isServing: boolean },
+  { role }: Config,
+  filesGone: SharedArrayBuffer,
+  disk: DiskWatch,
+  clock: NodeClock,
+): NodeFacts {
+  return {
+    isServing,
+    role,
+    areFilesGone: areFilesGone(filesGone),
+    diskMark: disk.mark(),
+    wasDiskFull: disk.wasFull(),
+    isClockOff: clock.isOff,
   };
 }
 

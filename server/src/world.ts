@@ -61,6 +61,11 @@ const systemClock: Clock = {
   shortly: (fire) => void setTimeout(fire, SHORTLY_MS),
 };
 
+/** How long the event loop of this thread has not waited for anything, since it was started. */
+export function loopBusyMs(): number {
+  return performance.eventLoopUtilization().active;
+}
+
 /** Waits for `work`, but no longer than `ms`. */
 export async function withinMs(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
   let cancel = () => {};

@@ -24,8 +24,13 @@ export interface UndiciSenderOptions {
   readonly hostConnectionsMax: number;
   /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
+  /** Called with the time that the signature of a large body took. */
+  readonly onSigned?: (accountId: string, ms: number) => void;
   readonly network?: Network;
 }
+
+/** The signature of a smaller body takes a few microseconds. */
+const MEASURED_BODY_BYTES = 64 * 1024;
 
 export interface UndiciSender extends Sender {
   /** The shared pools of this thread, by name in the table of budgets. */
@@ -39,6 +44,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
 class SenderHere implements UndiciSender {
   readonly #world: World;
   readonly #signer: Signer;
+  readonly #onSigned: (accountId: string, ms: number) => void;
   readonly #lookups: Lookups;
   readonly #wire: WireWindow;
   readonly #connections: Connections;
@@ -66,6 +72,7 @@ class SenderHere implements UndiciSender {
     const { clock } = world;
     this.#world = world;
     this.#signer = new Signer(world, headerPrefix);
+    this.#onSigned = options.onSigned ?? (() => {});
     this.#lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
     this.#wire = new WireWindow(clock);
     const dial = createDial({ policy, network, lookups: this.#lookups });
@@ -140,10 +147,20 @@ class SenderHere implements UndiciSender {
   #begin(delivery: Delivery, target: TargetUrl): void {
     const startedAt = this.#world.clock.now();
     const { lease, accountId, method, headers, body, timeoutMs } = delivery;
-    const signature = this.#signer.signatureOf(delivery);
+    const signature =
+      body.length > MEASURED_BODY_BYTES ? this.#signLarge(delivery) : this.#signer.signatureOf(delivery);
     const attempt = new Attempt(this.#means, this.#owner, lease, startedAt);
     this.#running.set(lease, attempt);
     attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
+  }
+
+  /** The time to sign a body grows with it, and counts for its account. */
+  #signLarge(delivery: Delivery): string[] {
+    const { clock } = this.#world;
+    const sinceMs = clock.monotonicMs();
+    const signature = this.#signer.signatureOf(delivery);
+    this.#onSigned(delivery.accountId, clock.monotonicMs() - sinceMs);
+    return signature;
   }
 
   #giveBackWaiting(): void {

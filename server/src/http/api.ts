@@ -22,6 +22,7 @@ import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
 import type { Requests } from './requests.ts';
@@ -64,6 +65,7 @@ export interface ApiContext {
    * without the caller.
    */
   readonly callOf: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
+  readonly turns: LoopTurns;
 }
 
 /** What a route gets: the store port that it needs, and everything else. */
@@ -214,7 +216,7 @@ export class Api {
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
           const value = await this.#context.callOf(isGone, () => handle(call));
-          return reply.sent ? reply : this.#answer(reply, value, visit);
+          return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
           throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;
         } finally {
@@ -224,13 +226,16 @@ export class Api {
     });
   }
 
-  #answer(reply: FastifyReply, value: unknown, visit: Visit | null): string | FastifyReply {
+  #answer(reply: FastifyReply, value: unknown, accountId: string, visit: Visit | null): string | FastifyReply {
     reply.header('Content-Type', 'application/json; charset=utf-8');
     if (value instanceof StreamedAnswer) {
       visit?.keep(value.bytes);
       return this.#write(reply, value.pieces(), visit);
     }
+    const { turns } = this.#context;
+    const sinceMs = turns.nowMs();
     const text = JSON.stringify(value);
+    turns.charge({ key: accountId, isKnown: true }, sinceMs);
     visit?.keep(text.length);
     if (text.length <= PIECE_BYTES) return text;
     reply.header('Content-Length', Buffer.byteLength(text));
@@ -263,7 +268,14 @@ export class Api {
     request.heldBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
       whole.add(piece),
     );
-    return whole.length === 0 ? undefined : parseManagementJson(whole.view());
+    if (whole.length === 0) return undefined;
+    const { turns } = this.#context;
+    const sinceMs = turns.nowMs();
+    try {
+      return parseManagementJson(whole.view());
+    } finally {
+      turns.charge({ key: principal.account.id, isKnown: true }, sinceMs);
+    }
   }
 
   #unknown(request: FastifyRequest, reply: FastifyReply): ApiError {

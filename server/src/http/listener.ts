@@ -13,6 +13,7 @@ import { CountedRequest } from './counted-request.ts';
 import type { CrossOrigin } from './cross-origin.ts';
 import { ApiError } from './errors.ts';
 import { httpDate } from './http-date.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import type { PublishHandler } from './publish-handler.ts';
 import { PublisherConnection, type PublisherConnectionOptions, type WholeResponse } from './publisher-connection.ts';
@@ -35,6 +36,7 @@ export interface ListenerOptions {
   readonly isForQstashClients: boolean;
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
+  readonly turns: LoopTurns;
   /** The machine's. */
   readonly clock: Pick<Clock, 'machineNow'>;
   /** Logs an internal error and returns the id it is logged under. */
@@ -133,16 +135,18 @@ class OneListener implements Listener {
 
   /** Node gets a connection only when it brings something that is not read here. */
   #takeConnections(server: Server): void {
-    const { connections, times, crossOrigin } = this.#options;
+    const { connections, times, turns, crossOrigin } = this.#options;
     const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
     const feedOptions: RequestFeedOptions = {
       connections,
+      turns,
       bodyMs: times.bodyMs,
       giveToNode: (socket) => toNode!.call(server, socket),
       refuse: (problem, socket) => this.#refusals.refuseUnread(problem, socket),
     };
     const options: PublisherConnectionOptions = {
       connections,
+      turns,
       giveToNode: (connection, bytes) => new RequestFeed(feedOptions, connection).take(bytes),
       handle: (request, response) => this.#publish(request, response),
       refuseCutShort: (socket) => this.#refusals.refuseNonsense(new Error('the end is missing'), socket),

@@ -25,11 +25,13 @@ import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
+import { batchEntries, type Result, refusedBatch, type Slot } from './batch-entries.ts';
 import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
 import type { Callers } from './caller.ts';
 import type { CallerResponse } from './caller-response.ts';
 import { descentOf } from './descent-of.ts';
-import { ApiError, type ErrorResponse, JSON_HEADERS } from './errors.ts';
+import { ApiError, JSON_HEADERS } from './errors.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import { WholeResponse } from './publisher-connection.ts';
 import { refuseFor, requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
@@ -56,14 +58,12 @@ export interface PublishHandlerOptions {
   readonly refusal: ApiContext['refusal'];
   readonly requests: Requests;
   readonly callers: Callers;
+  readonly turns: LoopTurns;
   /** Whether a publish with a setting that looks misspelt is refused. */
   readonly strictSettings: boolean;
   /** Called when such a publish was accepted. */
   readonly onMisspelt: (accountId: string, warning: string) => void;
 }
-
-/** For a batch without a valid element: how many elements are listed with their reason. */
-const REASONS_MAX = 10;
 
 /** One list for all responses, which is copied when it is used. The length of the body is put at its end each time. */
 const HEADERS_WITH_LENGTH: string[] = [...JSON_HEADERS, 'Content-Length', ''];
@@ -74,14 +74,6 @@ type CallerRequest = IncomingMessage | WholeRequest;
 
 /** Answers a call that failed. It never throws. */
 type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, response: S, error: unknown) => void;
-
-type Slot = readonly NewMessage[] | ApiError;
-
-interface Result {
-  readonly messageId: string;
-  readonly url?: string;
-  readonly deduplicated?: true;
-}
 
 export class PublishHandler {
   readonly #options: PublishHandlerOptions;
@@ -232,12 +224,12 @@ export class PublishHandler {
     request: CallerRequest,
     { account }: Principal,
   ): Promise<{ slots: Slot[]; unknownNames: readonly string[]; unknownFields: readonly string[] }> {
-    const { publications, world } = this.#options;
+    const { publications, turns } = this.#options;
     const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
     const caller = this.#options.callers.ipOf(request);
     const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
-    const pieces = new ShortPieces(world.clock);
+    const pieces = new ShortPieces(turns, account.id);
     const drafts: (ReadRequest | ApiError)[] = [];
     let unknownFields = NO_NAMES;
     for (const element of elements) {
@@ -252,7 +244,7 @@ export class PublishHandler {
         account,
         topics,
       );
-      const draft = reading instanceof Promise ? await reading : reading;
+      const draft = reading instanceof Promise ? await pieces.waitFor(reading) : reading;
       const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
       // The public workflow clients look only at the status, and would take the other elements for steps of a workflow.
       if (wrong?.problem.code === 'not_supported') throw apiError(wrong);
@@ -276,6 +268,7 @@ export class PublishHandler {
         if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
       }
     }
+    pieces.end();
     const unknownNames = good.find((draft) => draft.unknownNames.length > 0)?.unknownNames ?? NO_NAMES;
     return { slots, unknownNames, unknownFields };
   }
@@ -357,29 +350,6 @@ function bodyLimit(tier: Tier, requestBytesMax: number): BodyLimit {
 
 function apiError({ problem }: { readonly problem: Problem }): ApiError {
   return new ApiError(problem.code, problem.message);
-}
-
-/** Spec 4.2: a topic returns an array of results with URLs, a URL returns the id alone. */
-function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
-  let at = 0;
-  return slots.map((slot) => {
-    if (slot instanceof ApiError) return { error: slot.problem.message, code: slot.problem.code };
-    const own = results.slice(at, at + slot.length);
-    at += slot.length;
-    if (slot[0]!.topicName !== null) return own;
-    const { url: _url, ...rest } = own[0]!;
-    return rest;
-  });
-}
-
-/** The reasons as one object: the public clients accept no array for an error. */
-function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
-  const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
-  const [first] = problems;
-  if (problems.length === 1) return { error: first!.message, code: first!.code };
-  const told = problems.slice(0, REASONS_MAX).map(({ message }, index) => `[${index}] ${message}`);
-  const more = problems.length > REASONS_MAX ? `; and ${problems.length - REASONS_MAX} more` : '';
-  return { error: told.join('; ') + more, code: first!.code };
 }
 
 function requestTooLarge(bytesMax: number): ApiError {

@@ -11,10 +11,12 @@ import type { CallerResponse } from './caller-response.ts';
 import type { Connection } from './connection.ts';
 import { JSON_HEADERS } from './errors.ts';
 import { pushToStream } from './lingering-close.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import { type WholeRequest, WholeRequests } from './whole-request.ts';
 
 export interface PublisherConnectionOptions {
   readonly connections: CallerConnections;
+  readonly turns: LoopTurns;
   /** Carries out a request. */
   readonly handle: (request: WholeRequest, response: WholeResponse) => void;
   /** Takes a connection over, with the bytes that were not read here. Returns false when no more is to be read for now. */
@@ -42,6 +44,8 @@ export class PublisherConnection {
   #part: Buffer | null = null;
   /** Came while a request was under way. */
   #waiting: Buffer | null = null;
+  /** Came, and waits for its turn in the event loop. */
+  #deferred: Buffer | null = null;
   #hasCallerEnded = false;
 
   constructor(options: PublisherConnectionOptions, connection: Connection) {
@@ -51,7 +55,7 @@ export class PublisherConnection {
     connection.publisher = this;
     // What the system has read comes here at once. The way through the events of a stream would cost as much as reading it.
     this.#socket.push = (chunk: Buffer | null) =>
-      chunk === null ? pushToStream(this.#socket, null) : this.#take(chunk);
+      chunk === null ? pushToStream(this.#socket, null) : this.#receive(chunk);
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
@@ -61,12 +65,13 @@ export class PublisherConnection {
 
   /** Called now and then. What has not come by then is left to Node, which knows how long a request may take. */
   look(): void {
-    if (this.#part !== null) this.#leave(this.#part);
+    if (this.#part !== null && this.#deferred === null) this.#leave(this.#part);
   }
 
   /** No further request is taken here. */
   stop(): void {
-    if (this.#part !== null) this.#leave(this.#part);
+    const came = [this.#part, this.#deferred].filter((each) => each !== null);
+    if (came.length > 0) this.#leave(came.length === 1 ? came[0]! : joined(came[0]!, came[1]!));
     else if (this.#response === null && !this.#connection.isClosing) this.#socket.destroy();
   }
 
@@ -94,6 +99,36 @@ export class PublisherConnection {
   /** Whether nothing follows the request at hand. */
   #isEnd(isLast: boolean): boolean {
     return isLast || this.#hasCallerEnded || this.#options.isClosing();
+  }
+
+  /** Returns false when no more is to be read for now. */
+  #receive(chunk: Buffer): boolean {
+    const { turns } = this.#options;
+    // What belongs to a request under way waits for that anyway.
+    if (this.#response === null && (this.#deferred !== null || turns.mustWait(this.#connection.owner))) {
+      this.#defer(chunk);
+      return false;
+    }
+    const sinceMs = turns.nowMs();
+    const mayReadOn = this.#take(chunk);
+    // For whoever has the connection by now: the token is known.
+    turns.charge(this.#connection.owner, sinceMs);
+    return mayReadOn;
+  }
+
+  #defer(chunk: Buffer): void {
+    const isFirst = this.#deferred === null;
+    this.#deferred = isFirst ? chunk : joined(this.#deferred!, chunk);
+    if (!isFirst) return;
+    this.#options.turns.wait(this.#connection.owner, () => {
+      const bytes = this.#deferred;
+      this.#deferred = null;
+      if (bytes === null || this.#socket.destroyed) return;
+      const sinceMs = this.#options.turns.nowMs();
+      const mayReadOn = this.#take(bytes);
+      this.#options.turns.charge(this.#connection.owner, sinceMs);
+      if (mayReadOn) this.#socket._read(0);
+    });
   }
 
   /** Returns false when no more is to be read for now. */
@@ -143,6 +178,7 @@ export class PublisherConnection {
     this.#connection.publisher = null;
     this.#part = null;
     this.#waiting = null;
+    this.#deferred = null;
     return this.#options.giveToNode(this.#connection, bytes);
   }
 

@@ -11,11 +11,13 @@ import type { Connection, Exchange } from './connection.ts';
 import { CountedRequest, tooSlow } from './counted-request.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { pushToStream } from './lingering-close.ts';
+import type { LoopTurns } from './loop-turns.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;
   /** In each such time a body must bring `BODY_BYTES_MIN`, or end. */
   readonly bodyMs: number;
+  readonly turns: LoopTurns;
   /** Makes Node the reader of the connection. */
   readonly giveToNode: (socket: Socket) => void;
   /** Answers a request that Node shall not see. */
@@ -55,6 +57,8 @@ export class RequestFeed {
   /** Too much was dropped. */
   #isFull = false;
   #isGiving = false;
+  /** It has bytes, and waits for its turn in the event loop. */
+  #waitsForTurn = false;
 
   constructor(options: RequestFeedOptions, connection: Connection) {
     this.#options = options;
@@ -83,16 +87,43 @@ export class RequestFeed {
 
   /** Something has changed that it may have waited for. */
   readonly next = (): void => {
-    if (this.#isGiving || this.#connection.isClosing) return;
+    if (this.#isGiving || this.#waitsForTurn || this.#connection.isClosing) return;
+    if (this.#held !== null) {
+      const { turns } = this.#options;
+      if (turns.mustWait(this.#connection.owner)) {
+        this.#waitsForTurn = true;
+        turns.wait(this.#connection.owner, this.#takeTurn);
+        return;
+      }
+      this.#giveHeld();
+    }
+    this.#goOn();
+  };
+
+  readonly #takeTurn = (): void => {
+    this.#waitsForTurn = false;
+    if (this.#connection.isClosing || this.#socket.destroyed) return;
+    this.#giveHeld();
+    this.#goOn();
+  };
+
+  /** What it takes counts for whoever has the connection then: a token may be known by then. */
+  #giveHeld(): void {
+    const { turns } = this.#options;
+    const sinceMs = turns.nowMs();
     this.#isGiving = true;
     while (this.#held !== null && !this.#mustWait()) this.#give(this.#held);
     this.#isGiving = false;
+    turns.charge(this.#connection.owner, sinceMs);
+  }
+
+  #goOn(): void {
     if (this.#isFull && this.#connection.open.length === 0) this.#socket.destroy();
     if (this.#held !== null || this.#isFull || !this.#isStopped) return;
     this.#isStopped = false;
     if (this.#hasCallerEnded) pushToStream(this.#socket, null);
     else this.#socket._read(0);
-  };
+  }
 
   look(sinceMs: number): void {
     // It is not the caller who keeps the body waiting.
@@ -192,6 +223,7 @@ export class RequestFeed {
   }
 
   #beginBody({ request, response }: Exchange): void {
+    this.#options.turns.chargeRequest(this.#connection.owner);
     this.#droppedBytes = 0;
     this.#beginWait();
     this.#matched = 0;

@@ -1,18 +1,22 @@
-// Splits long work into short pieces: after a number of items or bytes, everything else that has reached the process
-// runs first.
+// Splits long work for an account into short pieces: after a number of items or bytes, everything else that has reached the
+// process runs first, and callers that have used less of the event loop's time. Each piece counts for the account.
 
-import type { Clock } from '../world.ts';
+import type { LoopTurns, LoopUser } from './loop-turns.ts';
 
 const THINGS_A_TURN = 250;
 const BYTES_A_TURN = 1024 * 1024;
 
 export class ShortPieces {
-  readonly #clock: Pick<Clock, 'soon'>;
+  readonly #turns: LoopTurns;
+  readonly #user: LoopUser;
+  #sinceMs: number;
   #things = 0;
   #bytes = 0;
 
-  constructor(clock: Pick<Clock, 'soon'>) {
-    this.#clock = clock;
+  constructor(turns: LoopTurns, accountId: string) {
+    this.#turns = turns;
+    this.#user = { key: accountId, isKnown: true };
+    this.#sinceMs = turns.nowMs();
   }
 
   /** Counts the work done, and returns whether it is enough for one turn. */
@@ -23,8 +27,21 @@ export class ShortPieces {
   }
 
   next(): Promise<void> {
+    return this.waitFor(this.#turns.next(this.#user));
+  }
+
+  /** A wait for others does not count. */
+  async waitFor<T>(others: Promise<T>): Promise<T> {
+    this.end();
+    const result = await others;
+    this.#sinceMs = this.#turns.nowMs();
+    return result;
+  }
+
+  /** The last piece is done. */
+  end(): void {
     this.#things = 0;
     this.#bytes = 0;
-    return new Promise((resolve) => this.#clock.soon(resolve));
+    this.#turns.charge(this.#user, this.#sinceMs);
   }
 }

@@ -1,5 +1,5 @@
 // Metrics in the text format that Prometheus reads. The registry is our own: a few counters and gauges need no
-// dependency. No metric tells one account from another.
+// dependency. No metric tells one account from another, but for the few that use most of the event loop's time.
 
 import type { EngineEvent } from '../delivery/engine.ts';
 import type { Attempt, MessageKind } from '../domain/message.ts';
@@ -15,7 +15,7 @@ interface Family {
 }
 
 interface Registered extends Family {
-  readonly read: (() => number) | null;
+  readonly read: (() => number | ReadonlyMap<string, number>) | null;
   readonly isOfProcess: boolean;
 }
 
@@ -48,6 +48,11 @@ export class Metrics {
   /** `ofProcess`: every lane would say the same, so their values are not added up. */
   gauge(name: string, help: string, read: () => number, ofProcess: 'ofProcess' | null = null): void {
     this.#families.set(name, { type: 'gauge', help, values: new Map(), read, isOfProcess: ofProcess !== null });
+  }
+
+  /** Several numbers, by label set. There must be few of them. */
+  gauges(name: string, help: string, read: () => ReadonlyMap<string, number>): void {
+    this.#families.set(name, { type: 'gauge', help, values: new Map(), read, isOfProcess: false });
   }
 
   /** A pool that accounts share, under its name in the table of budgets. */
@@ -87,8 +92,11 @@ export class Metrics {
   }
 }
 
-function withValue<F extends Family>(family: F, read: (() => number) | null): F {
-  if (read) return { ...family, values: new Map([['', read()]]) };
+function withValue<F extends Family>(family: F, read: Registered['read']): F {
+  if (read) {
+    const value = read();
+    return { ...family, values: typeof value === 'number' ? new Map([['', value]]) : value };
+  }
   return family.values.size === 0 ? { ...family, values: new Map([['', 0]]) } : family;
 }
 
@@ -246,6 +254,33 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
     "How far the time of this node was ahead of the database's clock when it was last corrected.",
     () => clock.offMs / 1000,
     'ofProcess',
+  );
+}
+
+/** How many accounts the metrics of the event loop name, for each lane. */
+const NAMED_MAX = 5;
+
+interface SharedLoop {
+  readonly waits: number;
+  most(count: number): { readonly accounts: readonly (readonly [string, number])[]; readonly unknownMs: number };
+}
+
+/** Who uses the time of the event loop. Accounts are named only where not everybody can read it. */
+export function showLoop(metrics: Metrics, loop: SharedLoop, isHidden: boolean): void {
+  metrics.gauges(
+    'postrider_loop_used_seconds',
+    'Time of the event loop used for callers in the last one to two seconds: the accounts that used most, and all callers without a known token. Accounts have their ids with --metrics-token or --metrics-port, else a rank.',
+    () => {
+      const { accounts, unknownMs } = loop.most(NAMED_MAX);
+      const labels = (id: string, index: number) => (isHidden ? `account="${id}"` : `rank="${index + 1}"`);
+      const most = accounts.map(([id, ms], index) => [labels(id, index), ms / 1000] as const);
+      return new Map([['account="none"', unknownMs / 1000], ...most]);
+    },
+  );
+  metrics.gauge(
+    'postrider_loop_waits',
+    'How often a caller that had used more than its part of a busy event loop had to wait for its turn, since the start.',
+    () => loop.waits,
   );
 }
 

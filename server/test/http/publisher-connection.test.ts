@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
+import { LoopTurns } from '../../src/http/loop-turns.ts';
 import { PublisherConnection, type WholeResponse } from '../../src/http/publisher-connection.ts';
 import type { WholeRequest } from '../../src/http/whole-request.ts';
 import { manualWorld } from '../support/manual-clock.ts';
@@ -55,6 +56,7 @@ function start() {
   new PublisherConnection(
     {
       connections,
+      turns: new LoopTurns(clock, () => 0),
       handle: ({ body }: WholeRequest, response) => {
         const each = { body: Buffer.from(body).toString(), response, isOver: false };
         response.on('close', () => {

@@ -1,0 +1,71 @@
+// How much of the event loop's time each caller has used a short time ago, and who has had more than an equal part. All
+// callers without a known account count as one, and among themselves by network.
+
+/** Use is forgotten after one to two of these. */
+const WINDOW_MS = 1000;
+/** Whoever has used less than this never has to wait. */
+const LITTLE_MS = 20;
+
+class Window {
+  readonly used = new Map<string, number>();
+  readonly usedByUnknown = new Map<string, number>();
+  totalMs = 0;
+  unknownMs = 0;
+}
+
+export class LoopTime {
+  #endsAtMs = Number.NEGATIVE_INFINITY;
+  #now = new Window();
+  #before = new Window();
+
+  /** `key` has used so much, up to `nowMs`. */
+  charge(key: string, isKnown: boolean, ms: number, nowMs: number): void {
+    this.#move(nowMs);
+    const window = this.#now;
+    const used = isKnown ? window.used : window.usedByUnknown;
+    used.set(key, (used.get(key) ?? 0) + ms);
+    window.totalMs += ms;
+    if (!isKnown) window.unknownMs += ms;
+  }
+
+  usedMs(key: string, isKnown: boolean): number {
+    const read = ({ used, usedByUnknown }: Window) => (isKnown ? used : usedByUnknown).get(key) ?? 0;
+    return read(this.#now) + read(this.#before);
+  }
+
+  /** Whether it has used more than an equal part of what all have used, and one more who may just have come. */
+  isAhead(key: string, isKnown: boolean, nowMs: number): boolean {
+    this.#move(nowMs);
+    const usedMs = this.usedMs(key, isKnown);
+    if (usedMs < LITTLE_MS) return false;
+    const [now, before] = [this.#now, this.#before];
+    const unknownMs = now.unknownMs + before.unknownMs;
+    const accounts = Math.max(now.used.size, before.used.size);
+    const partMs = (now.totalMs + before.totalMs) / (accounts + (unknownMs > 0 ? 1 : 0) + 1);
+    if (isKnown) return usedMs > partMs;
+    const networks = Math.max(1, now.usedByUnknown.size, before.usedByUnknown.size);
+    return unknownMs > partMs && usedMs >= unknownMs / networks;
+  }
+
+  /** The accounts that have used most, and all unknown callers together, in milliseconds. */
+  most(
+    count: number,
+    nowMs: number,
+  ): { readonly accounts: readonly (readonly [string, number])[]; readonly unknownMs: number } {
+    this.#move(nowMs);
+    const keys = new Set([...this.#now.used.keys(), ...this.#before.used.keys()]);
+    const accounts = [...keys].map((key) => [key, this.usedMs(key, true)] as const);
+    return {
+      accounts: accounts.sort(([, a], [, b]) => b - a).slice(0, count),
+      unknownMs: this.#now.unknownMs + this.#before.unknownMs,
+    };
+  }
+
+  #move(nowMs: number): void {
+    if (nowMs < this.#endsAtMs) return;
+    const isLongAgo = nowMs >= this.#endsAtMs + WINDOW_MS;
+    this.#before = isLongAgo ? new Window() : this.#now;
+    this.#now = new Window();
+    this.#endsAtMs = nowMs + WINDOW_MS;
+  }
+}

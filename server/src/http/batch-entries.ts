@@ -1,0 +1,38 @@
+// The response to a batch: an entry for each element, or one error if none is accepted.
+
+import type { NewMessage } from '../domain/message.ts';
+import { ApiError, type ErrorResponse } from './errors.ts';
+
+/** For a batch without a valid element: how many elements are listed with their reason. */
+const REASONS_MAX = 10;
+
+export type Slot = readonly NewMessage[] | ApiError;
+
+export interface Result {
+  readonly messageId: string;
+  readonly url?: string;
+  readonly deduplicated?: true;
+}
+
+/** Spec 4.2: a topic returns an array of results with URLs, a URL returns the id alone. */
+export function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
+  let at = 0;
+  return slots.map((slot) => {
+    if (slot instanceof ApiError) return { error: slot.problem.message, code: slot.problem.code };
+    const own = results.slice(at, at + slot.length);
+    at += slot.length;
+    if (slot[0]!.topicName !== null) return own;
+    const { url: _url, ...rest } = own[0]!;
+    return rest;
+  });
+}
+
+/** The reasons as one object: the public clients accept no array for an error. */
+export function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
+  const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
+  const [first] = problems;
+  if (problems.length === 1) return { error: first!.message, code: first!.code };
+  const told = problems.slice(0, REASONS_MAX).map(({ message }, index) => `[${index}] ${message}`);
+  const more = problems.length > REASONS_MAX ? `; and ${problems.length - REASONS_MAX} more` : '';
+  return { error: told.join('; ') + more, code: first!.code };
+}

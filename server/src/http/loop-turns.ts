@@ -1,0 +1,139 @@
+// Shares the time of the event loop among callers. While the loop has time to spare, everything is done when it comes. When
+// it has none, whoever has used more than an equal part waits, and goes on piece by piece, whoever has used least first.
+
+import { LoopTime } from '../domain/loop-time.ts';
+import type { Clock } from '../world.ts';
+
+/** Whom the work is for: an account, or a network of callers without one. */
+export interface LoopUser {
+  readonly key: string;
+  readonly isKnown: boolean;
+}
+
+/** The loop is asked so often, at most, how busy it is. */
+const SAMPLE_MS = 50;
+/** The part of the time in work from which on it counts as busy. */
+const BUSY_PART = 0.8;
+/** How long work that has waited may take, before everything else that has reached the process is handled. */
+const TURN_MS = 4;
+/** For a request that node:http reads: what its router and its response take, which cannot be told from other work. */
+const REQUEST_MS = 0.1;
+
+export class LoopTurns {
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'soon'>;
+  readonly #busyMs: () => number;
+  readonly #time = new LoopTime();
+  /** By key, so that of each only the next piece has to be looked at. */
+  readonly #waiting = new Map<string, { readonly user: LoopUser; readonly line: (() => void)[] }>();
+  #isBusy = false;
+  /** Calls that were asked for since the last turn began, and those that are left of it. */
+  #calls = 0;
+  #callsInTurn = 0;
+  #turnSinceMs = 0;
+  #sampledAtMs: number;
+  #sampledBusyMs: number;
+  /** How often somebody had to wait. */
+  waits = 0;
+
+  /** Needs a clock of real time, and how long the loop has been busy. */
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'soon'>, busyMs: () => number) {
+    this.#clock = clock;
+    this.#busyMs = busyMs;
+    this.#sampledAtMs = clock.monotonicMs();
+    this.#sampledBusyMs = busyMs();
+  }
+
+  nowMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  /** Work for `user` was done from `sinceMs` until now. */
+  charge({ key, isKnown }: LoopUser, sinceMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#time.charge(key, isKnown, nowMs - sinceMs, nowMs);
+    if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
+  }
+
+  /** Work for an account took so long, wherever it was done. */
+  add(accountId: string, ms: number): void {
+    this.#time.charge(accountId, true, ms, this.#clock.monotonicMs());
+  }
+
+  /** A request has come. */
+  chargeRequest({ key, isKnown }: LoopUser): void {
+    this.#time.charge(key, isKnown, REQUEST_MS, this.#clock.monotonicMs());
+  }
+
+  /** Whether the next work of `user` has to wait for its turn. */
+  mustWait({ key, isKnown }: LoopUser): boolean {
+    if (!this.#isBusy) return false;
+    return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
+  }
+
+  /** Calls `work` when it is its turn. It charges for itself. */
+  wait(user: LoopUser, work: () => void): void {
+    this.waits += 1;
+    const own = this.#waiting.get(user.key);
+    if (own) own.line.push(work);
+    else this.#waiting.set(user.key, { user, line: [work] });
+    this.#scheduleOne();
+  }
+
+  /** Resolves when the next piece of long work may begin: after everything that has reached the process, or later. */
+  next(user: LoopUser): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.mustWait(user)) this.wait(user, resolve);
+      else this.#clock.soon(resolve);
+    });
+  }
+
+  /** For the metrics. */
+  most(count: number) {
+    return this.#time.most(count, this.#clock.monotonicMs());
+  }
+
+  /**
+   * One call for each piece that waits: all that were asked for before a turn of the loop are called in it, one after the other.
+   * What follows from a piece, as far as it waits for nothing, is done before the next call, and counts for the turn.
+   */
+  #scheduleOne(): void {
+    this.#calls += 1;
+    this.#clock.soon(this.#serveOne);
+  }
+
+  readonly #serveOne = (): void => {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#callsInTurn === 0) {
+      this.#callsInTurn = this.#calls;
+      this.#calls = 0;
+      this.#turnSinceMs = nowMs;
+    }
+    this.#callsInTurn -= 1;
+    if (nowMs - this.#turnSinceMs >= TURN_MS) {
+      this.#scheduleOne();
+      return;
+    }
+    const next = this.#least();
+    if (next === null) return;
+    const work = next.line.shift()!;
+    if (next.line.length === 0) this.#waiting.delete(next.user.key);
+    work();
+  };
+
+  #least() {
+    let least = null;
+    let leastMs = Number.POSITIVE_INFINITY;
+    for (const each of this.#waiting.values()) {
+      const usedMs = this.#time.usedMs(each.user.key, each.user.isKnown);
+      if (usedMs < leastMs) [least, leastMs] = [each, usedMs];
+    }
+    return least;
+  }
+
+  #sample(nowMs: number): void {
+    const busyMs = this.#busyMs();
+    this.#isBusy = busyMs - this.#sampledBusyMs >= BUSY_PART * (nowMs - this.#sampledAtMs);
+    this.#sampledAtMs = nowMs;
+    this.#sampledBusyMs = busyMs;
+  }
+}

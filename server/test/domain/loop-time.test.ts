@@ -1,0 +1,60 @@
+// Who has used more than an equal part of the event loop's time.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LoopTime } from '../../src/domain/loop-time.ts';
+
+test('whoever has used more than an equal part is ahead, and an account that comes anew is not', () => {
+  const time = new LoopTime();
+  time.charge('greedy', true, 300, 0);
+  time.charge('modest', true, 30, 0);
+  assert.equal(time.isAhead('greedy', true, 1), true);
+  assert.equal(time.isAhead('modest', true, 1), false);
+  assert.equal(time.isAhead('new', true, 1), false);
+});
+
+test('an account that is alone makes room for one that may just have come', () => {
+  const time = new LoopTime();
+  time.charge('alone', true, 300, 0);
+  assert.equal(time.isAhead('alone', true, 1), true);
+});
+
+test('little is never too much, whatever the others use', () => {
+  const time = new LoopTime();
+  time.charge('one', true, 19, 0);
+  assert.equal(time.isAhead('one', true, 1), false);
+});
+
+test('use is forgotten after two windows, and a long pause forgets at once', () => {
+  const time = new LoopTime();
+  time.charge('greedy', true, 300, 0);
+  time.charge('modest', true, 1, 1500);
+  assert.equal(time.isAhead('greedy', true, 1500), true);
+  time.charge('modest', true, 1, 2600);
+  assert.equal(time.isAhead('greedy', true, 2600), false);
+  time.charge('greedy', true, 300, 3000);
+  assert.equal(time.isAhead('greedy', true, 9000), false);
+});
+
+test('callers without an account count as one, however many networks they come from', () => {
+  const time = new LoopTime();
+  for (let network = 0; network < 100; network += 1) time.charge(`network ${network}`, false, 30, 0);
+  time.charge('account', true, 500, 0);
+  assert.equal(time.isAhead('network 7', false, 1), true);
+  assert.equal(time.isAhead('account', true, 1), false);
+  assert.equal(time.isAhead('network of a new caller', false, 1), false);
+});
+
+test('the accounts that used most are named, in their order, and all others without an account together', () => {
+  const time = new LoopTime();
+  for (let count = 1; count <= 9; count += 1) time.charge(`acc_${count}`, true, count, 0);
+  time.charge('network a', false, 5, 0);
+  time.charge('network b', false, 6, 0);
+  assert.deepEqual(time.most(2, 1), {
+    accounts: [
+      ['acc_9', 9],
+      ['acc_8', 8],
+    ],
+    unknownMs: 11,
+  });
+});

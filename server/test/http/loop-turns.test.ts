@@ -1,0 +1,99 @@
+// Turns in a busy event loop: whoever has used most waits, and goes on a few milliseconds at a time. The time is the
+// test's own, and so is the work.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LoopTurns } from '../../src/http/loop-turns.ts';
+
+const GREEDY = { key: 'acc_greedy', isKnown: true };
+const MODEST = { key: 'acc_modest', isKnown: true };
+
+/** `turn` is one turn of the loop: everything that was asked for before it. */
+function startLoop({ isBusy = true } = {}) {
+  let nowMs = 0;
+  let soon: (() => void)[] = [];
+  const clock = { monotonicMs: () => nowMs, soon: (fire: () => void) => void soon.push(fire) };
+  const turns = new LoopTurns(clock, () => (isBusy ? nowMs : 0));
+  const done: string[] = [];
+  const work = (user: typeof GREEDY, ms: number) => {
+    const sinceMs = turns.nowMs();
+    nowMs += ms;
+    done.push(user.key);
+    turns.charge(user, sinceMs);
+  };
+  return {
+    turns,
+    done,
+    work,
+    /** As a connection does when something has come. */
+    come(user: typeof GREEDY, ms: number) {
+      if (turns.mustWait(user)) turns.wait(user, () => work(user, ms));
+      else work(user, ms);
+    },
+    turn() {
+      const now = soon;
+      soon = [];
+      // As the runtime does: an error of one does not keep the others from being called.
+      const errors: unknown[] = [];
+      for (const fire of now) {
+        try {
+          fire();
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      if (errors.length > 0) throw errors[0];
+      return now.length;
+    },
+  };
+}
+
+test('in a calm loop nobody waits, whatever was used', () => {
+  const { turns, come, done, turn } = startLoop({ isBusy: false });
+  for (let count = 0; count < 100; count += 1) come(GREEDY, 5);
+  assert.equal(done.length, 100);
+  assert.equal(turns.waits, 0);
+  assert.equal(turn(), 0);
+});
+
+test('in a busy loop the greedy one gets a few milliseconds in each turn, and others none to wait for', () => {
+  const { come, work, done, turn, turns } = startLoop();
+  work(GREEDY, 100);
+  for (let count = 0; count < 50; count += 1) come(GREEDY, 2);
+  assert.equal(done.length, 1, 'all of it waits');
+  come(MODEST, 1);
+  assert.equal(done.at(-1), MODEST.key);
+  for (let count = 0; count < 5; count += 1) {
+    const doneBefore: number = done.length;
+    turn();
+    assert.equal(done.length - doneBefore, 2, 'two pieces of 2 ms fill a turn');
+    come(MODEST, 1);
+    assert.equal(done.at(-1), MODEST.key);
+  }
+  while (turn() > 0);
+  assert.equal(done.filter((key) => key === GREEDY.key).length, 51);
+  assert.equal(turns.waits, 50);
+});
+
+test('of those that wait, whoever has used less goes first', () => {
+  const { turns, work, done, turn } = startLoop();
+  work(GREEDY, 400);
+  work(MODEST, 300);
+  for (let count = 0; count < 3; count += 1) {
+    turns.wait(GREEDY, () => work(GREEDY, 1));
+    turns.wait(MODEST, () => work(MODEST, 1));
+  }
+  done.length = 0;
+  while (turn() > 0);
+  assert.deepEqual(done, [...Array(3).fill(MODEST.key), ...Array(3).fill(GREEDY.key)]);
+});
+
+test('a piece that fails keeps nobody else waiting', () => {
+  const { turns, work, done, turn } = startLoop();
+  turns.wait(GREEDY, () => {
+    throw new Error('planted');
+  });
+  turns.wait(MODEST, () => work(MODEST, 1));
+  assert.throws(() => turn(), /planted/);
+  assert.deepEqual(done, [MODEST.key]);
+});
