@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { DEV_TOKEN } from './accounts/well-known.ts';
 import type { Engine } from './delivery/engine.ts';
 import { whyNothingIsAccepted } from './domain/acceptance.ts';
-import { laneMax } from './domain/lanes.ts';
+import { nodeMax } from './domain/budgets.ts';
 import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { AccessWatch } from './http/access-watch.ts';
@@ -147,8 +147,9 @@ function createContext(
 ): RouteContext<Store> {
   const { config, world, newId, metrics, store, accounts, publications, room, facts, service, onFault } = ground;
   const { headerPrefix, tiers } = config;
-  const uploads = new Pool(Math.max(laneMax('uploads'), 2 * config.requestBytesMax));
-  metrics.pool('uploads', uploads);
+  const uploadBytesMax = Math.max(nodeMax('uploads'), 2 * config.requestBytesMax);
+  const uploads = new Pool(uploadBytesMax, ground.lanePools.elsewhere('uploads'));
+  metrics.pool('uploads', uploads, ground.isFirstLane);
   const bodies = new BodyReader(uploads);
   const gate = new ReadGate(systemWorld().clock);
   const requests = new Requests(connections);

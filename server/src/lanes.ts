@@ -33,6 +33,8 @@ export interface LaneData {
   readonly clock: KeeperState | null;
   /** See upkeep/files.ts. */
   readonly filesGone: SharedArrayBuffer;
+  /** See domain/lane-pools.ts. */
+  readonly poolMemory: SharedArrayBuffer;
   readonly writer: MessagePort;
   readonly readers: { readonly lookUp: MessagePort; readonly list: MessagePort };
 }
@@ -60,6 +62,7 @@ export interface LanesOptions {
   readonly time: LaneData['time'];
   readonly clock: () => LaneData['clock'];
   readonly filesGone: LaneData['filesGone'];
+  readonly poolMemory: LaneData['poolMemory'];
   readonly timers: Clock;
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
@@ -160,7 +163,8 @@ export class Lanes {
   }
 
   #startLane(lane: number): void {
-    const { config, count, address, shownAs, channel, time, filesGone, clock, newNode, connect } = this.#options;
+    const { config, count, address, shownAs, channel, time, filesGone, poolMemory, clock, newNode, connect } =
+      this.#options;
     const node = newNode();
     const ports = connect();
     const data: LaneData = {
@@ -174,6 +178,7 @@ export class Lanes {
       time,
       clock: clock(),
       filesGone,
+      poolMemory,
       ...ports,
     };
     const worker = startThread('lane', {

@@ -148,6 +148,7 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
     time,
     clock: () => clock.state,
     filesGone: ground.filesGone,
+    poolMemory: ground.poolMemory,
     timers: systemWorld().clock,
     newNode: () => laneNode(node, newId('nod')),
     connect: connectLane,

@@ -5,9 +5,12 @@ import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { NodeFacts } from './domain/acceptance.ts';
+import { nodeMax } from './domain/budgets.ts';
 import { reserveBytes } from './domain/disk-marks.ts';
 import { idMaker, type NewId } from './domain/id.ts';
-import { laneCount, laneMax, shareAmongLanes } from './domain/lanes.ts';
+import { LanePools, lanePoolBytes } from './domain/lane-pools.ts';
+import { laneCount, shareAmongLanes } from './domain/lanes.ts';
+import { Pool } from './domain/pool.ts';
 import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size.ts';
 import type { CallerTimes } from './http/caller-connections.ts';
 import { LoopTurns } from './http/loop-turns.ts';
@@ -68,7 +71,9 @@ export async function layGround(whole: Config, options: StartOptions) {
   const turns = createTurns(config, metrics);
   const messages = messageCounters(metrics);
   const sizeLimits = requestSizeLimits(config.batchMax, config.requestBytesMax);
-  const inbox = createInbox(sizeLimits, metrics);
+  const poolMemory = lane?.poolMemory ?? new SharedArrayBuffer(lanePoolBytes(lanes));
+  const lanePools = new LanePools(poolMemory, lanes, lane?.lane ?? 0);
+  const inbox = createInbox(sizeLimits, lanePools, metrics, lane === null);
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
@@ -115,6 +120,8 @@ export async function layGround(whole: Config, options: StartOptions) {
     openFiles,
     files,
     filesGone,
+    poolMemory,
+    lanePools,
     service,
     facts,
     accounts,
@@ -199,14 +206,21 @@ async function lanesOf(config: Config, log: Log): Promise<number> {
 /** The base of the engine and the front. */
 export type Ground = Awaited<ReturnType<typeof layGround>>;
 
-function createInbox(sizeLimits: RequestSizeLimits, metrics: Metrics): Inbox {
+function createInbox(
+  sizeLimits: RequestSizeLimits,
+  lanePools: LanePools,
+  metrics: Metrics,
+  isFirstLane: boolean,
+): Inbox {
   // One account alone gets half. The most that one request may make always fits into that.
+  const messagesMax = Math.max(nodeMax('inboxMessages'), 2 * sizeLimits.messagesMax);
+  const bytesMax = Math.max(nodeMax('inboxBytes'), 2 * sizeLimits.bytesMax);
   const inbox = new Inbox(
-    Math.max(laneMax('inboxMessages'), 2 * sizeLimits.messagesMax),
-    Math.max(laneMax('inboxBytes'), 2 * sizeLimits.bytesMax),
+    new Pool(messagesMax, lanePools.elsewhere('inboxMessages')),
+    new Pool(bytesMax, lanePools.elsewhere('inboxBytes')),
   );
-  metrics.pool('inboxMessages', inbox.messages);
-  metrics.pool('inboxBytes', inbox.bytes);
+  metrics.pool('inboxMessages', inbox.messages, isFirstLane);
+  metrics.pool('inboxBytes', inbox.bytes, isFirstLane);
   return inbox;
 }
 

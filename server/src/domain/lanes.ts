@@ -90,7 +90,7 @@ export function lanes(): number {
   return lanesOfNode;
 }
 
-/** The part of this lane of what the table of budgets gives to the node. */
+/** The part of this lane of what the table of budgets gives to the node: all parts together are no more, but each is at least one. */
 export function laneMax(key: keyof typeof BUDGETS): number {
-  return Math.ceil(nodeMax(key) / lanesOfNode);
+  return Math.max(1, Math.floor(nodeMax(key) / lanesOfNode));
 }

@@ -11,16 +11,27 @@ export function shareRoom(max: number, used: number, held: number): number {
 /** Why a pool gave nothing: the account has its share, or the whole pool is used. */
 export type PoolRefusal = 'account' | 'node';
 
+/** What others hold of the same pool: the other lanes of the process. */
+export interface Elsewhere {
+  used(): number;
+  heldBy(accountId: string): number;
+  /** What is held here has changed, in all and by this account. */
+  change(before: number, after: number, accountId: string, heldBefore: number, held: number): void;
+}
+
 export class Pool {
   readonly max: number;
+  readonly #elsewhere: Elsewhere | null;
   readonly #heldBy = new Map<string, number>();
   readonly #refused: Record<PoolRefusal, number> = { account: 0, node: 0 };
   #used = 0;
 
-  constructor(max: number) {
+  constructor(max: number, elsewhere: Elsewhere | null = null) {
     this.max = max;
+    this.#elsewhere = elsewhere;
   }
 
+  /** What is held here. */
   get used(): number {
     return this.#used;
   }
@@ -34,27 +45,38 @@ export class Pool {
   }
 
   room(accountId: string): number {
-    return shareRoom(this.max, this.#used, this.heldBy(accountId));
+    const others = this.#elsewhere;
+    if (others === null) return shareRoom(this.max, this.#used, this.heldBy(accountId));
+    return shareRoom(this.max, this.#used + others.used(), this.heldBy(accountId) + others.heldBy(accountId));
   }
 
   /** Takes `amount` and returns null, or takes nothing and returns why. */
   take(accountId: string, amount: number): PoolRefusal | null {
-    if (amount > this.room(accountId)) {
-      const why = this.#used + amount > this.max ? 'node' : 'account';
-      this.#refused[why] += 1;
-      return why;
-    }
-    this.#used += amount;
-    this.#heldBy.set(accountId, this.heldBy(accountId) + amount);
-    return null;
+    if (amount > this.room(accountId)) return this.#refuse(amount);
+    this.#change(accountId, amount);
+    // Another lane may have taken some at the same time. Each sees the other's, and at least one gives up.
+    if (this.#elsewhere === null || this.#used + this.#elsewhere.used() <= this.max) return null;
+    this.#change(accountId, -amount);
+    return this.#refuse(amount);
+  }
+
+  #refuse(amount: number): PoolRefusal {
+    const why = this.#used + (this.#elsewhere?.used() ?? 0) + amount > this.max ? 'node' : 'account';
+    this.#refused[why] += 1;
+    return why;
+  }
+
+  #change(accountId: string, by: number): void {
+    const held = this.heldBy(accountId);
+    this.#elsewhere?.change(this.#used, this.#used + by, accountId, held, held + by);
+    this.#used += by;
+    if (held + by === 0) this.#heldBy.delete(accountId);
+    else this.#heldBy.set(accountId, held + by);
   }
 
   /** Gives back what was taken. */
   give(accountId: string, amount: number): void {
-    const left = this.heldBy(accountId) - amount;
-    if (left < 0) throw new Error(`more was given back to a pool than was taken: ${amount}`);
-    this.#used -= amount;
-    if (left === 0) this.#heldBy.delete(accountId);
-    else this.#heldBy.set(accountId, left);
+    if (amount > this.heldBy(accountId)) throw new Error(`more was given back to a pool than was taken: ${amount}`);
+    this.#change(accountId, -amount);
   }
 }

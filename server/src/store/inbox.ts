@@ -12,9 +12,9 @@ export class Inbox {
   readonly messages: Pool;
   readonly bytes: Pool;
 
-  constructor(messagesMax = laneMax('inboxMessages'), bytesMax = laneMax('inboxBytes')) {
-    this.messages = new Pool(messagesMax);
-    this.bytes = new Pool(bytesMax);
+  constructor(messages = new Pool(laneMax('inboxMessages')), bytes = new Pool(laneMax('inboxBytes'))) {
+    this.messages = messages;
+    this.bytes = bytes;
   }
 
   /** Counts these messages until they are written, or throws. All are of one account. */

@@ -31,7 +31,7 @@ interface SharedPool {
 
 export class Metrics {
   readonly #families = new Map<string, Registered>();
-  readonly #pools = new Map<string, SharedPool>();
+  readonly #pools = new Map<string, { readonly pool: SharedPool; readonly showsSize: boolean }>();
 
   /**
    * A number that only grows. `labels` is the text between the braces, because this is called for every message. Each
@@ -55,17 +55,24 @@ export class Metrics {
     this.#families.set(name, { type: 'gauge', help, values: new Map(), read, isOfProcess: false });
   }
 
-  /** A pool that accounts share, under its name in the table of budgets. */
-  pool(name: string, pool: SharedPool): void {
-    this.#pools.set(name, pool);
+  /**
+   * A pool that accounts share, under its name in the table of budgets. Of a pool that all lanes share, one of them shows the
+   * size, and each what it holds.
+   */
+  pool(name: string, pool: SharedPool, showsSize = true): void {
+    this.#pools.set(name, { pool, showsSize });
   }
 
   values(): MetricValues {
     const all = new Map([...this.#families].map(([name, { read, ...family }]) => [name, withValue(family, read)]));
     if (this.#pools.size === 0) return all;
-    const family = (type: Family['type'], help: string, read: (pool: SharedPool) => readonly [string, number][]) => {
-      const values = [...this.#pools].flatMap(([key, pool]) =>
-        read(pool).map(([labels, value]) => [`pool="${key}"${labels}`, value] as const),
+    const family = (
+      type: Family['type'],
+      help: string,
+      read: (pool: SharedPool, showsSize: boolean) => readonly [string, number][],
+    ) => {
+      const values = [...this.#pools].flatMap(([key, { pool, showsSize }]) =>
+        read(pool, showsSize).map(([labels, value]) => [`pool="${key}"${labels}`, value] as const),
       );
       return { type, help, values: new Map(values), isOfProcess: false };
     };
@@ -76,7 +83,7 @@ export class Metrics {
       )
       .set(
         'postrider_pool_max',
-        family('gauge', 'Size of the pool.', ({ max }) => [['', max]]),
+        family('gauge', 'Size of the pool.', ({ max }, showsSize) => [['', showsSize ? max : 0]]),
       )
       .set(
         'postrider_pool_refused_total',

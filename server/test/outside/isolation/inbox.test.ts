@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nodeMax } from '../../../src/domain/budgets.ts';
+import { Pool } from '../../../src/domain/pool.ts';
 import { Inbox } from '../../../src/store/inbox.ts';
 import { StoreUnavailable } from '../../../src/store/store.ts';
 import { message, messages } from '../../conformance/given.ts';
@@ -34,7 +35,7 @@ test('an account has half of the messages when it is alone, and another finds ro
 });
 
 test('bytes have a share too; a body that many messages share counts once', async () => {
-  const inbox = new Inbox(1000, 100 * MIB);
+  const inbox = new Inbox(new Pool(1000), new Pool(100 * MIB));
   const gate = Promise.withResolvers<void>();
   const wait = () => gate.promise;
   const body = new Uint8Array(40 * MIB);

@@ -1,0 +1,62 @@
+// Pools that the lanes of a process share whole, in memory that all of them see: a single request may be larger than a lane's
+// part. Each lane writes down what it holds; nobody else writes there.
+
+import type { Elsewhere } from './pool.ts';
+
+/** Accounts that fall together here get one share together. */
+const PLACES = 4096;
+
+/** In the order of their places. `unit`: in what amounts they are written down. */
+const POOLS = { uploads: 1024, inboxMessages: 1, inboxBytes: 1024 } as const;
+type PoolName = keyof typeof POOLS;
+const NAMES = Object.keys(POOLS) as PoolName[];
+
+export function lanePoolBytes(lanes: number): number {
+  return Int32Array.BYTES_PER_ELEMENT * lanes * NAMES.length * (1 + PLACES);
+}
+
+export class LanePools {
+  readonly #memory: SharedArrayBuffer;
+  readonly #lanes: number;
+  readonly #lane: number;
+
+  /** Forgets what a lane before it has written in its place. */
+  constructor(memory: SharedArrayBuffer, lanes: number, lane: number) {
+    this.#memory = memory;
+    this.#lanes = lanes;
+    this.#lane = lane;
+    for (const name of NAMES) this.#part(name, lane).fill(0);
+  }
+
+  /** Null when there is only one lane. */
+  elsewhere(name: PoolName): Elsewhere | null {
+    if (this.#lanes === 1) return null;
+    const unit = POOLS[name];
+    const own = this.#part(name, this.#lane);
+    const others = Array.from({ length: this.#lanes }, (_, lane) => this.#part(name, lane)).filter(
+      (_, lane) => lane !== this.#lane,
+    );
+    const sumAt = (place: number) => others.reduce((sum, part) => sum + Atomics.load(part, place), 0) * unit;
+    return {
+      used: () => sumAt(0),
+      heldBy: (accountId) => sumAt(1 + placeOf(accountId)),
+      change(before, after, accountId, heldBefore, held) {
+        // Several accounts may have the same place, so it is changed and not set.
+        Atomics.add(own, 0, Math.ceil(after / unit) - Math.ceil(before / unit));
+        Atomics.add(own, 1 + placeOf(accountId), Math.ceil(held / unit) - Math.ceil(heldBefore / unit));
+      },
+    };
+  }
+
+  #part(name: PoolName, lane: number): Int32Array<SharedArrayBuffer> {
+    const length = 1 + PLACES;
+    const at = (lane * NAMES.length + NAMES.indexOf(name)) * length;
+    return new Int32Array(this.#memory, at * Int32Array.BYTES_PER_ELEMENT, length);
+  }
+}
+
+function placeOf(accountId: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < accountId.length; at += 1) hash = Math.imul(hash ^ accountId.charCodeAt(at), 0x01000193);
+  return (hash >>> 0) % PLACES;
+}
