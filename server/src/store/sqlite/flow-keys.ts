@@ -61,23 +61,39 @@ export function applyPutOffLimits(database: Database, saidLimits: DueLines, now:
   return hasMore;
 }
 
-/** Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist. */
-export function isSaidAlready(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
+/**
+ * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; a claim looks
+ * at a new one from `newDueAt` on.
+ */
+export function isSaidAlready(
+  database: Database,
+  accountId: string,
+  key: string,
+  said: FlowLimits,
+  newDueAt: number | null,
+): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (row) return flowKey.isSaidAlready(toKeyState(row), said);
-  makeKey(database, accountId, key, said);
+  makeKey(database, accountId, key, said, newDueAt);
   return true;
 }
 
-export function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
+export function makeKey(
+  database: Database,
+  accountId: string,
+  key: string,
+  limits: FlowLimits,
+  dueAt: number | null = null,
+): void {
   database.run(
-    `INSERT INTO flow_keys (account_id, key, parallelism, rate, period_ms, window_start_at, window_count)
-       VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
+    `INSERT INTO flow_keys (account_id, key, parallelism, rate, period_ms, window_start_at, window_count, next_start_at)
+       VALUES (?, ?, ?, ?, ?, 0, 0, ?) ON CONFLICT DO NOTHING`,
     accountId,
     key,
     limits.parallelism,
     limits.rate,
     limits.periodMs,
+    dueAt,
   );
 }
 

@@ -42,14 +42,18 @@ export function isPaused(database: Database, accountId: string, name: string): b
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!.is_paused === 1;
 }
 
-/** For a new message: creates the queue, which a claim after `at` looks at. Starts nothing itself. */
+/** For a new message: creates the queue if it is missing, and lets a claim after `at` look at it. Starts nothing itself. */
 export function noteQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
-  ensureQueue(database, accountId, name, now);
   database.run(
-    `UPDATE queues SET next_start_at = ?3
-       WHERE account_id = ?1 AND name = ?2 AND (next_start_at IS NULL OR next_start_at > ?3)`,
+    `INSERT INTO queues (account_id, name, parallelism, is_paused, created_at, updated_at, next_start_at)
+       VALUES (?, ?, ?, 0, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET next_start_at = excluded.next_start_at
+         WHERE next_start_at IS NULL OR next_start_at > excluded.next_start_at`,
     accountId,
     name,
+    QUEUE_PARALLELISM_DEFAULT,
+    now,
+    now,
     at,
   );
 }

@@ -45,7 +45,10 @@ export class SaidLimits {
   say(said: Said, most: number | 'later'): number | null {
     const { accountId, key, limits, now } = said;
     const id = JSON.stringify([accountId, key]);
-    if (!this.#unapplied.has(id) && isSaidAlready(this.#database, accountId, key, limits)) {
+    if (
+      !this.#unapplied.has(id) &&
+      isSaidAlready(this.#database, accountId, key, limits, most === 'later' ? now : null)
+    ) {
       if (most !== 'later') return admitWaiting(this.#database, accountId, key, now, most);
       noteKeyDue(this.#database, accountId, key, now);
     } else this.#unapplied.set(id, said);
