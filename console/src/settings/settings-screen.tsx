@@ -106,15 +106,42 @@ function Limits() {
   const { account } = useSession();
   return (
     <Section title={`Limits of the ${account.tier} tier`}>
-      <dl className="card grid gap-x-8 px-4 py-2 sm:grid-cols-2">
-        {Object.entries(account.limits).map(([name, value]) => (
-          <div key={name} className="flex justify-between gap-4 py-1.5 text-sm">
-            <dt className="text-ink-3">{LIMITS.get(name) ?? name}</dt>
-            <dd className="num font-medium">{limitText(name, value)}</dd>
-          </div>
-        ))}
-      </dl>
+      <div className="card px-4 py-2">
+        <dl className="grid gap-x-8 sm:grid-cols-2">
+          {Object.entries(account.limits).map(([name, value]) => (
+            <div key={name} className="flex justify-between gap-4 py-1.5 text-sm">
+              <dt className="text-ink-3">{LIMITS.get(name) ?? name}</dt>
+              <dd className="num font-medium">{limitText(name, value)}</dd>
+            </div>
+          ))}
+        </dl>
+        <Stored />
+      </div>
     </Section>
+  );
+}
+
+/** What the account stores, beside the limit of its tier. */
+function Stored() {
+  const client = useClient();
+  const { data, error } = useQuery({ queryKey: ['usage'], queryFn: () => client.usage() });
+  if (!data) return <ResponseState data={data} error={error} />;
+  const { storedBytes, storedBytesMax } = data;
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t border-line py-2 text-sm">
+      <span className="text-ink-3">Stored now</span>
+      <span className="num font-medium">
+        {sizeText(storedBytes)} of {storedBytesMax === undefined ? 'unlimited' : sizeText(storedBytesMax)}
+      </span>
+      {storedBytesMax !== undefined && (
+        <progress
+          className="h-2 grow"
+          aria-label="Stored bytes"
+          value={storedBytes}
+          max={Math.max(1, storedBytesMax)}
+        />
+      )}
+    </div>
   );
 }
 

@@ -61,3 +61,36 @@ test('run and retry are refused with 503 while the disk is nearly full', async (
   const made = await rider.manage<{ messages: unknown[] }>('GET', `/v2/messages?scheduleId=${scheduleId}`);
   assert.deepEqual(made.messages, []);
 });
+
+test('on a disk that is nearly full nothing grows, and what frees space works', async (t) => {
+  if (onlySqlite) return t.skip(onlySqlite);
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
+  const data = temporaryFolder(t);
+  const receiver = await startReceiver(t, () => 500);
+  const before = await startRider(t, { data });
+  const dlqId = await deadLetter(before, receiver.url);
+  await before.manage('POST', '/v2/queues', { queueName: 'q', parallelism: 2 });
+  const later = await before.published(receiver.url, { headers: { 'Service-Delay': '1h' } });
+  await before.close();
+  const rider = await startRider(t, { data, flags: ['--min-free-disk-bytes', '1024GiB'] });
+  await rider.quiet();
+  const endpoints = [{ url: receiver.url }];
+  const alert = { rule: { type: 'messageFailed' }, target: { url: receiver.url } };
+  const growing: readonly (readonly [method: 'POST' | 'PUT', path: string, body: object])[] = [
+    ['POST', '/v2/topics/t/endpoints', { endpoints }],
+    ['POST', '/v2/queues', { queueName: 'r', parallelism: 2 }],
+    ['PUT', '/v2/alerts/a', alert],
+    ['POST', '/v2/admin/accounts', { name: 'more' }],
+    ['POST', '/v2/flowControl/k/pin', { parallelism: 3 }],
+  ];
+  for (const [method, path, body] of growing) {
+    refusal(await rider.call(method, path, { body: JSON.stringify(body) }), 503, 'disk_full');
+  }
+  await rider.manage('POST', '/v2/queues/q/pause');
+  await rider.manage('DELETE', '/v2/queues/q');
+  assert.equal((await rider.call('DELETE', `/v2/dlq/${dlqId}`, {})).status, 200);
+  await rider.manage('POST', '/v2/bulk', { action: 'cancel', filter: { all: true } });
+  await rider.advance(10_000);
+  await waitFor('the cancel', async () => (await rider.message(later)).state === 'CANCELLED');
+});
