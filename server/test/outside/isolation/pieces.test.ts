@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { BUDGETS } from '../../../src/domain/budgets.ts';
-import { type Rider, startRider } from '../../support/harness.ts';
+import { type Rider, type RiderOptions, startRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import type { Cleanup } from '../../support/receiver.ts';
-import { isOnPostgres } from '../../support/store-under-test.ts';
+import { isOnPostgres, onlySqlite } from '../../support/store-under-test.ts';
 import { waitFor } from '../../support/wait.ts';
 import { poolUsed } from './pools.ts';
 
@@ -17,6 +17,7 @@ const PIECE_ROWS = BUDGETS.pieceRows.each!;
 /** A search looks at all of them: in five pieces, of three statements each on PostgreSQL. */
 const MESSAGES = 5 * PIECE_ROWS;
 const STATEMENTS = 4;
+const LANES = 4;
 const SEARCH = '/v2/messages?text=nowhere';
 
 interface Pieces {
@@ -94,8 +95,8 @@ interface Neighbours {
   readonly id: string;
 }
 
-async function startNeighbours(t: Cleanup, flags: readonly string[] = []): Promise<Neighbours> {
-  const rider = await startRider(t, { flags });
+async function startNeighbours(t: Cleanup, options: RiderOptions = {}): Promise<Neighbours> {
+  const rider = await startRider(t, options);
   const busy = await rider.account('busy', 'paid');
   const other = await rider.account('other');
   const headers = { 'Service-Delay': '1d' };
@@ -118,10 +119,15 @@ async function search(t: Cleanup, { rider, busy }: Neighbours, count: number): P
   return callers;
 }
 
-async function assertOthersGoOn(t: Cleanup, neighbours: Neighbours): Promise<void> {
+/** Each lane has sent one piece of an account at most, before it knew of another. */
+async function assertOthersGoOn(t: Cleanup, neighbours: Neighbours, lanes = 1): Promise<void> {
   const { rider, busy, other, id } = neighbours;
+  await waitFor('all lanes to listen', async () => {
+    const { text } = await rider.call('GET', '/metrics', { token: null });
+    return lanes === 1 || text.includes(`\npostrider_lanes ${lanes}\n`);
+  });
   const pieces = holdPieces(t, busy.accountId);
-  const callers = await search(t, neighbours, 4);
+  const callers = await search(t, neighbours, 4 + lanes);
   await waitFor('a piece of the searches', () => pieces.waiting() > 0);
   // Meanwhile that piece does not end.
   const look = await rider.call('GET', `/v2/messages/${id}`, { token: other.token });
@@ -141,7 +147,7 @@ async function assertOthersGoOn(t: Cleanup, neighbours: Neighbours): Promise<voi
     return false;
   });
   assert.equal(await listed, 200);
-  const most = isOnPostgres ? 2 * STATEMENTS : 2;
+  const most = isOnPostgres ? 2 * STATEMENTS : lanes + 1;
   assert.ok(letGo <= most, `${letGo} pieces of the other account went before, of ${before} that had begun`);
   pieces.letAllGo();
   for (const caller of callers) await caller.hears(200);
@@ -150,6 +156,10 @@ async function assertOthersGoOn(t: Cleanup, neighbours: Neighbours): Promise<voi
 
 test('while one account searches, another is answered: at once when it looks something up, after a piece when it lists', async (t) =>
   assertOthersGoOn(t, await startNeighbours(t)));
+
+test('the same with four lanes, which share the threads that read', { skip: onlySqlite }, async (t) =>
+  assertOthersGoOn(t, await startNeighbours(t, { command: 'serve', flags: ['--lanes', String(LANES)] }), LANES),
+);
 
 test('the pieces of a search stop when its caller has gone, and what waits for its turn never begins', async (t) => {
   const neighbours = await startNeighbours(t);
