@@ -149,7 +149,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'the size of one request or of a part of it',
   ],
   [/^(WRITERS|ADDERS|READERS)_MAX$/, 'connections to the database, which no caller makes'],
-  [/^(REMEMBERED|ACCOUNTS|ADDRESSES|KEYS|SCRATCH_LENGTH)_MAX$/, 'a cache: it is emptied when it is full'],
+  [/^(REMEMBERED|KNOWN|ACCOUNTS|ADDRESSES|KEYS|SCRATCH_LENGTH)_MAX$/, 'a cache: it is emptied when it is full'],
   [
     /^(COPIED_BYTES|COPIED_BODY_BYTES|GROUPED_BODY_BYTES|SHARED_BYTES|FIRST_RESPONSE_BYTES)_MAX$/,
     'up to this size the shorter way is taken; beyond it the other way does the same',
