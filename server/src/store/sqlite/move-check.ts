@@ -9,6 +9,7 @@ import type { Database } from './database.ts';
 /** Values that the target stores in addition to the columns. */
 const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
   usage: 'SELECT *, 0 AS shard FROM usage',
+  stored: 'SELECT *, 0 AS shard FROM stored',
   activity_minutes: 'SELECT *, 0 AS shard FROM activity_minutes',
   queues: `WITH line AS
       (SELECT account_id, queue_name, max(first_due_at) AS line_at FROM messages
