@@ -65,7 +65,12 @@ test('after a move the service on PostgreSQL answers what the one on the file di
   const next = await startRider(t, { data, now, flags: ['--store', url] });
   const after = await everythingRead(next, tokens, claimed);
   assert.deepEqual(Object.keys(after), Object.keys(before));
-  for (const [call, answer] of Object.entries(before)) assert.deepEqual(after[call], answer, call);
+  // The attempt that was under way has been interrupted meanwhile, which is stored.
+  const withoutStored = (answer: unknown) => JSON.stringify(answer).replace(/"storedBytes":\d+,/, '');
+  for (const [call, answer] of Object.entries(before)) {
+    if (call.includes('/v2/usage')) assert.equal(withoutStored(after[call]), withoutStored(answer), call);
+    else assert.deepEqual(after[call], answer, call);
+  }
 
   // Who may do what.
   assert.equal((await next.publish(`${receiver.url}/ok`, { token: filled.publishOnly })).status, 201);
@@ -122,7 +127,7 @@ suite('the command', () => {
   const filledFile = (t: Cleanup & Parameters<typeof scratchDirectory>[0]) => {
     const directory = scratchDirectory(t);
     const { database, close } = openDirectory(directory);
-    database.run("INSERT INTO accounts VALUES ('acc_1', 'one', 'free', 'a', 'b', 1)");
+    database.run("INSERT INTO accounts VALUES ('acc_1', 'one', 'free', 'a', 'b', 1, NULL)");
     database.run("INSERT INTO usage VALUES ('acc_1', '2026-01-01', 'message', 7)");
     close();
     return directory;
