@@ -41,7 +41,7 @@ export class CrossOrigin {
 
   /** Marks the response for the page. Returns true when the request was a preflight, which is answered. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
-    if (!request.url?.startsWith('/v2/')) return false;
+    if (!isForPages(request.url ?? '')) return false;
     // Also without an allowed origin: a cache must not give that response to a page that may read it.
     if (!this.#origins.has(ANY_ORIGIN)) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;
@@ -71,4 +71,9 @@ export class CrossOrigin {
       .filter((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))
       .filter((name) => name !== OWN_HEADER && (SENT.has(name) || name.startsWith(this.#prefix)));
   }
+}
+
+/** The API, and the root: there a client asks for the prefix of the service. */
+function isForPages(url: string): boolean {
+  return url === '/' || url.startsWith('/v2/');
 }

@@ -32,7 +32,7 @@ export function rootRoutes(
     answer: RootAnswer,
     statuses: [200, 302],
     handle: async (request, reply) => {
-      reply.header('Vary', 'Accept');
+      reply.header('Vary', 'Accept, Origin');
       if (wantsPage(request.headers.accept)) {
         return reply
           .status(302)

@@ -150,6 +150,9 @@ test('retention asks once for hundreds of accounts, and deletes a bounded number
     deleteExpired: runs,
     deleteDeduplication: runs,
     foldActivity: runs,
+    deleteIdleFlowKeys: runs,
+    deleteOldJobs: runs,
+    foldStored: runs,
     deleteJournal: runs,
   });
   assert.equal(runs, 3);

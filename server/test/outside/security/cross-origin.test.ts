@@ -80,6 +80,16 @@ test('such a page can read every answer, also a refusal, and the headers that a 
   assert.ok(published.headers['service-warning']);
 });
 
+test('such a page can ask the root for the prefix of the service, and no other can', async () => {
+  const { url } = rider();
+  const read = await ask(url, '/', { headers: { Origin: PAGE } });
+  assert.equal(read.json<{ headerPrefix: string }>().headerPrefix, 'Service-');
+  assert.equal(read.headers['access-control-allow-origin'], PAGE);
+  assert.equal(read.headers.vary, 'Accept, Origin');
+  assert.notDeepEqual(allowed(await preflight(rider(), '/', PAGE, 'authorization')), []);
+  assert.deepEqual(allowed(await ask(url, '/', { headers: { Origin: STRANGERS[0]! } })), []);
+});
+
 test('no other origin is told so, however similar', async () => {
   const { url, token } = rider();
   for (const origin of STRANGERS) {

@@ -153,7 +153,7 @@ test('GET /: a browser is led to the console, under any path of a proxy', async 
     // Relative: a proxy that maps /post/ to us gets /post/console/ from it.
     const place = isBuilt ? 'console/' : 'docs';
     assert.deepEqual([led.status, led.headers.location, led.text], [302, place, ''], method);
-    assert.equal(led.headers.vary, 'Accept');
+    assert.equal(led.headers.vary, 'Accept, Origin');
     assert.equal(led.headers['cache-control'], 'no-store');
   }
 });
@@ -192,6 +192,6 @@ test('GET /: without a console a browser is led to the docs, and no link leads t
   const reply: unknown = { status: note, header: (_name: string, value: string) => note(value), send: () => 'sent' };
   const from = (accept: string) => ({ headers: { accept } }) as FastifyRequest;
   await routes[0]!.handle(from(BROWSER), reply as FastifyReply);
-  assert.deepEqual(led, ['Accept', 302, 'docs']);
+  assert.deepEqual(led, ['Accept, Origin', 302, 'docs']);
   assert.doesNotMatch(String(await routes[0]!.handle(from('*/*'), reply as FastifyReply)), /console/);
 });

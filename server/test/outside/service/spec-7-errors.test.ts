@@ -196,6 +196,16 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /daily quota on the paid tier: 1 messages/,
     ],
   ],
+  account_suspended: [
+    [
+      async (rider) => {
+        const { token, accountId } = await rider.account('suspended');
+        await rider.manage('PATCH', `/v2/admin/accounts/${accountId}`, { suspended: true });
+        return rider.enqueue('q', URL_, { token });
+      },
+      /suspended/,
+    ],
+  ],
   limit_exceeded: [
     [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Retries': '101' } }), /^Service-Retries \(101\).*100/],
   ],
@@ -239,6 +249,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'store_unavailable',
   'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
   'disk_full', // below
+  'storage_exceeded', // in ../isolation/stored-bytes.test.ts
   'store_gone', // in store-gone.test.ts
   'request_timeout', // in ../isolation/connections.test.ts
   'advance_too_long', // by a manual clock alone: ../../upkeep/steering.test.ts
