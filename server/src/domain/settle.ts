@@ -85,7 +85,8 @@ export function decideSafely(
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
     const { lease, row = null } = claim;
     const { accountId, id: messageId, host, retried } = message;
-    const attempt = attemptRecord(message, end, null);
+    // Its headers may be what nothing could be decided from, and whoever stores them reads them too.
+    const attempt = { ...attemptRecord(message, end, null), responseHeaders: [] };
     const late = lagMs(message, end.endedAt);
     const ended = { lease, accountId, messageId, host, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
     return { ...ended, retried, ...NO_INTERRUPTIONS, next, followUps: [] };

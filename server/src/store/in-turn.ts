@@ -146,6 +146,7 @@ function changesInTurn(store: Store, line: AccountLine) {
     saveTopic: (topic) => line.run(topic.accountId, () => store.saveTopic(topic)),
     createAccount: (...rest) => line.run(NOBODY, () => store.createAccount(...rest)),
     setTier: (...rest) => line.run(NOBODY, () => store.setTier(...rest)),
+    setSuspended: (...rest) => line.run(NOBODY, () => store.setSuspended(...rest)),
     rotateSigningKeys: own(store.rotateSigningKeys),
     createToken: (token, ...rest) => line.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),

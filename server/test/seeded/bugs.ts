@@ -197,7 +197,7 @@ export const BUGS: SeededBugs = {
     {
       breaks: 'a pool forgets who held what is given back',
       in: `${SRC}/domain/pool.ts`,
-      find: 'else this.#heldBy.set(accountId, left);',
+      find: 'else this.#heldBy.set(accountId, held + by);',
       replace: 'else this.#heldBy.delete(accountId);',
       noticedBy: ['domain/pool'],
     },

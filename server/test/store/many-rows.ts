@@ -8,7 +8,8 @@ export function fillWithRows(directory: string, messages: number): void {
   const numbers = (to: number) => `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${to}) `;
   database.transaction(() => {
     database.exec(`
-      ${numbers(3)} INSERT INTO accounts SELECT 'acc_' || i, 'name ' || i, 'free', 'a', 'b', i FROM n;
+      ${numbers(3)} INSERT INTO accounts (id, name, tier, current_key, next_key, created_at)
+        SELECT 'acc_' || i, 'name ' || i, 'free', 'a', 'b', i FROM n;
       ${numbers(2500)} INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at)
         SELECT 'tok_' || i, 'acc_' || (1 + i % 3), 'one', 'read', randomblob(32), i, CASE WHEN i % 2 THEN i END FROM n;
       ${numbers(30)} INSERT INTO usage SELECT 'acc_1', '2026-01-' || i, 'message', i FROM n;

@@ -151,6 +151,9 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
   ...['dueAlerts', 'alertFacts', 'tellAlerts'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
+  ...['deleteIdleFlowKeys', 'deleteOldJobs', 'foldStored', 'freeInside', 'recountStored', 'storedAccounts'],
+  // One row, before a publish is refused.
+  'storedBytes',
   ...['accountsKnownBy', 'createFirstAdmin', 'revokeHashes', 'cancelledClaims', 'confirmCancels', 'onCancel'],
 ]);
 

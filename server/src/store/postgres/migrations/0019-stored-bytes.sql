@@ -11,5 +11,3 @@ ALTER TABLE messages ADD COLUMN stored_bytes bigint;
 
 -- Since when the account is suspended.
 ALTER TABLE accounts ADD COLUMN suspended_at bigint;
-
-CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
