@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import type { BrowserContext, Page, Route } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
@@ -27,17 +27,94 @@ const MAY_BE_MISSING = new Set([
   // Rows are read again soon.
   '/v2/messages?messageIds',
 ]);
-const QUIET_POLLS = 6;
+/** A page is calm when nothing was shown and nothing is on its way for so long: rendering takes a few turns. */
+const CALM_TURNS = 8;
+const TURN_MS = 10;
 
-/** Keeps every line that the page has ever shown. */
-const WATCHED = `
-  window.shownLines = new Set();
-  const note = () => {
-    for (const part of document.querySelectorAll('main'))
-      for (const line of part.innerText.split('\\n')) window.shownLines.add(line.trim());
-  };
+/** What a visit does to responses: those of `failing` kinds are errors, and `isSlow` holds all others back. */
+interface Plan {
+  readonly isSlow?: boolean;
+  readonly failing?: 'all' | string;
+}
+
+/**
+ * Runs in every page before its own scripts. It holds responses back or makes them errors, as the name of the window
+ * says, keeps every line that was ever shown, and knows when nothing more comes.
+ */
+const WATCHED = `{
+  const plan = JSON.parse(window.name || '{}');
+  const notHeld = new Set(${JSON.stringify([...NOT_HELD])});
+  const kinds = new Set();
+  const shown = new Set();
+  const free = new Set();
+  let held = [];
+  let pending = 0;
+  const text = () => [...document.querySelectorAll('main')].map((part) => part.innerText).join('\\n');
+  const note = () => { for (const line of text().split('\\n')) shown.add(line.trim()); };
   new MutationObserver(note).observe(document, { subtree: true, childList: true, characterData: true });
-`;
+  const kindOf = (url) => {
+    const path = url.pathname.replace(/\\/(msg|dlq)_\\w+/g, '/$1_…');
+    if (!path.startsWith('/v2/') || notHeld.has(path)) return null;
+    const names = [...new Set(url.searchParams.keys())].filter((name) => name !== 'count' && name !== 'cron').sort();
+    return names.length === 0 ? path : path + '?' + names.join('&');
+  };
+  const request = window.fetch.bind(window);
+  window.fetch = async (input, init) => {
+    const kind = kindOf(new URL(input.url ?? input, location.href));
+    if (kind === null) return request(input, init);
+    kinds.add(kind);
+    if (plan.failing === 'all' || plan.failing === kind)
+      return Response.json({ error: 'made to fail', code: 'internal' }, { status: 500 });
+    if (plan.isSlow && !free.has(kind)) await new Promise((resolve) => held.push({ kind, resolve }));
+    pending += 1;
+    const end = () => { pending -= 1; };
+    try {
+      const response = await request(input, init);
+      response.clone().arrayBuffer().then(end, end);
+      return response;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+  const until = async (isSo) => {
+    for (let calm = 0, last = null; calm < ${CALM_TURNS}; ) {
+      const now = text();
+      calm = now === last && pending === 0 && isSo() ? calm + 1 : 0;
+      last = now;
+      await new Promise((resolve) => setTimeout(resolve, ${TURN_MS}));
+    }
+  };
+  /** A screen shows something from the start. One of them loads its script first. */
+  const quiet = () => until(() => document.querySelector('nav') && text().trim() !== '');
+  const release = (order) => {
+    const kind = (order === 'backward' ? held.at(-1) : held[0])?.kind;
+    free.add(kind);
+    for (const each of held) if (each.kind === kind) each.resolve();
+    held = held.filter((each) => each.kind !== kind);
+  };
+  window.watched = {
+    quiet,
+    /** One kind after the other comes, until one is left. */
+    async releaseInTurn(order) {
+      await quiet();
+      while (new Set(held.map(({ kind }) => kind)).size > 1) {
+        release(order);
+        await quiet();
+      }
+    },
+    async releaseAll() {
+      while (held.length > 0) {
+        release('forward');
+        await quiet();
+      }
+    },
+    isAsked: (kind) => kinds.has(kind),
+    lines: () => text().split('\\n').map((line) => line.trim()),
+    shown: () => [...shown],
+    kinds: () => [...kinds],
+  };
+}`;
 
 /** Ages and rates change by themselves. */
 const withoutTime = (line: string) =>
@@ -47,142 +124,61 @@ const withoutTime = (line: string) =>
     .replace(/(#\s?)+( ago)?/g, '#')
     .replace(/^[\d.,]+\/s$/, '#/s');
 
-function kindOf(url: string): string | null {
-  const { pathname, searchParams } = new URL(url);
-  const path = pathname.replace(/\/(msg|dlq)_\w+/g, '/$1_…');
-  if (!path.startsWith('/v2/') || NOT_HELD.has(path)) return null;
-  const names = [...new Set(searchParams.keys())].filter((name) => name !== 'count' && name !== 'cron').sort();
-  return names.length === 0 ? path : `${path}?${names.join('&')}`;
-}
-
 interface Visit {
-  readonly kinds: ReadonlySet<string>;
+  readonly kinds: readonly string[];
   /** All lines that were shown before the rest arrived. */
   readonly early: ReadonlySet<string>;
   readonly loaded: ReadonlySet<string>;
-  readonly alerts: number;
 }
 
-async function lines(page: Page): Promise<ReadonlySet<string>> {
-  const all = await page.evaluate<string[]>(
-    "[...document.querySelectorAll('main')].flatMap((part) => part.innerText.split('\\n'))",
-  );
-  return new Set(all.map((line) => withoutTime(line.trim())));
+async function linesOf(page: Page, which: 'lines' | 'shown'): Promise<ReadonlySet<string>> {
+  return new Set((await page.evaluate<string[]>(`window.watched.${which}()`)).map(withoutTime));
 }
 
-/** A page whose responses of some kinds are answered otherwise, until all of them come. */
-class SlowPage {
-  readonly kinds = new Set<string>();
-  readonly page: Page;
-  readonly #pending = new Set<unknown>();
-  #answer: ((route: Route, kind: string) => unknown) | null = null;
-
-  constructor(page: Page) {
-    this.page = page;
-    page.on('request', (request) => kindOf(request.url()) !== null && this.#pending.add(request));
-    page.on('requestfinished', (request) => this.#pending.delete(request));
-    page.on('requestfailed', (request) => this.#pending.delete(request));
-  }
-
-  async open(path: string, answer: (route: Route, kind: string) => unknown): Promise<void> {
-    this.#answer = answer;
-    await this.page.addInitScript(WATCHED);
-    await this.page.route('**/v2/**', (route) => {
-      const kind = kindOf(route.request().url());
-      if (kind !== null) this.kinds.add(kind);
-      return this.#answer === null || kind === null ? route.continue() : this.#answer(route, kind);
-    });
-    await this.page.goto(`${service().url}/console/${path}`);
-    await this.page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    await this.quiet();
-  }
-
-  isHeld(route: Route): void {
-    this.#pending.delete(route.request());
-  }
-
-  /** Too early, it sees less than there is to see: no test fails because of it. */
-  async quiet(): Promise<void> {
-    for (let last = '', polls = 0; polls < QUIET_POLLS; ) {
-      const now = [...(await lines(this.page))].join();
-      polls = now === last && this.#pending.size === 0 ? polls + 1 : 0;
-      last = now;
-      await this.page.waitForTimeout(30);
-    }
-  }
-
-  async end(): Promise<Visit> {
-    const early = new Set((await this.page.evaluate<string[]>('[...window.shownLines]')).map(withoutTime));
-    const alerts = await this.page.locator('main').getByRole('alert').count();
-    this.#answer = null;
-    return { kinds: this.kinds, early, alerts, loaded: new Set() };
-  }
+/** The same page for all visits: a script that it has compiled is not compiled again. */
+async function visit(page: Page, path: string, plan: Plan): Promise<void> {
+  await page.evaluate(`window.name = ${JSON.stringify(JSON.stringify(plan))}`);
+  await page.goto(`${service().url}/console/${path}`);
+  await page.evaluate('window.watched.quiet()');
 }
 
 /** Every response is held back. Then one kind after the other comes, the first or the last one first. */
-async function visitSlowly(context: BrowserContext, path: string, order: 'forward' | 'backward'): Promise<Visit> {
-  const slow = new SlowPage(await context.newPage());
-  try {
-    const held: { readonly kind: string; readonly route: Route }[] = [];
-    const free = new Set<string>();
-    await slow.open(path, (route, kind) => {
-      if (free.has(kind)) return route.continue();
-      slow.isHeld(route);
-      return held.push({ kind, route });
-    });
-    while (held.length > 1) {
-      const { kind } = (order === 'forward' ? held[0] : held.at(-1))!;
-      free.add(kind);
-      for (const each of held.filter((one) => one.kind === kind)) void each.route.continue();
-      held.splice(0, held.length, ...held.filter((one) => one.kind !== kind));
-      await slow.quiet();
-    }
-    const visit = await slow.end();
-    await Promise.all(held.map(({ route }) => route.continue()));
-    await slow.quiet();
-    return { ...visit, loaded: await lines(slow.page) };
-  } finally {
-    await slow.page.close();
-  }
+async function visitSlowly(page: Page, path: string, order: 'forward' | 'backward'): Promise<Visit> {
+  await visit(page, path, { isSlow: true });
+  await page.evaluate(`window.watched.releaseInTurn('${order}')`);
+  const early = await linesOf(page, 'shown');
+  await page.evaluate('window.watched.releaseAll()');
+  const kinds = await page.evaluate<string[]>('window.watched.kinds()');
+  return { kinds, early, loaded: await linesOf(page, 'lines') };
 }
 
-/** Responses of these kinds are errors. `loaded` is what the page shows without them. */
-async function visitFailing(
-  context: BrowserContext,
-  path: string,
-  isFailing: (kind: string) => boolean,
-  loaded: ReadonlySet<string> = new Set(),
-): Promise<Visit> {
-  const slow = new SlowPage(await context.newPage());
-  try {
-    await slow.open(path, (route, kind) =>
-      isFailing(kind)
-        ? route.fulfill({ status: 500, json: { error: 'made to fail', code: 'internal' } })
-        : route.continue(),
-    );
-    return { ...(await slow.end()), loaded };
-  } finally {
-    await slow.page.close();
-  }
+/** Nothing is held back, and nothing fails. */
+async function visitQuietly(page: Page, path: string): Promise<ReadonlySet<string>> {
+  await visit(page, path, {});
+  return linesOf(page, 'shown');
 }
 
-const falseLines = ({ early, loaded }: Visit) =>
+/** Returns the lines that were shown, after the error was: waited for, because a page that asks again hides it meanwhile. */
+async function visitFailing(page: Page, path: string, failing: string): Promise<ReadonlySet<string> | null> {
+  await visit(page, path, { failing });
+  if (failing !== 'all') await page.waitForFunction(`window.watched.isAsked(${JSON.stringify(failing)})`);
+  const alert = page.locator('main').getByRole('alert').first();
+  const isShown = await alert.waitFor().then(
+    () => true,
+    () => false,
+  );
+  await page.evaluate('window.watched.quiet()');
+  return isShown ? linesOf(page, 'shown') : null;
+}
+
+const falseLines = (early: ReadonlySet<string>, loaded: ReadonlySet<string>) =>
   [...early].filter(
     (line) => line !== '' && !loaded.has(line) && !KNOWN_BEFORE.test(line) && !/made to fail/i.test(line),
   );
 
-/** A line that was false only once was true at that time: a minute was over, for instance. */
-async function falseTwice(visit: () => Promise<Visit>): Promise<{ readonly visit: Visit; readonly wrong: string[] }> {
-  const first = await visit();
-  const wrong = falseLines(first);
-  if (wrong.length === 0) return { visit: first, wrong };
-  const again = new Set(falseLines(await visit()));
-  return { visit: first, wrong: wrong.filter((line) => again.has(line)) };
-}
-
 suite('while a response is on its way', () => {
   let paths: readonly string[] = [];
-  let context: BrowserContext;
+  let page: Page;
   before(async () => {
     const { publish, sink, ended, client, link } = service();
     const delivered = await publish(sink('ok'), { queue: 'q', body: '{"a":1}' });
@@ -215,19 +211,26 @@ suite('while a response is on its way', () => {
       'settings',
       'sink',
     ];
-    const opened = await openPage(browser(), link);
-    await opened.page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    await opened.page.close();
-    context = opened.context;
+    ({ page } = await openPage(browser(), link));
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    await page.addInitScript(WATCHED);
   });
 
   for (const order of ['forward', 'backward'] as const) {
     test(`no page shows a zero or says that there is nothing: ${order}`, { timeout: 480_000 }, async () => {
       const wrong: string[] = [];
       for (const path of paths) {
-        const found = await falseTwice(() => visitSlowly(context, path, order));
-        wrong.push(...found.wrong.map((line) => `${path}: ${line}`));
-        if (path !== FORM && !found.visit.early.has('Loading…')) wrong.push(`${path}: does not say that it is loading`);
+        const { early, loaded, kinds } = await visitSlowly(page, path, order);
+        let lies = falseLines(early, loaded);
+        // A line that was false only once was true at that time: a minute was over, for instance.
+        if (lies.length > 0) {
+          const again = await visitSlowly(page, path, order);
+          const lied = new Set(falseLines(again.early, again.loaded));
+          lies = lies.filter((line) => lied.has(line));
+        }
+        wrong.push(...lies.map((line) => `${path}: ${line}`));
+        if (path !== FORM && !early.has('Loading…')) wrong.push(`${path}: does not say that it is loading`);
+        if (path !== FORM && kinds.length === 0) wrong.push(`${path}: asks for nothing`);
       }
       assert.deepEqual(wrong, []);
     });
@@ -239,18 +242,19 @@ suite('while a response is on its way', () => {
     const wrong: string[] = [];
     const done = new Set<string>();
     for (const path of paths) {
-      const { early: loaded, kinds } = await visitFailing(context, path, () => false);
-      const check = async (isFailing: (kind: string) => boolean, named: string) => {
-        const visit = await visitFailing(context, path, isFailing, loaded);
-        const lies = falseLines(visit);
+      const loaded = await visitQuietly(page, path);
+      const kinds = await page.evaluate<string[]>('window.watched.kinds()');
+      const check = async (failing: string) => {
+        const shown = await visitFailing(page, path, failing);
+        if (shown === null) return wrong.push(`${path}, ${failing}: no error is shown`);
+        const lies = falseLines(shown, loaded);
         // What is true by now was true: somebody has used a token, for instance.
-        const now = lies.length === 0 ? loaded : (await visitFailing(context, path, () => false)).early;
-        wrong.push(...lies.filter((line) => !now.has(line)).map((line) => `${path}, ${named}: ${line}`));
-        if (visit.alerts === 0) wrong.push(`${path}, ${named}: no error is shown`);
+        const now = lies.length === 0 ? loaded : await visitQuietly(page, path);
+        return wrong.push(...lies.filter((line) => !now.has(line)).map((line) => `${path}, ${failing}: ${line}`));
       };
-      if (path !== FORM) await check(() => true, 'all');
+      if (path !== FORM) await check('all');
       for (const kind of kinds) {
-        if (!done.has(kind) && !MAY_BE_MISSING.has(kind)) await check((each) => each === kind, kind);
+        if (!done.has(kind) && !MAY_BE_MISSING.has(kind)) await check(kind);
         done.add(kind);
       }
     }
