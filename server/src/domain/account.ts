@@ -61,6 +61,14 @@ export function usageDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
 
+/** For how many days usage is kept: more than a year, so that a month can be compared with the same month of the year before. */
+const USAGE_KEPT_DAYS = 400;
+
+/** Usage before this day is deleted. */
+export function firstKeptDay(now: number): string {
+  return usageDay(now - USAGE_KEPT_DAYS * 24 * 60 * 60 * 1000);
+}
+
 /** Whether this is a day in the form of `usageDay`, and exists in the calendar. */
 export function isUsageDay(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;

@@ -281,6 +281,12 @@ export const BUDGETS = budgets({
     account: 10,
     beyond: '429 `share_used`; the operations of an account take turns',
   },
+  jobsKept: {
+    what: 'Bulk operations that are listed',
+    unit: 'operations',
+    account: 1000,
+    beyond: 'those that ended and were created first are no longer listed',
+  },
   lookups: {
     what: 'Names of destinations that are being looked up',
     unit: 'lookups',

@@ -80,8 +80,12 @@ export interface IdleKey {
   readonly periodMs: number;
 }
 
+/** Whether a person has pinned or paused it, so that it stays without messages. */
+export function isSetByPerson(key: Pick<IdleKey, 'isParallelismPinned' | 'isRatePinned' | 'isPaused'>): boolean {
+  return key.isParallelismPinned || key.isRatePinned || key.isPaused;
+}
+
 /** Whether a key without messages may be forgotten: nobody has set it, and its period is over. */
 export function isForgettable(key: IdleKey, now: number): boolean {
-  if (key.isParallelismPinned || key.isRatePinned || key.isPaused) return false;
-  return key.windowStartAt + key.periodMs <= now;
+  return !isSetByPerson(key) && key.windowStartAt + key.periodMs <= now;
 }

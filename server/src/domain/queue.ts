@@ -35,6 +35,21 @@ export function changedRules(before: QueueRules, change: QueueChange): QueueRule
   return { parallelism: change.parallelism ?? before.parallelism, isPaused: change.isPaused ?? before.isPaused };
 }
 
+/** A queue without messages. */
+export interface IdleQueue extends QueueRules {
+  /** Whether a person has made or changed it. Otherwise a message made it. */
+  readonly isSet: boolean;
+  readonly createdAt: number;
+}
+
+/** The shortest time for which a queue that a message made is listed. */
+const IDLE_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Whether a queue without messages may be deleted: the next message to it makes one that is equal. */
+export function isQueueForgettable({ isSet, parallelism, isPaused, createdAt }: IdleQueue, now: number): boolean {
+  return !isSet && !isPaused && parallelism === QUEUE_PARALLELISM_DEFAULT && createdAt + IDLE_KEPT_MS <= now;
+}
+
 /** How many more heads may start now. */
 export function freeHeads({ parallelism, isPaused }: QueueRules, started: number): number {
   return isPaused ? 0 : Math.max(0, parallelism - started);

@@ -1,13 +1,18 @@
-// How many bytes of the disk a message, an attempt and a shared body are counted as. The row of a message keeps its own
-// number, so that what was added for it is what is taken away with it.
+// How many bytes of the disk a message, an attempt, a shared body, and what a person sets up are counted as. Each row
+// keeps its own number, so that what was added for it is what is taken away with it.
 
 import { headerBytes } from './headers.ts';
+import type { Job } from './job.ts';
 import type { Attempt, CallbackTarget, NewMessage } from './message.ts';
+import type { Schedule } from './schedule.ts';
+import type { Topic } from './topic.ts';
 
 /** The row of a message without what its caller gave, its entries in indexes and its steps in the journal. */
 const MESSAGE_BYTES = 1024;
 /** The same for an attempt. */
 const ATTEMPT_BYTES = 256;
+/** The same for a topic, a schedule, a queue, a flow key and a bulk operation. */
+const RESOURCE_BYTES = 1024;
 /** The entry of a label in its table. */
 const LABEL_BYTES = 64;
 
@@ -37,6 +42,29 @@ export function bytesOfAll(messages: readonly Weighed[]): number {
 
 export function bytesOfAttempt({ responseHeaders, responseBody }: Pick<Attempt, 'responseHeaders' | 'responseBody'>) {
   return ATTEMPT_BYTES + headerBytes(responseHeaders) + responseBody.length;
+}
+
+export function bytesOfTopic({ name, endpoints, defaults }: Pick<Topic, 'name' | 'endpoints' | 'defaults'>): number {
+  let bytes = RESOURCE_BYTES + name.length + headerBytes(defaults);
+  for (const endpoint of endpoints) bytes += endpoint.url.length + (endpoint.name?.length ?? 0);
+  return bytes;
+}
+
+export function bytesOfSchedule({
+  destination,
+  headers,
+  body,
+}: Pick<Schedule, 'destination' | 'headers' | 'body'>): number {
+  return RESOURCE_BYTES + destination.length + headerBytes(headers) + body.length;
+}
+
+/** A queue or a flow key that a person has set. One that only messages use counts nothing: it goes away with them. */
+export function bytesOfLine(name: string): number {
+  return RESOURCE_BYTES + name.length;
+}
+
+export function bytesOfJob({ filter }: Pick<Job, 'filter'>): number {
+  return RESOURCE_BYTES + JSON.stringify(filter).length;
 }
 
 function callbackBytes({ url, headers }: CallbackTarget): number {

@@ -14,6 +14,7 @@ export interface Tier {
   readonly timeoutMsDefault: number;
   readonly timeoutMsMax: number | null;
   readonly endpointsPerTopicMax: number | null;
+  readonly topicsMax: number | null;
   readonly queuesMax: number | null;
   readonly schedulesMax: number | null;
   readonly messagesPerDayMax: number | null;
@@ -34,6 +35,9 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
+/** Far above what anybody sets up, and few enough for upkeep to look at all of them. */
+const RESOURCES_MAX = 100_000;
+
 export const DEFAULT_TIERS: Tiers = {
   free: {
     name: 'free',
@@ -45,8 +49,9 @@ export const DEFAULT_TIERS: Tiers = {
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 15 * MINUTE_MS,
     endpointsPerTopicMax: 100,
-    queuesMax: null,
-    schedulesMax: null,
+    topicsMax: RESOURCES_MAX,
+    queuesMax: RESOURCES_MAX,
+    schedulesMax: RESOURCES_MAX,
     messagesPerDayMax: null,
     storedBytesMax: 100 * GIB,
     retentionMs: 3 * DAY_MS,
@@ -61,8 +66,9 @@ export const DEFAULT_TIERS: Tiers = {
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 2 * HOUR_MS,
     endpointsPerTopicMax: 1000,
-    queuesMax: null,
-    schedulesMax: null,
+    topicsMax: RESOURCES_MAX,
+    queuesMax: RESOURCES_MAX,
+    schedulesMax: RESOURCES_MAX,
     messagesPerDayMax: null,
     storedBytesMax: 1024 * GIB,
     retentionMs: 7 * DAY_MS,
@@ -100,7 +106,13 @@ export const TIER_LIMITS: Readonly<
   timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },
   timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline that a message may set, in milliseconds.' },
   endpointsPerTopicMax: { min: 1, canBeUnlimited: true, meaning: 'Most endpoints of one topic.' },
-  queuesMax: { min: 1, canBeUnlimited: true, meaning: 'Most queues created with the queue API.' },
+  topicsMax: { min: 0, canBeUnlimited: true, meaning: 'Most topics.' },
+  queuesMax: {
+    min: 1,
+    canBeUnlimited: true,
+    meaning:
+      'Most queues. The queue API creates none beyond it. Queues that messages created count too, but no message is refused because of them: they are deleted when they have no messages.',
+  },
   schedulesMax: { min: 0, canBeUnlimited: true, meaning: 'Most schedules.' },
   messagesPerDayMax: {
     min: 0,
@@ -112,7 +124,7 @@ export const TIER_LIMITS: Readonly<
     min: 0,
     canBeUnlimited: true,
     meaning:
-      'Most bytes that an account may store: bodies, headers, responses, and about 1 KiB for each message. Beyond it, publishing gets 412 `storage_exceeded`. Callbacks count, but are never refused; of responses, nothing more is kept.',
+      'Most bytes that an account may store: bodies, headers, responses, and about 1 KiB for each message, topic and schedule. Beyond it, publishing gets 412 `storage_exceeded`. Callbacks count, but are never refused; of responses, nothing more is kept.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };

@@ -39,9 +39,9 @@ export function requireQuota(
 export function requireRoom(
   room: Pick<StoredRoom, 'problem'>,
   account: Pick<Account, 'id' | 'tier'>,
-  messages: readonly NewMessage[],
+  what: readonly NewMessage[] | number,
 ): Promise<void> {
-  return refuseFor(room.problem(account, messages));
+  return refuseFor(room.problem(account, what));
 }
 
 export async function refuseFor(asked: Problem | null | Promise<Problem | null>): Promise<void> {

@@ -9,6 +9,7 @@ import { misspeltProblem } from '../domain/misspelt-settings.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
 import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
+import { bytesOfSchedule } from '../domain/stored-bytes.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publication, Publications } from '../publish/publications.ts';
 import type { StoredRoom } from '../publish/stored-room.ts';
@@ -55,8 +56,6 @@ export class ScheduleMaker {
     if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
     const misspelt = strictSettings ? misspeltProblem(plan.unknownNames, headerPrefix) : null;
     if (misspelt) throw new ApiError(misspelt.problem.code, misspelt.problem.message);
-    await requireRoom(this.#options.room, account, plan.messages);
-    await this.#requireRoom(id, account);
     const schedule: Schedule = {
       id,
       accountId: account.id,
@@ -72,6 +71,7 @@ export class ScheduleMaker {
       lastMessageIds: [],
       createdAt: world.clock.now(),
     };
+    await this.#requireRoom(schedule, account);
     await store.saveSchedule(schedule);
     return { scheduleId: id, unknownNames: plan.unknownNames };
   }
@@ -95,11 +95,14 @@ export class ScheduleMaker {
     return name;
   }
 
-  async #requireRoom(id: string, account: Account): Promise<void> {
-    const { store, tiers } = this.#options;
+  async #requireRoom(schedule: Schedule, account: Account): Promise<void> {
+    const { store, tiers, room } = this.#options;
+    const before = await store.getSchedule(account.id, schedule.id);
+    const more = bytesOfSchedule(schedule) - (before ? bytesOfSchedule(before) : 0);
+    if (more > 0) await requireRoom(room, account, more);
     const max = tiers[account.tier].schedulesMax;
-    if (max === null || (await store.getSchedule(account.id, id))) return;
-    if ((await store.countSchedules(account.id)) >= max) {
+    if (max === null || before) return;
+    if ((await store.countSchedules(account.id, max)) >= max) {
       throw new ApiError('limit_exceeded', `schedules: at most ${max} on the ${account.tier} tier`);
     }
   }

@@ -69,10 +69,10 @@ export class StoredRoom {
     return LOOK_EVERY_MS;
   }
 
-  /** Why the account may not store these, or null. A promise only if the store must be asked. */
-  problem(account: Storing, messages: readonly NewMessage[]): Problem | null | Promise<Problem | null> {
+  /** Why the account may not store these messages or bytes, or null. A promise only if the store must be asked. */
+  problem(account: Storing, what: readonly NewMessage[] | number): Problem | null | Promise<Problem | null> {
     if (this.#isUnlimited(account)) return null;
-    const more = messages.length === 0 ? 0 : bytesOfAll(messages);
+    const more = typeof what === 'number' ? what : bytesOfAll(what);
     const known = this.#look(account.id, FRESH_MS);
     if (this.#judge(account, known, more) === null) {
       known.bytes += more;

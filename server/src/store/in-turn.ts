@@ -108,6 +108,7 @@ function lookUpsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
     getFlowKey: own(store.getFlowKey),
     countQueues: own(store.countQueues),
     countSchedules: own(store.countSchedules),
+    countTopics: own(store.countTopics),
     journalEnd: own(store.journalEnd),
   } satisfies Partial<Store>;
 }

@@ -227,6 +227,9 @@ export interface MessageStore {
   /** Deletes events older than a time given for each tier, in a part of the accounts. */
   deleteJournal(before: Readonly<Record<TierName, number>>, part: JournalPart): Promise<JournalDeletion>;
 
+  /** Deletes usage before a day (`YYYY-MM-DD`), in a part of the accounts. Returns how many rows it deleted. */
+  deleteUsage(beforeDay: string, part: JournalPart): Promise<number>;
+
   /** Deletes up to `limit` expired deduplication keys. Returns how many. */
   deleteDeduplication(now: number, limit: number): Promise<number>;
 
@@ -235,6 +238,9 @@ export interface MessageStore {
    * messages and may be forgotten.
    */
   deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
+
+  /** The same for queues that messages made, and that have no messages any more. */
+  deleteIdleQueues(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
   /** The same for bulk operations that ended long ago. */
   deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;

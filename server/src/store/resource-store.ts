@@ -85,7 +85,8 @@ export interface ResourceStore {
   /** Ordered by id. */
   listSchedules(accountId: string, part?: ListPart): Promise<ListPiece<ListedSchedule>>;
 
-  countSchedules(accountId: string): Promise<number>;
+  /** Counted up to `max`. */
+  countSchedules(accountId: string, max: number): Promise<number>;
 
   // ——— alerts ———
 
@@ -123,6 +124,9 @@ export interface ResourceStore {
    * a topic without endpoints. `changed` means: read it again and decide again.
    */
   saveTopic(topic: Topic): Promise<'saved' | 'changed'>;
+
+  /** Counted up to `max`. */
+  countTopics(accountId: string, max: number): Promise<number>;
 
   /** Ordered by name. */
   listTopics(accountId: string, part?: ListPart): Promise<ListPiece<Topic>>;

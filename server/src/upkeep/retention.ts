@@ -1,6 +1,8 @@
 // Deletes expired data, a few rows at a time, so that the file stays bounded and no other work waits: ended messages,
-// the journal, deduplication keys, counts, flow keys that nobody uses, bulk operations that have ended. One run covers the journals of only some accounts.
+// the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended. One run covers the journals and
+// the usage of only some accounts.
 
+import { firstKeptDay } from '../domain/account.ts';
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -20,8 +22,9 @@ export function retention(
 ) {
   const rows = eachMax('upkeepRows');
   let after = '';
-  /** Where the walks over flow keys and bulk operations go on. */
+  /** Where the walks over flow keys, queues and bulk operations go on. */
   let atKey = WALK_START;
+  let atQueue = WALK_START;
   let atJob = WALK_START;
   /** Since the first account of this pass, some account had more to delete. */
   let isBehind = false;
@@ -45,14 +48,18 @@ export function retention(
       };
       const counts = await store.foldActivity(keep, rows);
       const idle = await store.deleteIdleFlowKeys(now, atKey, rows);
+      const queues = await store.deleteIdleQueues(now, atQueue, rows);
       const jobs = await store.deleteOldJobs(now, atJob, rows);
       atKey = idle.after ?? WALK_START;
+      atQueue = queues.after ?? WALK_START;
       atJob = jobs.after ?? WALK_START;
       // Otherwise the walks go on with the next run: most of what they look at stays.
-      const areMany = Math.max(idle.deleted, jobs.deleted) > rows / 2;
+      const areMany = Math.max(idle.deleted, queues.deleted, jobs.deleted) > rows / 2;
       const folded = await store.foldStored(rows);
-      const journal = await store.deleteJournal(before, { after, accounts: ACCOUNTS_PER_RUN, rows });
-      if (journal.deleted >= rows) isBehind = true;
+      const part = { after, accounts: ACCOUNTS_PER_RUN, rows };
+      const usage = await store.deleteUsage(firstKeptDay(now), part);
+      const journal = await store.deleteJournal(before, part);
+      if (Math.max(journal.deleted, usage) >= rows) isBehind = true;
       after = journal.after ?? '';
       const isThrough = journal.after === null;
       const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows || areMany;

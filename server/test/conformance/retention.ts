@@ -2,11 +2,24 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { firstKeptDay, usageDay } from '../../src/domain/account.ts';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
 import { WALK_START } from '../../src/store/message-store.ts';
 import { countStates } from '../support/count-states.ts';
-import { ACCOUNT, DAY, ERROR, message, messages, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
+import {
+  ACCOUNT,
+  DAY,
+  ERROR,
+  message,
+  messages,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  REFUSED,
+  RETENTION,
+  settlementOf,
+} from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 import { job } from './jobs.ts';
 
@@ -41,6 +54,56 @@ export function retentionConformance(factory: HarnessFactory): void {
       const again = message({ ...flow('idle'), createdAt: later, dueAt: later });
       await a.store.accept([again], later);
       assert.equal((await a.claims(later)).length, 1);
+    });
+
+    test('a queue that a message made goes when its last message is gone; one that a person made stays', async ({
+      a,
+    }) => {
+      const { store } = a;
+      const names = ['idle', 'open', 'paused', 'set'];
+      const messages = names.map((queueName) => message({ queueName }));
+      await store.accept(messages, NOW);
+      await store.saveQueue(ACCOUNT, 'set', {}, NOW);
+      await store.saveQueue(ACCOUNT, 'paused', { isPaused: true }, NOW);
+      await store.saveQueue(ACCOUNT, 'made', { parallelism: 1 }, NOW);
+      const ended = messages.filter(({ queueName }) => queueName !== 'open').map(({ id }) => id);
+      await store.cancel(ACCOUNT, ended, NOW, NOW + RETENTION);
+      const later = NOW + RETENTION + DAY;
+      assert.deepEqual(await store.deleteIdleQueues(later, WALK_START, 10), { deleted: 0, after: null });
+      await store.deleteExpired(later, 10);
+      assert.deepEqual(await store.deleteIdleQueues(NOW + DAY - 1, WALK_START, 10), { deleted: 0, after: null });
+      const first = await store.deleteIdleQueues(later, WALK_START, 1);
+      assert.deepEqual(first, { deleted: 1, after: [ACCOUNT, 'idle'] });
+      assert.deepEqual(await store.deleteIdleQueues(later, first.after!, 10), { deleted: 0, after: null });
+      const { entries } = await store.listQueues(ACCOUNT);
+      assert.deepEqual(
+        entries.map(({ name }) => name),
+        ['made', 'open', 'paused', 'set'],
+      );
+      // It comes back with its next message.
+      const again = message({ queueName: 'idle', createdAt: later, dueAt: later });
+      await store.accept([again], later);
+      const claims = await a.claims(later);
+      assert.ok(claims.some((claim) => claim.message.id === again.id));
+    });
+
+    test('usage is kept for 400 days, and deleted in parts of the accounts', async ({ a }) => {
+      const { store } = a;
+      for (const accountId of [ACCOUNT, OTHER_ACCOUNT]) {
+        for (const day of [0, 1, 2]) {
+          await store.accept([message({ accountId, createdAt: NOW + day * DAY })], NOW + day * DAY);
+        }
+      }
+      const days = async (accountId: string) =>
+        (await store.usage(accountId, '2000-01-01', '2100-01-01')).entries.length;
+      const before = firstKeptDay(NOW + 402 * DAY);
+      assert.equal(before, usageDay(NOW + 2 * DAY));
+      assert.equal(await store.deleteUsage(before, { after: '', accounts: 1, rows: 10 }), 2);
+      assert.deepEqual([await days(ACCOUNT), await days(OTHER_ACCOUNT)], [1, 3]);
+      const rest = { after: ACCOUNT, accounts: 10, rows: 1 };
+      assert.deepEqual([await store.deleteUsage(before, rest), await store.deleteUsage(before, rest)], [1, 1]);
+      assert.equal(await store.deleteUsage(before, { after: '', accounts: 10, rows: 10 }), 0);
+      assert.deepEqual([await days(ACCOUNT), await days(OTHER_ACCOUNT)], [1, 1]);
     });
 
     test('a bulk operation that has ended is listed for a week, a running one for ever', async ({ a }) => {

@@ -3,12 +3,22 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { accountMax } from '../../src/domain/budgets.ts';
 import type { NewMessage } from '../../src/domain/message.ts';
-import { bytesOfAll, bytesOfAttempt } from '../../src/domain/stored-bytes.ts';
+import {
+  bytesOfAll,
+  bytesOfAttempt,
+  bytesOfJob,
+  bytesOfLine,
+  bytesOfSchedule,
+  bytesOfTopic,
+} from '../../src/domain/stored-bytes.ts';
+import { WALK_START } from '../../src/store/message-store.ts';
 import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
 import {
   ACCOUNT,
   callbackTo,
+  DAY,
   KEYS,
   message,
   NOW,
@@ -20,6 +30,8 @@ import {
 } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 import { job } from './jobs.ts';
+import { schedule } from './schedules.ts';
+import { topic } from './topics.ts';
 
 const LARGE = 2 * SHARED_BODY_BYTES_MIN;
 
@@ -99,7 +111,7 @@ export function storedConformance(factory: HarnessFactory): void {
       await a.store.createJob(job({ action: 'delete' }));
       const work = { action: 'delete' as const, messageIds: [dead.id] };
       await a.store.runJobStep(ACCOUNT, job({ action: 'delete' }).id, work, { atSeq: null, now: NOW });
-      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfAll([again]));
+      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfAll([again]) + bytesOfJob(job({ action: 'delete' })));
       assert.equal(await a.store.recountStored(ACCOUNT), 0);
     });
 
@@ -111,6 +123,83 @@ export function storedConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfAll([first]));
       await assert.rejects(a.store.accept([message({ body: body(7) }), { ...message(), id: first.id }], NOW));
       assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfAll([first]));
+    });
+
+    test.onTwo('a topic counts with its endpoints and defaults until it is deleted', async ({ a, b }) => {
+      const small = topic();
+      await a.store.saveTopic(small);
+      assert.equal(await b.store.storedBytes(ACCOUNT), bytesOfTopic(small));
+      const large = topic({
+        version: 1,
+        endpoints: Array.from({ length: 50 }, (_, n) => ({ name: `e${n}`, url: `https://e${n}.example/` })),
+        defaults: [['Service-Forward-X-Long', 'v'.repeat(3000)]],
+      });
+      assert.equal(await b.store.saveTopic(large), 'saved');
+      assert.ok(bytesOfTopic(large) > bytesOfTopic(small) + 3000 + 50 * 20);
+      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfTopic(large));
+      assert.equal(await a.store.saveTopic(small), 'changed', 'an outdated version');
+      assert.equal(await a.store.saveTopic({ ...large, endpoints: [] }), 'changed', 'the same');
+      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfTopic(large));
+      assert.equal(await a.store.recountStored(ACCOUNT), 0);
+      await a.store.saveTopic({ ...large, version: 2, endpoints: [] });
+      assert.equal(await b.store.storedBytes(ACCOUNT), 0);
+    });
+
+    test.onTwo('a schedule counts with its body and headers, once, until it is deleted', async ({ a, b }) => {
+      const large = schedule({ body: body(7000) });
+      await Promise.all([a.store.saveSchedule(large), b.store.saveSchedule(large)]);
+      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfSchedule(large));
+      const small = schedule({ body: body(10) });
+      await b.store.saveSchedule(small);
+      assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfSchedule(small));
+      await a.store.setScheduleNext(ACCOUNT, small.id, null, true);
+      assert.equal(await a.store.recountStored(ACCOUNT), 0);
+      assert.equal(await a.store.deleteSchedule(OTHER_ACCOUNT, small.id), false);
+      assert.equal(await a.store.deleteSchedule(ACCOUNT, small.id), true);
+      assert.equal(await b.store.storedBytes(ACCOUNT), 0);
+    });
+
+    test('a queue and a flow key count from when a person sets them, a bulk operation while it is listed', async ({
+      a,
+    }) => {
+      const { store } = a;
+      const queued = message({ queueName: 'q', dueAt: NOW + 1000 });
+      const flowing = message({ flow: { key: 'f', limits: { parallelism: 1, rate: null, periodMs: 1000 } } });
+      await store.accept([queued, flowing], NOW);
+      const both = bytesOfAll([queued]) + bytesOfAll([flowing]);
+      assert.equal(await store.storedBytes(ACCOUNT), both, 'those that messages made count nothing');
+      await store.saveQueue(ACCOUNT, 'q', { isPaused: true }, NOW);
+      await store.saveQueue(ACCOUNT, 'q', { isPaused: false }, NOW);
+      await store.pauseFlowKey(ACCOUNT, 'f', true, NOW);
+      await store.createJob(job());
+      const set = bytesOfLine('q') + bytesOfLine('f') + bytesOfJob(job());
+      assert.equal(await store.storedBytes(ACCOUNT), both + set);
+      assert.equal(await store.recountStored(ACCOUNT), 0);
+      await store.pinFlowKey(ACCOUNT, 'f', { parallelism: 2, rate: 'keep' }, NOW);
+      await store.pauseFlowKey(ACCOUNT, 'f', false, NOW);
+      assert.equal(await store.storedBytes(ACCOUNT), both + set, 'it is pinned');
+      await store.pinFlowKey(ACCOUNT, 'f', { parallelism: 'unpin', rate: 'keep' }, NOW);
+      await store.cancel(ACCOUNT, [queued.id], NOW, NOW + 1000);
+      await store.deleteQueue(ACCOUNT, 'q');
+      await store.stopJob(ACCOUNT, job().id, NOW);
+      await store.deleteOldJobs(NOW + RETENTION + 7 * DAY, WALK_START, 10);
+      assert.equal(await store.storedBytes(ACCOUNT), both);
+      assert.equal(await store.recountStored(ACCOUNT), 0);
+    });
+
+    test('of the bulk operations that have ended, the newest are listed', async ({ a }) => {
+      const max = accountMax('jobsKept');
+      const name = (n: number) => `job_${String(n).padStart(6, '0')}`;
+      await a.store.createJob(job({ id: name(0) }));
+      const ended = Array.from({ length: max + 2 }, (_, n) => job({ id: name(n + 1), state: 'done' }));
+      await Promise.all(ended.map((each) => a.store.createJob(each)));
+      assert.notEqual(await a.store.getJob(ACCOUNT, name(0)), null, 'it runs');
+      assert.deepEqual(
+        await Promise.all([1, 2, 3].map(async (n) => (await a.store.getJob(ACCOUNT, name(n))) !== null)),
+        [false, false, true],
+      );
+      assert.equal(await a.store.storedBytes(ACCOUNT), (max + 1) * bytesOfJob(job()));
+      assert.equal(await a.store.recountStored(ACCOUNT), 0);
     });
 
     test.onTwo('the accounts are listed in pieces, and folding changes no sum', async ({ a, b }) => {

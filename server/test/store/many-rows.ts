@@ -13,13 +13,17 @@ export function fillWithRows(directory: string, messages: number): void {
       ${numbers(2500)} INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at)
         SELECT 'tok_' || i, 'acc_' || (1 + i % 3), 'one', 'read', randomblob(32), i, CASE WHEN i % 2 THEN i END FROM n;
       ${numbers(30)} INSERT INTO usage SELECT 'acc_1', '2026-01-' || i, 'message', i FROM n;
-      INSERT INTO topics VALUES ('tpc_1', 'acc_1', 'news', '[]', '[]', 1, 1, 1);
-      ${numbers(20)} INSERT INTO queues SELECT 'acc_1', 'q' || i, i, i % 2, NULL, i, i FROM n;
+      INSERT INTO topics (id, account_id, name, endpoints, defaults, created_at, updated_at, version)
+        VALUES ('tpc_1', 'acc_1', 'news', '[]', '[]', 1, 1, 1);
+      ${numbers(20)} INSERT INTO queues (account_id, name, parallelism, is_paused, next_start_at, created_at, updated_at)
+        SELECT 'acc_1', 'q' || i, i, i % 2, NULL, i, i FROM n;
       ${numbers(2)} INSERT INTO flow_keys (account_id, key, period_ms, window_start_at, window_count, next_start_at)
         SELECT 'acc_1', 'k' || i, 1000, 1, 1, ${AT_NEXT_START} FROM n;
-      INSERT INTO schedules VALUES ('scd_1', 'acc_1', '@daily', 'http://a.b', NULL, '[]', NULL, 0, 5, NULL, '[]', 1, x'00ff');
+      INSERT INTO schedules (id, account_id, cron, destination, headers, is_paused, next_at, last_message_ids, created_at, body)
+        VALUES ('scd_1', 'acc_1', '@daily', 'http://a.b', '[]', 0, 5, '[]', 1, x'00ff');
       ${numbers(1500)} INSERT INTO deduplication SELECT 'acc_1', 'é ' || i, 'msg_' || i, i FROM n;
-      INSERT INTO jobs VALUES ('job_1', 'acc_1', 'cancel', '{}', 1, 'stopped', 1, 1, NULL, 1, 1, 0);
+      INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched, done, created_at, updated_at, stored_bytes)
+        VALUES ('job_1', 'acc_1', 'cancel', '{}', 1, 'stopped', 1, 1, 1, 1, 1026);
       ${numbers(messages)} INSERT INTO messages (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url,
           host, method, headers, retries_max, timeout_ms, queue_name, hops, created_at, ended_at, expires_at, failure, body)
         SELECT 'msg_' || i, 'acc_' || (1 + i % 3), 'message',

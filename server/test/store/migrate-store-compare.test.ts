@@ -175,7 +175,7 @@ suite('the comparison', () => {
     [
       'a row too many',
       'jobs',
-      "INSERT INTO jobs SELECT 'job_2', account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at FROM jobs",
+      "INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at) SELECT 'job_2', account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at FROM jobs",
     ],
   ] as const) {
     test(`sees ${what}, and leaves the move unfinished`, async (t) => {

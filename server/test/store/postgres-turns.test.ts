@@ -151,6 +151,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
   ...['dueAlerts', 'alertFacts', 'tellAlerts'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
+  ...['deleteUsage', 'deleteIdleQueues'],
   ...['deleteIdleFlowKeys', 'deleteOldJobs', 'foldStored', 'freeInside', 'recountStored', 'storedAccounts'],
   // One row, before a publish is refused.
   'storedBytes',

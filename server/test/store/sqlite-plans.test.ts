@@ -135,6 +135,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.saveTopic(topic);
   await store.saveTopic({ ...topic, version: 1 });
   await Promise.all([store.getTopic(ACCOUNT, 't'), store.getTopic(ACCOUNT, 'tpc_1'), store.listTopics(ACCOUNT)]);
+  await store.countTopics(ACCOUNT, 9);
   await store.saveTopic({ ...topic, endpoints: [], version: 2 });
 
   await store.saveQueue(ACCOUNT, QUEUE, { parallelism: 3 }, NOW);
@@ -181,6 +182,8 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
   await store.deleteIdleFlowKeys(NOW + 30 * 24 * 60 * 60 * SECOND, ['', ''], 10);
+  await store.deleteIdleQueues(NOW + 30 * 24 * 60 * 60 * SECOND, ['', ''], 10);
+  await store.deleteUsage('2100-01-01', { after: '', accounts: 10, rows: 10 });
   await store.deleteOldJobs(NOW + 30 * 24 * 60 * 60 * SECOND, ['', ''], 10);
   await store.setSuspended(ACCOUNT, NOW, NOW);
   await claim(NOW);
@@ -312,7 +315,11 @@ async function useSchedulesAndJobs(store: Store): Promise<void> {
   assert.equal((await store.dueSchedules(NOW, DUE)).due.length, 1);
   await store.fireSchedules([{ schedule: due, messages: [message()], nextAt: NOW + DAY }], NOW);
   await store.setScheduleNext(ACCOUNT, due.id, null, true);
-  await Promise.all([store.getSchedule(ACCOUNT, due.id), store.listSchedules(ACCOUNT), store.countSchedules(ACCOUNT)]);
+  await Promise.all([
+    store.getSchedule(ACCOUNT, due.id),
+    store.listSchedules(ACCOUNT),
+    store.countSchedules(ACCOUNT, 9),
+  ]);
   await store.storedTime();
   await store.scheduleTimes({ accountId: '', id: '' }, 10);
   const { accountId, id, cron } = due;

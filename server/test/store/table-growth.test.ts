@@ -33,6 +33,8 @@ for (const store of ['sqlite', 'postgres'] as const) {
       const about = known.get(table);
       assert.ok(about, `${table} is not in the list of docs/operations.md`);
       assert.notEqual(about[0], '', `${table} has no limit`);
+      if (about[0] !== 'one row')
+        assert.match(about[1]!, /\b(?:retention|DELETE|expiry|revokes|nodes)\b/i, `nobody makes ${table} smaller`);
     }
   });
 }

@@ -25,6 +25,7 @@ export function overLimits(desired: State, changes: readonly Change[], service: 
   const { topics = [], schedules = [] } = desired;
   return [
     ...tooMany('queue', service.tier.queuesMax, service.actual.queues, changes),
+    ...tooMany('topic', service.tier.topicsMax, service.actual.topics, changes),
     ...topics.flatMap((topic, index) =>
       isChanged('topic', topic.name) ? wrongTopic(topic, `topics[${index}]`, service) : [],
     ),

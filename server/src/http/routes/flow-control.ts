@@ -9,12 +9,14 @@ import {
   isFlowKey,
 } from '../../domain/flow-control.ts';
 import type { FlowKey } from '../../domain/flow-key.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
 import { FlowKeyAnswer, ParallelismAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { wholeNumber } from '../filters.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import { requireRoom } from '../quota.ts';
 import Type from '../schema.ts';
 
 const Key = Type.Object({ key: Type.String() });
@@ -111,7 +113,11 @@ function limitRoutes(api: Api, context: Context): void {
             ? ('keep' as const)
             : { rate: positive('rate', query.rate), periodMs: period(query.period) },
       };
-      return shown(await store.pinFlowKey(principal.account.id, params.key, pin, world.clock.now()));
+      const { account } = principal;
+      if (!(await store.getFlowKey(account.id, params.key))) {
+        await requireRoom(context.room, account, bytesOfLine(params.key));
+      }
+      return shown(await store.pinFlowKey(account.id, params.key, pin, world.clock.now()));
     },
   });
 

@@ -4,6 +4,7 @@ import { eachMax } from '../../domain/budgets.ts';
 import { OPEN_STATES } from '../../domain/message-filter.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import type { Principal } from '../../store/account-store.ts';
 import type { MessageStore } from '../../store/message-store.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
@@ -13,6 +14,7 @@ import { CancelCall, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import { Lags } from '../lags.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import { requireRoom } from '../quota.ts';
 import Type from '../schema.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
@@ -47,7 +49,7 @@ function saveRoutes(api: Api, context: Context): void {
     answer: QueueAnswer,
     handle: async ({ principal, body }) => {
       if (!isName(body.queueName)) throw new ApiError('bad_queue_name', `queueName: ${NAME_RULE}`);
-      await requireRoom(context, principal, body.queueName);
+      await requireQueueRoom(context, principal, body.queueName);
       return save(context, principal, body.queueName, {
         ...(body.parallelism !== undefined && { parallelism: body.parallelism }),
         ...(body.paused !== undefined && { isPaused: body.paused }),
@@ -165,11 +167,12 @@ async function shownCounted({ store }: Context, queue: Queue) {
   return shown(counted!);
 }
 
-async function requireRoom({ store, tiers }: Context, principal: Principal, name: string): Promise<void> {
-  const { account } = principal;
+async function requireQueueRoom(context: Context, { account }: Principal, name: string): Promise<void> {
+  const { store, tiers, room } = context;
+  if (await store.getQueue(account.id, name)) return;
+  await requireRoom(room, account, bytesOfLine(name));
   const max = tiers[account.tier].queuesMax;
-  if (max === null || (await store.getQueue(account.id, name))) return;
-  if ((await store.countQueues(account.id, max)) >= max) {
+  if (max !== null && (await store.countQueues(account.id, max)) >= max) {
     throw new ApiError('limit_exceeded', `queues: at most ${max} on the ${account.tier} tier`);
   }
 }

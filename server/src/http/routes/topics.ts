@@ -8,6 +8,7 @@ import type { HeaderList } from '../../domain/message.ts';
 import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
 import { defaultsProblem } from '../../domain/publish.ts';
 import { cronProblem, parsePublishSettings } from '../../domain/publish-settings.ts';
+import { bytesOfTopic } from '../../domain/stored-bytes.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
@@ -183,7 +184,6 @@ async function edit(
     if (!before && endpoints.length === 0) return {};
     const max = tiers[account.tier].endpointsPerTopicMax;
     if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
-    if (endpoints.length > (before?.endpoints.length ?? 0)) await requireRoom(context.room, account, []);
     const now = world.clock.now();
     const topic: Topic = {
       ...(before ?? {
@@ -196,9 +196,25 @@ async function edit(
       ...change,
       updatedAt: now,
     };
+    if (endpoints.length > 0) await requireTopicRoom(context, account, topic, before);
     if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
   }
   throw new ApiError('conflict', `topic "${nameOrId}" is being changed by other requests; try again`);
+}
+
+async function requireTopicRoom(
+  { store, tiers, room }: Context,
+  account: { id: string; tier: Tier['name'] },
+  topic: Topic,
+  before: Topic | null,
+): Promise<void> {
+  const more = bytesOfTopic(topic) - (before ? bytesOfTopic(before) : 0);
+  if (more > 0) await requireRoom(room, account, more);
+  const max = tiers[account.tier].topicsMax;
+  if (max === null || before) return;
+  if ((await store.countTopics(account.id, max)) >= max) {
+    throw new ApiError('limit_exceeded', `topics: at most ${max} on the ${account.tier} tier`);
+  }
 }
 
 function tooMany(max: number, tier: Tier['name']): ApiError {

@@ -199,7 +199,8 @@ async function lockFlow(
   if (limits.size === 0) return { keys: new Map(), isPutOff: false };
   const pairs = new Pairs([...limits.values()].map(({ accountId, key }) => [accountId, key] as const));
   let locked = await lockKeys(database, pairs);
-  if (locked.size < limits.size) {
+  // Between the two calls, retention may delete a key that nobody uses.
+  while (locked.size < limits.size) {
     await ensureKeys(database, [...limits.values()]);
     locked = await lockKeys(database, pairs);
   }

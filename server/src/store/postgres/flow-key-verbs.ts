@@ -2,13 +2,15 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
-import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
+import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../domain/flow-key.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, ensureKeys, lockKeys, readCounts, setLimits, takeBack } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
+import { weigh } from './stored.ts';
 
 export async function getFlowKey(database: Database, accountId: string, key: string): Promise<FlowKey | null> {
   const rows = await database.all<FlowRow>(
@@ -59,7 +61,9 @@ async function change(
   if (!row) return null;
   await make(row);
   await admitWaiting(database, locked, now);
-  return getFlowKey(database, accountId, key);
+  const changed = await getFlowKey(database, accountId, key);
+  await weigh(database, 'flow_keys', accountId, key, isSetByPerson(changed!) ? bytesOfLine(key) : null);
+  return changed;
 }
 
 /** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */

@@ -1,10 +1,14 @@
-// Deletes what nobody uses any more and no time limit ends: flow keys without messages, and bulk operations that have
-// ended. Each call looks at some rows after a position, and skips those that another transaction uses.
+// Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
+// that have ended. Each call looks at some rows after a position, and skips those that another transaction uses.
 
 import { type IdleKey, isForgettable } from '../../domain/flow-key.ts';
 import { isJobOver, type Job } from '../../domain/job.ts';
+import { type IdleQueue, isQueueForgettable } from '../../domain/queue.ts';
 import { type Walked, type WalkPosition, walked } from '../message-store.ts';
 import type { Database } from './database.ts';
+import { Pairs } from './lines.ts';
+import { lockQueues } from './queues.ts';
+import { deleteWeighed } from './stored.ts';
 
 interface KeyRow extends IdleKey {
   readonly accountId: string;
@@ -43,14 +47,58 @@ export async function deleteIdleFlowKeys(
     idle.map(({ key }) => key),
   );
   // A statement of its own, which sees the messages of those that had the lock before.
-  const deleted = await database.run(
-    `DELETE FROM flow_keys k USING unnest($1::text[], $2::text[]) AS g (account_id, key)
-       WHERE k.account_id = g.account_id AND k.key = g.key AND NOT EXISTS
+  const deleted = await deleteWeighed(
+    database,
+    `DELETE FROM flow_keys k WHERE (k.account_id, k.key) IN
+         (SELECT g.account_id, g.key FROM unnest($1::text[], $2::text[]) AS g (account_id, key))
+       AND NOT EXISTS
          (SELECT 1 FROM messages m WHERE m.account_id = k.account_id AND m.flow_key = k.key)`,
     locked.map(({ account_id }) => account_id),
     locked.map(({ key }) => key),
   );
   return end(deleted);
+}
+
+interface QueueAge extends IdleQueue {
+  readonly accountId: string;
+  readonly name: string;
+}
+
+/** An accept locks its queues before it writes their messages, and makes them again if they are gone. */
+export async function deleteIdleQueues(
+  database: Database,
+  now: number,
+  after: WalkPosition,
+  limit: number,
+): Promise<Walked> {
+  const rows = await database.all<QueueAge>(
+    `SELECT account_id AS "accountId", name, parallelism, is_paused AS "isPaused", stored_bytes IS NOT NULL AS "isSet",
+       created_at AS "createdAt" FROM queues WHERE (account_id, name) > ($1, $2) ORDER BY account_id, name LIMIT $3`,
+    ...after,
+    limit,
+  );
+  const old = rows.filter((row) => isQueueForgettable(row, now));
+  const pairs = new Pairs(old.map(({ accountId, name }) => [accountId, name] as const));
+  // Those that a person or a message has changed meanwhile are looked at again under the lock.
+  const locked = [...(await lockQueues(database, pairs, 'SKIP LOCKED')).values()];
+  const deleted =
+    locked.length === 0
+      ? 0
+      : await deleteWeighed(
+          database,
+          `DELETE FROM queues q WHERE (q.account_id, q.name) IN
+               (SELECT g.account_id, g.name FROM unnest($1::text[], $2::text[]) AS g (account_id, name))
+             AND q.stored_bytes IS NULL AND NOT q.is_paused AND NOT EXISTS
+               (SELECT 1 FROM messages m
+                  WHERE m.account_id = q.account_id AND m.queue_name = q.name AND m.queue_name IS NOT NULL)`,
+          locked.map(({ account_id }) => account_id),
+          locked.map(({ name }) => name),
+        );
+  return walked(
+    rows.map(({ accountId, name }) => [accountId, name]),
+    limit,
+    deleted,
+  );
 }
 
 type JobAge = Pick<Job, 'accountId' | 'id' | 'state' | 'updatedAt'>;
@@ -71,9 +119,11 @@ export async function deleteOldJobs(
   const deleted =
     old.length === 0
       ? 0
-      : await database.run(
-          `DELETE FROM jobs j USING unnest($1::text[], $2::text[]) AS g (account_id, id)
-             WHERE j.account_id = g.account_id AND j.id = g.id AND j.state <> 'running'`,
+      : await deleteWeighed(
+          database,
+          `DELETE FROM jobs WHERE (account_id, id) IN
+               (SELECT g.account_id, g.id FROM unnest($1::text[], $2::text[]) AS g (account_id, id))
+             AND state <> 'running'`,
           old.map(({ accountId }) => accountId),
           old.map(({ id }) => id),
         );

@@ -1,12 +1,14 @@
 // The jobs table: bulk operations and their progress.
 
+import { accountMax } from '../../domain/budgets.ts';
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { bytesOfJob } from '../../domain/stored-bytes.ts';
 import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
 import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
-
 import { sought } from './sought.ts';
+import { deleteWeighed, weigh } from './stored.ts';
 
 /**
  * Creates nothing if the account already runs `runningMax` jobs. Of two calls at once, the second counts after the
@@ -33,6 +35,14 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
     job.atSeq,
     job.createdAt,
     job.updatedAt,
+  );
+  await weigh(database, 'jobs', job.accountId, job.id, bytesOfJob(job));
+  await deleteWeighed(
+    database,
+    `DELETE FROM jobs WHERE account_id = $1 AND state <> 'running' AND id <=
+       (SELECT id FROM jobs WHERE account_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`,
+    job.accountId,
+    accountMax('jobsKept'),
   );
   return true;
 }

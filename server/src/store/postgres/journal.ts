@@ -65,6 +65,25 @@ export async function positionBefore(database: Database, accountId: string, at: 
   return low;
 }
 
+/** Deletes a few rows of usage of days before the given one, in a part of the accounts. */
+export function deleteUsage(
+  database: Database,
+  beforeDay: string,
+  { after, accounts, rows }: JournalPart,
+): Promise<number> {
+  return database.run(
+    `DELETE FROM usage WHERE ctid IN
+       (SELECT u.row_id FROM (SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2) AS a
+          CROSS JOIN LATERAL
+            (SELECT ctid AS row_id FROM usage WHERE account_id = a.id AND day < $3 LIMIT $4 FOR UPDATE SKIP LOCKED) AS u
+          LIMIT $4)`,
+    after,
+    accounts,
+    beforeDay,
+    rows,
+  );
+}
+
 /** How many rows of one account are looked at. Some of them may not be old, if their transactions overlapped. */
 const OLDEST_LOOKED = 100;
 

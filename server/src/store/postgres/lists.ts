@@ -139,18 +139,11 @@ export async function usage(
   return pieceOf(rows, limit, (row) => row);
 }
 
-export async function countQueues(database: Database, accountId: string, max: number): Promise<number> {
-  const row = await database.get<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT 1 FROM queues WHERE account_id = $1 LIMIT $2) AS few',
-    accountId,
-    max,
-  );
-  return row!.n;
-}
-
-export async function countSchedules(database: Database, accountId: string): Promise<number> {
-  const row = await database.get<{ n: number }>('SELECT count(*) AS n FROM schedules WHERE account_id = $1', accountId);
-  return row!.n;
+/** How many rows the account has in the table, counted up to `max`. */
+export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
+  const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE account_id = $1 LIMIT $2) AS few`;
+  return async (database: Database, accountId: string, max: number) =>
+    (await database.get<{ n: number }>(sql, accountId, max))!.n;
 }
 
 const LINE = `SELECT first_due_at, seq FROM messages WHERE ended_at IS NULL AND queue_name IS NOT NULL

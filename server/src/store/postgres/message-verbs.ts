@@ -10,7 +10,7 @@ import type { Cancels } from './cancels.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
 import * as idle from './idle.ts';
-import { deleteJournal } from './journal.ts';
+import { deleteJournal, deleteUsage } from './journal.ts';
 import { messageStates } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
@@ -58,8 +58,10 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
 
     deleteExpired: calls.writing(messages.deleteExpired),
     deleteJournal: calls.writing(deleteJournal),
+    deleteUsage: calls.writing(deleteUsage),
     deleteDeduplication: calls.writing(messages.deleteDeduplication),
     deleteIdleFlowKeys: calls.writing(idle.deleteIdleFlowKeys),
+    deleteIdleQueues: calls.writing(idle.deleteIdleQueues),
     deleteOldJobs: calls.writing(idle.deleteOldJobs),
     foldActivity: calls.writing(foldActivity),
   };

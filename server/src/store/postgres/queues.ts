@@ -18,6 +18,7 @@ import {
   type Queue,
   type QueueChange,
 } from '../../domain/queue.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
@@ -28,6 +29,7 @@ import type { DueLines } from './due-lines.ts';
 import type { Leasable } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
+import { deleteWeighed, weigh } from './stored.ts';
 
 export interface LockedQueue extends QueueRow {
   line_at: number;
@@ -256,6 +258,7 @@ export async function saveQueue(
   const pairs = new Pairs([[accountId, name]]);
   await ensureQueues(database, pairs, now);
   const before = (await lockQueues(database, pairs)).get(keyOf(accountId, name))!;
+  await weigh(database, 'queues', accountId, name, bytesOfLine(name));
   const rules = changedRules(toRules(before), change);
   await database.run(
     `UPDATE queues SET parallelism = $3, is_paused = $4, updated_at = $5 WHERE account_id = $1 AND name = $2`,
@@ -350,6 +353,6 @@ export async function deleteQueue(database: Database, accountId: string, name: s
     accountId,
     name,
   );
-  await database.run('DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
+  await deleteWeighed(database, 'DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
   return 0;
 }

@@ -18,7 +18,7 @@ export function createResources(calls: Calls): ResourceStore {
     getQueue: calls.reading(queues.getQueue),
     deleteQueue: calls.writing(queues.deleteQueue),
     listQueues: calls.reading(queues.listQueues),
-    countQueues: calls.reading(lists.countQueues),
+    countQueues: calls.reading(lists.countUpTo('queues')),
     countLine: calls.reading(lists.countLine),
 
     getFlowKey: calls.reading(flowKeys.getFlowKey),
@@ -40,7 +40,7 @@ export function createResources(calls: Calls): ResourceStore {
       schedulesAt: (_accountId, _id, nextAt) => [nextAt],
     }),
     listSchedules: calls.reading(lists.listSchedules),
-    countSchedules: calls.reading(lists.countSchedules),
+    countSchedules: calls.reading(lists.countUpTo('schedules')),
 
     saveAlert: calls.writing(alerts.saveAlert),
     getAlert: calls.reading(alerts.getAlert),
@@ -55,5 +55,6 @@ export function createResources(calls: Calls): ResourceStore {
     getTopic: calls.reading(topics.getTopic),
     saveTopic: calls.writing(topics.saveTopic),
     listTopics: calls.reading(lists.listTopics),
+    countTopics: calls.reading(lists.countUpTo('topics')),
   };
 }

@@ -3,12 +3,14 @@
 
 import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import { bytesOfSchedule } from '../../domain/stored-bytes.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../rows.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
+import { deleteWeighed, weigh } from './stored.ts';
 
 /** Replaces the whole schedule with the same id, if there is one. */
 export async function saveSchedule(database: Database, schedule: Schedule): Promise<void> {
@@ -32,6 +34,7 @@ export async function saveSchedule(database: Database, schedule: Schedule): Prom
     schedule.createdAt,
     schedule.body,
   );
+  await weigh(database, 'schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
 }
 
 export async function getSchedule(database: Database, accountId: string, id: string): Promise<Schedule | null> {
@@ -44,7 +47,8 @@ export async function getSchedule(database: Database, accountId: string, id: str
 }
 
 export async function deleteSchedule(database: Database, accountId: string, id: string): Promise<boolean> {
-  return (await database.run('DELETE FROM schedules WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
+  const sql = 'DELETE FROM schedules WHERE account_id = $1 AND id = $2';
+  return (await deleteWeighed(database, sql, accountId, sought(id))) > 0;
 }
 
 /** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */

@@ -115,6 +115,7 @@ CREATE TABLE flow_keys (
   next_start_at         bigint,
   said_limits           text,
   said_at               bigint,
+  stored_bytes          bigint,
   CONSTRAINT flow_keys_pkey PRIMARY KEY (account_id, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
@@ -135,6 +136,7 @@ CREATE TABLE jobs (
   created_at     bigint NOT NULL,
   updated_at     bigint NOT NULL,
   is_matched_cut boolean NOT NULL DEFAULT false,
+  stored_bytes   bigint,
   CONSTRAINT jobs_pkey PRIMARY KEY (account_id, id),
   CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'stopped'::text, 'done'::text])))
 );
@@ -272,6 +274,7 @@ CREATE TABLE queues (
   line_at       bigint NOT NULL DEFAULT 0,
   created_at    bigint NOT NULL,
   updated_at    bigint NOT NULL,
+  stored_bytes  bigint,
   CONSTRAINT queues_pkey PRIMARY KEY (account_id, name),
   CONSTRAINT queues_parallelism_check CHECK ((parallelism >= 1))
 ) WITH (fillfactor = 50);
@@ -292,6 +295,7 @@ CREATE TABLE schedules (
   last_message_ids text COLLATE "C" NOT NULL,
   created_at       bigint NOT NULL,
   body             bytea NOT NULL,
+  stored_bytes     bigint,
   CONSTRAINT schedules_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WHERE (next_at IS NOT NULL);
@@ -333,14 +337,15 @@ CREATE TABLE tokens (
 CREATE INDEX tokens_by_account ON tokens USING btree (account_id, id);
 
 CREATE TABLE topics (
-  id         text COLLATE "C" NOT NULL,
-  account_id text COLLATE "C" NOT NULL,
-  name       text COLLATE "C" NOT NULL,
-  endpoints  text COLLATE "C" NOT NULL,
-  defaults   text COLLATE "C" NOT NULL,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  version    integer NOT NULL,
+  id           text COLLATE "C" NOT NULL,
+  account_id   text COLLATE "C" NOT NULL,
+  name         text COLLATE "C" NOT NULL,
+  endpoints    text COLLATE "C" NOT NULL,
+  defaults     text COLLATE "C" NOT NULL,
+  created_at   bigint NOT NULL,
+  updated_at   bigint NOT NULL,
+  version      integer NOT NULL,
+  stored_bytes bigint,
   CONSTRAINT topics_pkey PRIMARY KEY (account_id, id),
   CONSTRAINT topics_account_id_name_key UNIQUE (account_id, name)
 );
@@ -357,4 +362,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (20, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (22, 0);

@@ -2,7 +2,7 @@
 // rows, so that no transaction waits for the count of another, on any number of nodes. Upkeep folds them into one.
 
 import type { StoredAccount } from '../account-store.ts';
-import type { Database } from './database.ts';
+import type { Database, Value } from './database.ts';
 
 /** The rows of sessions are folded into this one. No process has this number. */
 const FOLDED = 0;
@@ -12,6 +12,40 @@ export function storedSql(rows: string): string {
   return `INSERT INTO stored AS s (account_id, shard, bytes)
        SELECT account_id, pg_backend_pid(), sum(bytes)::bigint FROM (${rows}) AS changed GROUP BY 1 ORDER BY 1
        ON CONFLICT (account_id, shard) DO UPDATE SET bytes = s.bytes + excluded.bytes`;
+}
+
+/** The tables beside the messages whose rows keep what they were counted as, and the name of each row in its account. */
+const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
+type Resource = keyof typeof RESOURCES;
+
+/** Counts a row that this transaction has written or locked. Null: it counts nothing. */
+export async function weigh(
+  database: Database,
+  table: Resource,
+  accountId: string,
+  key: string,
+  bytes: number | null,
+): Promise<void> {
+  await database.run(
+    `WITH before AS MATERIALIZED
+       (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${RESOURCES[table]} = $2 FOR UPDATE),
+     weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${RESOURCES[table]} = $2)
+     ${storedSql('SELECT account_id, coalesce($3::bigint, 0) - coalesce(stored_bytes, 0) AS bytes FROM before')}`,
+    accountId,
+    key,
+    bytes,
+  );
+}
+
+/** Runs a DELETE without its RETURNING, and takes away what its rows were counted as. Returns how many rows it deleted. */
+export async function deleteWeighed(database: Database, sql: string, ...values: Value[]): Promise<number> {
+  const row = await database.get<{ n: number }>(
+    `WITH gone AS (${sql} RETURNING account_id, stored_bytes),
+     taken AS (${storedSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
+     SELECT count(*) AS n FROM gone`,
+    ...values,
+  );
+  return row!.n;
 }
 
 export async function storedBytes(database: Database, accountId: string): Promise<number> {
@@ -32,6 +66,10 @@ export function storedAccounts(database: Database, after: string, limit: number)
   );
 }
 
+const RESOURCE_SUMS = Object.keys(RESOURCES)
+  .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = $1), 0)`)
+  .join('');
+
 /**
  * Counts again, and returns by how much the count was wrong. One statement, so that it sees the messages and the count
  * of the same moment.
@@ -41,7 +79,7 @@ export async function recountStored(database: Database, accountId: string): Prom
     `WITH wrong AS MATERIALIZED
        (SELECT coalesce((SELECT sum(bytes) FROM stored WHERE account_id = $1), 0)
           - coalesce((SELECT sum(stored_bytes) FROM messages WHERE account_id = $1), 0)
-          - coalesce((SELECT sum(octet_length(bytes)) FROM bodies WHERE account_id = $1), 0) AS by),
+          - coalesce((SELECT sum(octet_length(bytes)) FROM bodies WHERE account_id = $1), 0)${RESOURCE_SUMS} AS by),
      corrected AS (${storedSql('SELECT $1::text AS account_id, -by AS bytes FROM wrong WHERE by <> 0')})
      SELECT by::bigint AS wrong_by FROM wrong`,
     accountId,

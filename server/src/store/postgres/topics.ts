@@ -1,9 +1,11 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
+import { bytesOfTopic } from '../../domain/stored-bytes.ts';
 import type { Topic } from '../../domain/topic.ts';
 import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
+import { deleteWeighed, weigh } from './stored.ts';
 
 export async function getTopic(database: Database, accountId: string, nameOrId: string): Promise<Topic | null> {
   const by = (column: 'name' | 'id') =>
@@ -17,7 +19,10 @@ export async function getTopic(database: Database, accountId: string, nameOrId: 
 }
 
 export async function saveTopic(database: Database, topic: Topic): Promise<'saved' | 'changed'> {
-  return (await writeTopic(database, topic)) > 0 ? 'saved' : 'changed';
+  if ((await writeTopic(database, topic)) === 0) return 'changed';
+  const { accountId, id, endpoints } = topic;
+  if (endpoints.length > 0) await weigh(database, 'topics', accountId, id, bytesOfTopic(topic));
+  return 'saved';
 }
 
 /** Returns how many rows it changed: 0 if another change came first. */
@@ -25,7 +30,8 @@ function writeTopic(database: Database, topic: Topic): Promise<number> {
   const endpoints = JSON.stringify(topic.endpoints);
   const defaults = JSON.stringify(topic.defaults);
   if (topic.endpoints.length === 0) {
-    return database.run(
+    return deleteWeighed(
+      database,
       'DELETE FROM topics WHERE account_id = $1 AND id = $2 AND version = $3',
       topic.accountId,
       topic.id,

@@ -2,9 +2,11 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
-import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
+import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../domain/flow-key.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from './flow-keys.ts';
 
@@ -35,6 +37,7 @@ export function listFlowKeys(database: Database, accountId: string, part: ListPa
 /** Changes a key, and lets through what the change allows; null if there is no such key. */
 function change(
   database: Database,
+  { stored }: Pick<Books, 'stored'>,
   accountId: string,
   key: string,
   now: number,
@@ -44,18 +47,21 @@ function change(
   if (!row) return null;
   make(row);
   admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key);
+  const changed = getFlowKey(database, accountId, key)!;
+  stored.weigh('flow_keys', accountId, key, isSetByPerson(changed) ? bytesOfLine(key) : null);
+  return changed;
 }
 
 /** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
 export function pauseFlowKey(
   database: Database,
+  books: Pick<Books, 'stored'>,
   accountId: string,
   key: string,
   isPaused: boolean,
   now: number,
 ): FlowKey | null {
-  return change(database, accountId, key, now, (row) => {
+  return change(database, books, accountId, key, now, (row) => {
     database.run(
       'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
       isPaused ? 1 : 0,
@@ -67,9 +73,16 @@ export function pauseFlowKey(
 }
 
 /** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
-export function pinFlowKey(database: Database, accountId: string, key: string, pins: FlowPins, now: number): FlowKey {
+export function pinFlowKey(
+  database: Database,
+  books: Pick<Books, 'stored'>,
+  accountId: string,
+  key: string,
+  pins: FlowPins,
+  now: number,
+): FlowKey {
   makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
-  const pinned = change(database, accountId, key, now, (row) => {
+  const pinned = change(database, books, accountId, key, now, (row) => {
     const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
     database.run(
       'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
@@ -84,8 +97,14 @@ export function pinFlowKey(database: Database, accountId: string, key: string, p
 }
 
 /** Forgets the starts counted in the current period. */
-export function resetFlowRate(database: Database, accountId: string, key: string, now: number): FlowKey | null {
-  return change(database, accountId, key, now, (row) => {
+export function resetFlowRate(
+  database: Database,
+  books: Pick<Books, 'stored'>,
+  accountId: string,
+  key: string,
+  now: number,
+): FlowKey | null {
+  return change(database, books, accountId, key, now, (row) => {
     takeBack(database, row);
     database.run(
       'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',

@@ -1,8 +1,9 @@
-// Deletes what nobody uses any more and no time limit ends: flow keys without messages, and bulk operations that have
-// ended. Each call looks at some rows after a position.
+// Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
+// that have ended. Each call looks at some rows after a position.
 
 import { type IdleKey, isForgettable } from '../../domain/flow-key.ts';
 import { isJobOver, type Job } from '../../domain/job.ts';
+import { isQueueForgettable } from '../../domain/queue.ts';
 import { type Walked, type WalkPosition, walked } from '../message-store.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -14,7 +15,7 @@ interface KeyRow extends IdleKey {
 
 export function deleteIdleFlowKeys(
   database: Database,
-  { saidLimits }: Pick<Books, 'saidLimits'>,
+  { saidLimits, stored }: Pick<Books, 'saidLimits' | 'stored'>,
   now: number,
   after: WalkPosition,
   limit: number,
@@ -32,7 +33,7 @@ export function deleteIdleFlowKeys(
     if (!isForgettable(row, now)) continue;
     const { accountId, key } = row;
     if (database.get('SELECT 1 FROM messages WHERE account_id = ? AND flow_key = ? LIMIT 1', accountId, key)) continue;
-    deleted += database.run('DELETE FROM flow_keys WHERE account_id = ? AND key = ?', accountId, key);
+    deleted += stored.delete(accountId, 'DELETE FROM flow_keys WHERE account_id = ? AND key = ?', accountId, key);
   }
   return walked(
     rows.map(({ accountId, key }) => [accountId, key]),
@@ -41,9 +42,52 @@ export function deleteIdleFlowKeys(
   );
 }
 
+interface QueueAge {
+  readonly accountId: string;
+  readonly name: string;
+  readonly parallelism: number;
+  readonly isPaused: number;
+  readonly isSet: number;
+  readonly createdAt: number;
+}
+
+export function deleteIdleQueues(
+  database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  now: number,
+  after: WalkPosition,
+  limit: number,
+): Walked {
+  const rows = database.all<QueueAge>(
+    `SELECT account_id AS accountId, name, parallelism, is_paused AS isPaused, stored_bytes IS NOT NULL AS isSet,
+       created_at AS createdAt FROM queues WHERE (account_id, name) > (?, ?) ORDER BY account_id, name LIMIT ?`,
+    ...after,
+    limit,
+  );
+  let deleted = 0;
+  for (const { accountId, name, parallelism, isPaused, isSet, createdAt } of rows) {
+    const queue = { parallelism, isPaused: Boolean(isPaused), isSet: Boolean(isSet), createdAt };
+    if (!isQueueForgettable(queue, now)) continue;
+    if (database.get('SELECT 1 FROM messages WHERE account_id = ? AND queue_name = ? LIMIT 1', accountId, name))
+      continue;
+    deleted += stored.delete(accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
+  }
+  return walked(
+    rows.map(({ accountId, name }) => [accountId, name]),
+    limit,
+    deleted,
+  );
+}
+
 type JobAge = Pick<Job, 'accountId' | 'id' | 'state' | 'updatedAt'>;
 
-export function deleteOldJobs(database: Database, now: number, after: WalkPosition, limit: number): Walked {
+export function deleteOldJobs(
+  database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  now: number,
+  after: WalkPosition,
+  limit: number,
+): Walked {
   const rows = database.all<JobAge>(
     `SELECT account_id AS accountId, id, state, updated_at AS updatedAt FROM jobs
        WHERE (account_id, id) > (?, ?) ORDER BY account_id, id LIMIT ?`,
@@ -51,7 +95,9 @@ export function deleteOldJobs(database: Database, now: number, after: WalkPositi
     limit,
   );
   const old = rows.filter((job) => isJobOver(job, now));
-  for (const { accountId, id } of old) database.run('DELETE FROM jobs WHERE account_id = ? AND id = ?', accountId, id);
+  for (const { accountId, id } of old) {
+    stored.delete(accountId, 'DELETE FROM jobs WHERE account_id = ? AND id = ?', accountId, id);
+  }
   return walked(
     rows.map(({ accountId, id }) => [accountId, id]),
     limit,

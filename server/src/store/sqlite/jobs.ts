@@ -1,6 +1,8 @@
 // The jobs table: bulk operations and their progress.
 
+import { accountMax } from '../../domain/budgets.ts';
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { bytesOfJob } from '../../domain/stored-bytes.ts';
 import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
 import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
 import type { Books } from './books.ts';
@@ -9,7 +11,12 @@ import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 
 /** Creates nothing if the account already runs `runningMax` jobs. */
-export function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): boolean {
+export function createJob(
+  database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  job: Job,
+  runningMax = Number.POSITIVE_INFINITY,
+): boolean {
   const { n } = database.get<{ n: number }>(
     "SELECT count(*) AS n FROM jobs WHERE account_id = ? AND state = 'running'",
     job.accountId,
@@ -31,6 +38,14 @@ export function createJob(database: Database, job: Job, runningMax = Number.POSI
     job.atSeq,
     job.createdAt,
     job.updatedAt,
+  );
+  stored.weigh('jobs', job.accountId, job.id, bytesOfJob(job));
+  stored.delete(
+    job.accountId,
+    `DELETE FROM jobs WHERE account_id = ?1 AND state <> 'running' AND id <=
+       (SELECT id FROM jobs WHERE account_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
+    job.accountId,
+    accountMax('jobsKept'),
   );
   return true;
 }

@@ -11,6 +11,7 @@ import * as messages from './messages.ts';
 import * as search from './search.ts';
 import { deliverNow } from './settle.ts';
 import * as statistics from './statistics.ts';
+import { deleteUsage } from './usage.ts';
 import { listing, lookingUp, OF_ACCOUNT, on, writing } from './verb.ts';
 import { whyFacts } from './why.ts';
 
@@ -53,8 +54,10 @@ export const MESSAGE_VERBS = {
 
   deleteExpired: writing(messages.deleteExpired),
   deleteJournal: on(deleteJournal),
+  deleteUsage: on(deleteUsage),
   deleteDeduplication: on(messages.deleteDeduplication),
   deleteIdleFlowKeys: writing(idle.deleteIdleFlowKeys),
-  deleteOldJobs: on(idle.deleteOldJobs),
+  deleteIdleQueues: writing(idle.deleteIdleQueues),
+  deleteOldJobs: writing(idle.deleteOldJobs),
   foldActivity: on(foldActivity),
 };

@@ -14,10 +14,12 @@ import {
   type QueueChange,
   wrongMarks,
 } from '../../domain/queue.ts';
+import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
 import type { LinePiece, LinePosition } from '../resource-store.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import type { DueLines } from './due-lines.ts';
 
@@ -173,8 +175,16 @@ export function startDueQueues(database: Database, dueQueues: DueLines, now: num
   for (const { account_id, name } of lines) startHeads(database, account_id, name, now, most);
 }
 
-export function saveQueue(database: Database, accountId: string, name: string, change: QueueChange, now: number) {
+export function saveQueue(
+  database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  accountId: string,
+  name: string,
+  change: QueueChange,
+  now: number,
+): Queue {
   ensureQueue(database, accountId, name, now);
+  stored.weigh('queues', accountId, name, bytesOfLine(name));
   const rules = changedRules(toRules(database.get<QueueRow>(GET_QUEUE, accountId, name)!), change);
   database.run(
     'UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?',
@@ -223,14 +233,6 @@ export function listQueues(database: Database, accountId: string, part: ListPart
   return { entries, hasMore: rows.length > entries.length };
 }
 
-export function countQueues(database: Database, accountId: string, max: number): number {
-  return database.get<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT 1 FROM queues WHERE account_id = ? LIMIT ?)',
-    accountId,
-    max,
-  )!.n;
-}
-
 const OPEN_IN_QUEUE = 'FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?';
 
 export function countLine(database: Database, accountId: string, name: string, from: LinePosition | null): LinePiece {
@@ -254,7 +256,12 @@ function withLag(database: Database, row: QueueRow): Queue {
 }
 
 /** Deletes a queue that has no open messages. Returns its lag. */
-export function deleteQueue(database: Database, accountId: string, name: string): number | null {
+export function deleteQueue(
+  database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  accountId: string,
+  name: string,
+): number | null {
   const queue = getQueue(database, accountId, name);
   if (!queue) return null;
   const isOpen = database.get(
@@ -269,6 +276,6 @@ export function deleteQueue(database: Database, accountId: string, name: string)
     accountId,
     name,
   );
-  database.run('DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
+  stored.delete(accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
   return 0;
 }

@@ -3,9 +3,11 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
 import * as alerts from './alerts.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
+import { countUpTo } from './list-by-key.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
@@ -15,18 +17,18 @@ import { listing, lookingUp, type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, type Ve
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
 
 export const RESOURCE_VERBS = {
-  saveQueue: on(queues.saveQueue, {
+  saveQueue: writing(queues.saveQueue, {
     makesWorkAt: (_queue, _accountId, _name, _change, now) => now,
     work: (accountId) => ({ accountId, units: QUEUE_PARALLELISM_MAX / 2 }),
   }),
   getQueue: lookingUp(queues.getQueue),
-  deleteQueue: on(queues.deleteQueue, OF_ACCOUNT),
+  deleteQueue: writing(queues.deleteQueue, OF_ACCOUNT),
   listQueues: listing(queues.listQueues),
-  countQueues: lookingUp(queues.countQueues),
+  countQueues: lookingUp(countUpTo('queues')),
   countLine: listing(queues.countLine),
 
-  getFlowKey: onFlowKeys(flowKeys.getFlowKey, { reads: 'lookUp' }),
-  listFlowKeys: onFlowKeys(flowKeys.listFlowKeys, { reads: 'list' }),
+  getFlowKey: onFlowKeys(withoutBooks(flowKeys.getFlowKey), { reads: 'lookUp' }),
+  listFlowKeys: onFlowKeys(withoutBooks(flowKeys.listFlowKeys), { reads: 'list' }),
   pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey, {
     makesWorkAt: (_flowKey, _accountId, _key, _isPaused, now) => now,
     work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
@@ -40,17 +42,17 @@ export const RESOURCE_VERBS = {
     work: (accountId) => ({ accountId, units: FLOW_KEY_MESSAGES }),
   }),
 
-  saveSchedule: on(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt], ...OF_ITS_ACCOUNT }),
+  saveSchedule: writing(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt], ...OF_ITS_ACCOUNT }),
   getSchedule: on(schedules.getSchedule, OF_ACCOUNT),
-  deleteSchedule: on(schedules.deleteSchedule, OF_ACCOUNT),
+  deleteSchedule: writing(schedules.deleteSchedule, OF_ACCOUNT),
   setScheduleNext: on(schedules.setScheduleNext, {
     schedulesAt: (_accountId, _id, nextAt) => [nextAt],
     ...OF_ACCOUNT,
   }),
   listSchedules: listing(schedules.listSchedules),
-  countSchedules: lookingUp(schedules.countSchedules),
+  countSchedules: lookingUp(countUpTo('schedules')),
 
-  createJob: on(jobs.createJob, OF_ITS_ACCOUNT),
+  createJob: writing(jobs.createJob, OF_ITS_ACCOUNT),
   getJob: on(jobs.getJob, OF_ACCOUNT),
   stopJob: on(jobs.stopJob, OF_ACCOUNT),
   listJobs: listing(jobs.listJobs),
@@ -61,17 +63,22 @@ export const RESOURCE_VERBS = {
   listAlerts: listing(alerts.listAlerts),
 
   getTopic: on(topics.getTopic, OF_ACCOUNT),
-  saveTopic: on(topics.saveTopic, OF_ITS_ACCOUNT),
+  saveTopic: writing(topics.saveTopic, OF_ITS_ACCOUNT),
   listTopics: listing(topics.listTopics),
+  countTopics: lookingUp(countUpTo('topics')),
 };
 
 /** First applies the limits that messages carried for their keys. */
 function onFlowKeys<A extends unknown[], R>(
-  verb: (database: Database, ...args: A) => R,
+  verb: (database: Database, books: Books, ...args: A) => R,
   marks: Marks<A, R>,
 ): Verb<A, R> {
-  return writing((database, { saidLimits }, ...args: A) => {
-    saidLimits.apply();
-    return verb(database, ...args);
+  return writing((database, books, ...args: A) => {
+    books.saidLimits.apply();
+    return verb(database, books, ...args);
   }, marks);
+}
+
+function withoutBooks<A extends unknown[], R>(verb: (database: Database, ...args: A) => R) {
+  return (database: Database, _books: Books, ...args: A) => verb(database, ...args);
 }

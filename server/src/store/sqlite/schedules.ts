@@ -4,6 +4,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import { bytesOfSchedule } from '../../domain/stored-bytes.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
@@ -14,10 +15,13 @@ import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 
 /** Replaces the whole schedule with the same id, if there is one. */
-export function saveSchedule(database: Database, schedule: Schedule): void {
+export function saveSchedule(database: Database, { stored }: Pick<Books, 'stored'>, schedule: Schedule): void {
   database.run(
-    `INSERT OR REPLACE INTO schedules (id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused,
-       next_at, last_at, last_message_ids, created_at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO schedules (${SCHEDULE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET cron = excluded.cron, destination = excluded.destination,
+         queue_name = excluded.queue_name, headers = excluded.headers, caller_ip = excluded.caller_ip,
+         is_paused = excluded.is_paused, next_at = excluded.next_at, last_at = excluded.last_at,
+         last_message_ids = excluded.last_message_ids, created_at = excluded.created_at, body = excluded.body`,
     schedule.id,
     schedule.accountId,
     schedule.cron,
@@ -32,6 +36,7 @@ export function saveSchedule(database: Database, schedule: Schedule): void {
     schedule.createdAt,
     schedule.body,
   );
+  stored.weigh('schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
 }
 
 export function getSchedule(database: Database, accountId: string, id: string): Schedule | null {
@@ -70,12 +75,13 @@ export function listSchedules(
   return { entries: rows.map(toListedSchedule), hasMore: keys.length > count };
 }
 
-export function countSchedules(database: Database, accountId: string): number {
-  return database.get<{ n: number }>('SELECT count(*) AS n FROM schedules WHERE account_id = ?', accountId)!.n;
-}
-
-export function deleteSchedule(database: Database, accountId: string, id: string): boolean {
-  return database.run('DELETE FROM schedules WHERE account_id = ? AND id = ?', accountId, id) > 0;
+export function deleteSchedule(
+  _database: Database,
+  { stored }: Pick<Books, 'stored'>,
+  accountId: string,
+  id: string,
+): boolean {
+  return stored.delete(accountId, 'DELETE FROM schedules WHERE account_id = ? AND id = ?', accountId, id) > 0;
 }
 
 /** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */

@@ -39,7 +39,7 @@ CREATE TABLE topics (
   defaults   TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  version    INTEGER NOT NULL,
+  version    INTEGER NOT NULL, stored_bytes INTEGER,
   UNIQUE (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -51,7 +51,7 @@ CREATE TABLE queues (
   -- When its next message may start; null while it is paused, full or empty.
   next_start_at INTEGER,
   created_at    INTEGER NOT NULL,
-  updated_at    INTEGER NOT NULL,
+  updated_at    INTEGER NOT NULL, stored_bytes INTEGER,
   PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -71,7 +71,7 @@ CREATE TABLE flow_keys (
   window_start_at      INTEGER NOT NULL,
   window_count         INTEGER NOT NULL,
   -- When its next message may start; null while nothing waits, or what waits does so for a place or a resume.
-  next_start_at        INTEGER, said_limits TEXT, said_at INTEGER,
+  next_start_at        INTEGER, said_limits TEXT, said_at INTEGER, stored_bytes INTEGER,
   PRIMARY KEY (account_id, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -92,7 +92,7 @@ CREATE TABLE schedules (
   last_at      INTEGER,
   last_message_ids TEXT NOT NULL,
   created_at   INTEGER NOT NULL,
-  body         BLOB NOT NULL,
+  body         BLOB NOT NULL, stored_bytes INTEGER,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -120,7 +120,7 @@ CREATE TABLE jobs (
   -- Where it goes on.
   at_seq      INTEGER,
   created_at  INTEGER NOT NULL,
-  updated_at  INTEGER NOT NULL, is_matched_cut INTEGER NOT NULL DEFAULT 0 CHECK (is_matched_cut IN (0, 1)),
+  updated_at  INTEGER NOT NULL, is_matched_cut INTEGER NOT NULL DEFAULT 0 CHECK (is_matched_cut IN (0, 1)), stored_bytes INTEGER,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -346,4 +346,4 @@ CREATE INDEX queues_next_start_of_account ON queues (account_id, next_start_at) 
 CREATE INDEX flow_keys_next_start_of_account ON flow_keys (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
 CREATE INDEX flow_keys_said_of_account ON flow_keys (account_id, said_at) WHERE said_at IS NOT NULL;
 
-PRAGMA user_version = 18;
+PRAGMA user_version = 19;

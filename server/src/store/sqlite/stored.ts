@@ -4,6 +4,14 @@
 import type { StoredAccount } from '../account-store.ts';
 import type { Database } from './database.ts';
 
+/** The tables beside the messages whose rows keep what they were counted as, and the name of each row in its account. */
+const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
+type Resource = keyof typeof RESOURCES;
+
+interface Weighed {
+  readonly stored_bytes: number | null;
+}
+
 export class Stored {
   readonly #database: Database;
   /** Changes of the running transaction that are not in the table yet. */
@@ -17,6 +25,22 @@ export class Stored {
   /** Negative when something was deleted. */
   add(accountId: string, bytes: number): void {
     this.#unwritten.set(accountId, (this.#unwritten.get(accountId) ?? 0) + bytes);
+  }
+
+  /** Counts a row that is written already. Null: it counts nothing. */
+  weigh(table: Resource, accountId: string, key: string, bytes: number | null): void {
+    const where = `WHERE account_id = ? AND ${RESOURCES[table]} = ?`;
+    const row = this.#database.get<Weighed>(`SELECT stored_bytes FROM ${table} ${where}`, accountId, key);
+    if (!row || row.stored_bytes === bytes) return;
+    this.#database.run(`UPDATE ${table} SET stored_bytes = ? ${where}`, bytes, accountId, key);
+    this.add(accountId, (bytes ?? 0) - (row.stored_bytes ?? 0));
+  }
+
+  /** Deletes the rows of a DELETE without its RETURNING, and what they were counted as. Returns how many. */
+  delete(accountId: string, sql: string, ...values: (string | number)[]): number {
+    const gone = this.#database.all<Weighed>(`${sql} RETURNING stored_bytes`, ...values);
+    for (const { stored_bytes: bytes } of gone) if (bytes !== null) this.add(accountId, -bytes);
+    return gone.length;
   }
 
   of(accountId: string): number {
@@ -34,7 +58,10 @@ export class Stored {
       `SELECT sum(length(bytes)) AS bytes FROM bodies WHERE id IN
          (SELECT body_id FROM messages WHERE account_id = ? AND body_id IS NOT NULL)`,
     );
-    const wrongBy = before - messages - bodies;
+    const resources = Object.keys(RESOURCES).map((table) =>
+      sum(`SELECT sum(stored_bytes) AS bytes FROM ${table} WHERE account_id = ?`),
+    );
+    const wrongBy = resources.reduce((left, bytes) => left - bytes, before - messages - bodies);
     if (wrongBy !== 0) this.add(accountId, -wrongBy);
     return wrongBy;
   }

@@ -1,8 +1,10 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
+import { bytesOfTopic } from '../../domain/stored-bytes.ts';
 import type { Topic } from '../../domain/topic.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { listByKey } from './list-by-key.ts';
 
@@ -27,19 +29,23 @@ export function listTopics(database: Database, accountId: string, part: ListPart
   return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 
-export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed' {
+export function saveTopic(database: Database, { stored }: Pick<Books, 'stored'>, topic: Topic): 'saved' | 'changed' {
+  const { id, accountId, version } = topic;
+  if (topic.endpoints.length === 0) {
+    const sql = 'DELETE FROM topics WHERE id = ? AND account_id = ? AND version = ?';
+    return stored.delete(accountId, sql, id, accountId, version) > 0 ? 'saved' : 'changed';
+  }
+  if (writeTopic(database, topic) === 0) return 'changed';
+  stored.weigh('topics', accountId, id, bytesOfTopic(topic));
+  return 'saved';
+}
+
+/** Returns how many rows it changed: 0 if another change came first. */
+function writeTopic(database: Database, topic: Topic): number {
   const endpoints = JSON.stringify(topic.endpoints);
   const defaults = JSON.stringify(topic.defaults);
-  let changes: number;
-  if (topic.endpoints.length === 0) {
-    changes = database.run(
-      'DELETE FROM topics WHERE id = ? AND account_id = ? AND version = ?',
-      topic.id,
-      topic.accountId,
-      topic.version,
-    );
-  } else if (topic.version === 0) {
-    changes = database.run(
+  if (topic.version === 0) {
+    return database.run(
       `INSERT INTO topics (id, account_id, name, endpoints, defaults, created_at, updated_at, version)
          VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING`,
       topic.id,
@@ -50,17 +56,15 @@ export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed'
       topic.createdAt,
       topic.updatedAt,
     );
-  } else {
-    changes = database.run(
-      `UPDATE topics SET endpoints = ?, defaults = ?, updated_at = ?, version = version + 1
-         WHERE id = ? AND account_id = ? AND version = ?`,
-      endpoints,
-      defaults,
-      topic.updatedAt,
-      topic.id,
-      topic.accountId,
-      topic.version,
-    );
   }
-  return changes > 0 ? 'saved' : 'changed';
+  return database.run(
+    `UPDATE topics SET endpoints = ?, defaults = ?, updated_at = ?, version = version + 1
+       WHERE id = ? AND account_id = ? AND version = ?`,
+    endpoints,
+    defaults,
+    topic.updatedAt,
+    topic.id,
+    topic.accountId,
+    topic.version,
+  );
 }

@@ -4,6 +4,7 @@
 import { type UsageRow, usageDay } from '../../domain/account.ts';
 import type { MessageKind } from '../../domain/message.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../list-piece.ts';
+import type { JournalPart } from '../message-store.ts';
 import type { Database } from './database.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,6 +14,19 @@ interface Count {
   readonly day: string;
   readonly kind: MessageKind;
   count: number;
+}
+
+/** Deletes a few rows of days before the given one, in a part of the accounts. */
+export function deleteUsage(database: Database, beforeDay: string, { after, accounts, rows }: JournalPart): number {
+  return database.run(
+    `DELETE FROM usage WHERE (account_id, day, kind) IN
+       (SELECT u.account_id, u.day, u.kind FROM (SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?) AS a
+          CROSS JOIN usage u WHERE u.account_id = a.id AND u.day < ? LIMIT ?)`,
+    after,
+    accounts,
+    beforeDay,
+    rows,
+  );
 }
 
 export class Usage {

@@ -72,8 +72,15 @@ test('Usage: over the quota of the day 429 with Retry-After and RateLimit header
   await rider.published(NOWHERE, { headers: LATER });
 });
 
-test('Limits: too many queues or schedules are refused with 412; those that are there can be changed', async (t) => {
-  const rider = await startRider(t, tiers({ queuesMax: 1, schedulesMax: 1 }));
+test('Limits: too many queues, schedules or topics are refused with 412; those that are there can be changed', async (t) => {
+  const rider = await startRider(t, tiers({ queuesMax: 1, schedulesMax: 1, topicsMax: 1 }));
+  const topic = (name: string) =>
+    rider.call('POST', `/v2/topics/${name}/endpoints`, { body: JSON.stringify({ endpoints: [{ url: NOWHERE }] }) });
+  assert.equal((await topic('a')).status, 200);
+  assert.match(refusal(await topic('b'), 412, 'limit_exceeded'), /^topics: at most 1 on the free tier/);
+  assert.equal((await topic('a')).status, 200);
+  await rider.manage('DELETE', '/v2/topics/a');
+  assert.equal((await topic('b')).status, 200);
   const queue = (queueName: string) => rider.call('POST', '/v2/queues', { body: JSON.stringify({ queueName }) });
   assert.equal((await queue('a')).status, 200);
   assert.match(refusal(await queue('b'), 412, 'limit_exceeded'), /^queues: at most 1 on the free tier/);

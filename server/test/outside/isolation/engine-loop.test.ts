@@ -151,8 +151,10 @@ test('retention asks once for hundreds of accounts, and deletes a bounded number
     deleteDeduplication: runs,
     foldActivity: runs,
     deleteIdleFlowKeys: runs,
+    deleteIdleQueues: runs,
     deleteOldJobs: runs,
     foldStored: runs,
+    deleteUsage: runs,
     deleteJournal: runs,
   });
   assert.equal(runs, 3);

@@ -88,6 +88,52 @@ test('a deleted dead letter makes room, and a response is not kept for an accoun
   assert.equal((await rider.publish(NOWHERE, large)).status, 201);
 });
 
+test('what a person sets up counts, is refused beyond the limit, and makes room when it is deleted', async () => {
+  const rider = shared();
+  const { token } = await rider.account('sets-up');
+  const stored = async () => (await rider.manage<UsageView>('GET', '/v2/usage', undefined, token)).storedBytes;
+  const call = (method: string, path: string, body?: unknown) =>
+    rider.call(method, path, { token, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const schedule = (id: string, bytes: number) =>
+    rider.call('POST', `/v2/schedules/${NOWHERE}`, {
+      token,
+      headers: { 'Service-Cron': '0 0 1 1 *', 'Service-Schedule-Id': id },
+      body: 'x'.repeat(bytes),
+    });
+  const headers = { 'Service-Forward-X-Long': 'v'.repeat(10_000) };
+  const endpoints = [{ url: NOWHERE }];
+
+  assert.equal((await call('POST', '/v2/topics/one/endpoints', { endpoints })).status, 200);
+  assert.ok((await stored()) > 1000);
+  assert.equal((await call('PATCH', '/v2/topics/one', { headers })).status, 200);
+  assert.ok((await stored()) > 11_000);
+  assert.equal((await schedule('one', 60_000)).status, 201);
+  assert.ok((await stored()) > 72_000);
+  assert.equal((await schedule('one', 80_000)).status, 201, 'only what it adds must fit');
+  const full = await stored();
+  assert.ok(full > 92_000 && full <= MAX, String(full));
+
+  refusal(await schedule('two', 20_000), 412, 'storage_exceeded');
+  refusal(await schedule('one', 90_000), 412, 'storage_exceeded');
+  assert.equal((await call('POST', '/v2/topics/two/endpoints', { endpoints })).status, 200);
+  refusal(await call('PATCH', '/v2/topics/two', { headers }), 412, 'storage_exceeded');
+  let status = 200;
+  for (let n = 0; n < 20 && status === 200; n += 1) {
+    status = (await call('POST', '/v2/queues', { queueName: `q${n}` })).status;
+  }
+  assert.equal(status, 412);
+  refusal(await call('POST', '/v2/flowControl/key/pin?parallelism=1'), 412, 'storage_exceeded');
+  refusal(await call('POST', '/v2/topics/three/endpoints', { endpoints }), 412, 'storage_exceeded');
+
+  await rider.manage('DELETE', '/v2/schedules/one', undefined, token);
+  await rider.manage('DELETE', '/v2/topics/one', undefined, token);
+  await rider.manage('DELETE', '/v2/topics/two', undefined, token);
+  for (let n = 0; n < 20; n += 1) await call('DELETE', `/v2/queues/q${n}`);
+  assert.equal(await stored(), 0);
+  await rider.advance(1000);
+  assert.equal((await call('POST', '/v2/topics/three/endpoints', { endpoints })).status, 200);
+});
+
 test('what is stored is shown in the metrics', async () => {
   const rider = shared();
   const { token } = await rider.account('counted');
