@@ -87,6 +87,43 @@ test('a token that is revoked during its lookup does not work for later requests
   assert.equal(await accounts.authenticate(text), null);
 });
 
+test('a token that is revoked during its only lookup is not remembered', async (t) => {
+  const { accounts, account, text, token, hold } = await open(t);
+  const letGo = hold();
+  const before = accounts.authenticate(text);
+  // So that the store has answered, and the answer is on its way.
+  await new Promise(setImmediate);
+  assert.ok(await accounts.revokeToken(account.id, token.id));
+  letGo();
+  assert.equal((await before)?.token.id, token.id);
+  assert.equal(await accounts.authenticate(text), null);
+});
+
+test('a caller is remembered for five seconds from the question to the store, not from its answer', async (t) => {
+  const { accounts, text, asked, clock, hold } = await open(t);
+  const letGo = hold();
+  const first = accounts.authenticate(text);
+  clock.advance(4000);
+  letGo();
+  await first;
+  assert.equal(asked.finds, 1);
+  clock.advance(999);
+  await accounts.authenticate(text);
+  assert.equal(asked.finds, 1);
+  clock.advance(1);
+  await accounts.authenticate(text);
+  assert.equal(asked.finds, 2);
+});
+
+test('a session that is ended is not remembered, also if it was looked up meanwhile', async (t) => {
+  const { accounts, token } = await open(t);
+  const [one, other] = [await accounts.createSession(token.id), await accounts.createSession(token.id)];
+  for (const secret of [one, other]) assert.equal((await accounts.authenticateSession(secret))?.token.id, token.id);
+  await accounts.endSession(one);
+  assert.equal(await accounts.authenticateSession(one), null);
+  assert.equal((await accounts.authenticateSession(other))?.token.id, token.id);
+});
+
 test('a lookup that failed is repeated', async (t) => {
   const { accounts, text, token, loseNext } = await open(t);
   loseNext();

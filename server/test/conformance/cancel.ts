@@ -5,6 +5,7 @@ import { describe } from 'node:test';
 import { NO_SLOTS } from '../../src/domain/slots.ts';
 import {
   ACCOUNT,
+  callbackTo,
   ERROR,
   INTERRUPTED,
   message,
@@ -137,6 +138,27 @@ export function cancelConformance(factory: HarnessFactory): void {
         assert.deepEqual([stored.state, attempts.map(({ outcome }) => outcome)], ['cancelled', ['interrupted']]);
         assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW + 2)], NOW + 2), ['lost']);
         assert.deepEqual(await b.claimedIds(NOW + 2), [next.id]);
+      },
+    );
+
+    test.onTwo(
+      'a node that has lost its claim cannot end it: the node that has claimed it since does',
+      async ({ a, b }) => {
+        const one = message({ callback: callbackTo('https://back.example/') });
+        await a.store.accept([one], NOW);
+        const lost = await a.claimOne(NOW);
+        await a.store.release([lost.lease], NOW);
+        const claim = await b.claimOne(NOW);
+        assert.deepEqual(await cancel(b, [one.id], NOW + 1), { ...NOTHING, requested: [one.id] });
+        assert.deepEqual(await a.store.settle([settlementOf(lost, OK, NOW + 2)], NOW + 2), ['lost']);
+        await a.store.release([lost.lease], NOW + 2);
+        assert.equal(await b.stateOf(one), 'claimed');
+        assert.deepEqual(await b.store.settle([settlementOf(claim, ERROR, NOW + 3)], NOW + 3), ['cancelled']);
+        const { message: ended, attempts } = (await a.store.getMessage(ACCOUNT, one.id))!;
+        assert.deepEqual(
+          [ended.state, ended.endedAt, attempts.map(({ status }) => status)],
+          ['cancelled', NOW + 3, [500]],
+        );
       },
     );
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { EventFilter, EventState, MessageEvent } from '../../src/domain/event.ts';
-import type { PageRequest } from '../../src/store/message-store.ts';
+import type { EventPage, PageRequest } from '../../src/store/message-store.ts';
 import { waitFor } from '../support/wait.ts';
 import {
   ACCOUNT,
@@ -213,6 +213,33 @@ export function eventsConformance(factory: HarnessFactory): void {
             if (cursor === null) break;
           }
           assert.deepEqual(seen, order === 'oldestFirst' ? all : all.toReversed());
+        }
+      }
+    });
+
+    test('two steps that share a position are on one page, wherever the rows before them end', async ({ a }) => {
+      const page = { limit: 1, order: 'oldestFirst', withBodies: false } as const;
+      // A cancelled attempt ends and its message is cancelled at one position, behind more and more other rows.
+      for (let others = 0; others < 8; others += 1) {
+        const from = (await a.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, order: 'newestFirst', limit: 1 }))
+          .events;
+        const after = from[0]?.position ?? 0;
+        if (others > 0) await a.store.accept(messages(others, { dueAt: NOW + RETENTION }), NOW);
+        const one = message({ retriesMax: 0 });
+        await a.store.accept([one], NOW);
+        const claim = await a.claimOne(NOW);
+        await a.store.cancel(ACCOUNT, [one.id], NOW, NOW + RETENTION);
+        await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
+        for (const state of ['ERROR', 'CANCELLED'] as const) {
+          const filter = { messages: {}, states: [state] };
+          const seen: string[] = [];
+          await waitFor('all to be final', async () => (await a.store.journalEnd(ACCOUNT)) > after);
+          for (let cursor: number | null = after; cursor !== null; ) {
+            const next: EventPage = await a.store.listEvents(ACCOUNT, filter, { ...page, cursor });
+            seen.push(...shown(next.events));
+            cursor = next.cursor;
+          }
+          assert.deepEqual(seen, [`${one.id} ${state}`], `behind ${others} others`);
         }
       }
     });

@@ -264,6 +264,24 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       }
     });
 
+    test('lowered while the first waits for its retry and the second has not started, the first keeps its place', async ({
+      a,
+    }) => {
+      await save(a, { parallelism: 2 });
+      const line = Array.from({ length: 3 }, () => queued());
+      await a.store.accept(line, NOW);
+      const [first] = await a.claims(NOW, { slots: 1 });
+      assert.equal(first!.message.id, line[0]!.id);
+      await a.store.settle([settlementOf(first!, ERROR, NOW)], NOW);
+      await save(a, { parallelism: 1 });
+      assert.deepEqual(await a.claimedIds(NOW), [], 'the only place is that of the first');
+      for (const expected of line) {
+        const claim = await a.claimOne(LATER);
+        assert.equal(claim.message.id, expected.id);
+        await a.store.settle([settlementOf(claim, OK, LATER)], LATER);
+      }
+    });
+
     test.onTwo('lowered, those given back by a node that stops are started one at a time', async ({ a, b }) => {
       await save(a, { parallelism: 3 });
       const line = Array.from({ length: 3 }, () => queued());

@@ -138,6 +138,22 @@ export function statisticsConformance(factory: HarnessFactory): void {
       },
     );
 
+    test('a cancelled message is counted once: waiting, claimed or cancelled twice', async ({ a }) => {
+      const [claimed, waiting] = [message(), message({ dueAt: NOW + 60 * SECOND })];
+      await a.store.accept([claimed, waiting], NOW);
+      const cancelled = async () => {
+        const buckets = await a.store.activity(ACCOUNT, NOW - HOUR_MS, NOW + HOUR_MS, HOUR_MS);
+        return buckets.reduce((sum, { activity }) => sum + activity.cancelled, 0);
+      };
+      const claim = await a.claimOne(NOW);
+      for (const at of [NOW, NOW + 1]) await a.store.cancel(ACCOUNT, [claimed.id], at, NOW + RETENTION);
+      assert.equal(await cancelled(), 1);
+      await a.store.settle([settlementOf(claim, OK, NOW + 2)], NOW + 2);
+      assert.equal(await cancelled(), 1);
+      await a.store.cancel(ACCOUNT, [claimed.id, waiting.id], NOW + 3, NOW + RETENTION);
+      assert.equal(await cancelled(), 2);
+    });
+
     test('how late a delivery was is counted from when its queue and its flow key let it start', async ({ a }) => {
       const limits = { parallelism: 1, rate: null, periodMs: SECOND };
       for (const line of [messages(2, { flow: { key: 'k', limits } }), [queued(), queued()]]) {

@@ -347,6 +347,14 @@ suite('compared', () => {
     );
   });
 
+  test('where the clock is put back by two hours, a time runs once, whenever the next one is looked for', () => {
+    // At 01:00 UTC the clock there goes from 03:00 back to 01:00.
+    const cron = cronOf('CRON_TZ=Antarctica/Troll 30 2 * * *');
+    const [first, second] = ['2026-10-25T00:30Z', '2026-10-26T02:30Z'].map((text) => Date.parse(text));
+    assert.equal(nextCronTime(cron, first! - MINUTE_MS), first);
+    for (let at = first!; at < second!; at += 5 * MINUTE_MS) assert.equal(nextCronTime(cron, at), second);
+  });
+
   test('over changes of the clock and ends of months, the runs are those found minute by minute', () => {
     const changes: [string, string][] = [
       ['Europe/Berlin', '2026-03-29T01:00Z'],

@@ -1,7 +1,6 @@
 // `npm run seeded`: plants each bug in a copy of the project, runs the tests that should notice it, and prints whether it
 // was caught or lived. The same tests must pass in the copy without a bug, or a failure would show nothing.
 
-import { spawn } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -9,14 +8,24 @@ import { parseArgs } from 'node:util';
 import { startTestServer } from '../postgres/server.ts';
 import { BUGS } from './bugs.ts';
 import { placeOf } from './find-text.ts';
-import type { SeededBug } from './seeded.ts';
+import { runTests } from './run-tests.ts';
+import { noticesOf, type SeededBug } from './seeded.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const USAGE = `npm run seeded                     plant every bug, one after another
-npm run seeded -- --only <pattern>  those whose promise or line matches
+npm run seeded -- --only <pattern>  those whose promise, line, store or tests match
+npm run seeded -- --part 2/4        the second quarter of them
+npm run seeded -- --list            print them
 `;
-/** A bug may make a test wait for ever. */
-const TEST_MS_MAX = 240_000;
+/** Only a test that waits in vain takes so long. */
+const PLANTED_MS_MAX = 40_000;
+/** A bug that makes the program meaningless is noticed by every test, and shows nothing. */
+const MEANINGLESS = /SyntaxError|ReferenceError|ERR_MODULE_NOT_FOUND|is not a function/;
+
+interface Chosen {
+  readonly promise: string;
+  readonly bug: SeededBug;
+}
 
 /** All but what is made or installed; that is shared with the project. */
 function copyOfProject(): string {
@@ -36,77 +45,116 @@ function copyOfProject(): string {
   return copy;
 }
 
-interface Outcome {
-  readonly isPassed: boolean;
-  readonly output: string;
+function needsPostgres({ on, noticedBy }: SeededBug): boolean {
+  return on === 'postgres' || noticedBy.some((text) => text.includes('postgres') || text.startsWith('cluster/'));
 }
 
-function runTests(
-  copy: string,
-  { noticedBy, on }: Pick<SeededBug, 'noticedBy' | 'on'>,
-  env: NodeJS.ProcessEnv,
-): Promise<Outcome> {
-  const files = noticedBy.map((name) => join('server', 'test', `${name}.test.ts`));
-  const flags = ['--test', '--test-concurrency=2', `--test-timeout=${TEST_MS_MAX}`, '--test-reporter=dot'];
-  const child = spawn(process.execPath, [...flags, ...files], {
-    cwd: copy,
-    env: { ...process.env, ...env, ...(on && { POSTRIDER_TEST_STORE: on }) },
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk;
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    output += chunk;
-  });
-  return new Promise((resolve) => {
-    child.once('close', (code) => resolve({ isPassed: code === 0, output }));
-  });
+function envOf({ on }: SeededBug, homeUrl: string | undefined): NodeJS.ProcessEnv {
+  return { ...(homeUrl && { POSTRIDER_TEST_POSTGRES: homeUrl }), ...(on && { POSTRIDER_TEST_STORE: on }) };
+}
+
+/** Runs each file once with all tests that are named of it. Returns what is wrong. */
+async function whyUseless(copy: string, chosen: readonly Chosen[], homeUrl: string | undefined): Promise<string[]> {
+  const groups = Map.groupBy(
+    chosen.flatMap(({ bug }) => noticesOf(bug).map((notice) => ({ ...notice, bug }))),
+    ({ file, bug }) => `${bug.on} ${file}`,
+  );
+  const wrong: string[] = [];
+  for (const notices of groups.values()) {
+    const { file, bug } = notices[0]!;
+    const words = notices.some((notice) => notice.words === null) ? [] : notices.flatMap(({ words }) => words ?? []);
+    const run = { files: [file], words: [...new Set(words)], env: envOf(bug, homeUrl), testMsMax: 120_000 };
+    const { isPassed, passed, failed, output } = await runTests(copy, run);
+    if (!isPassed) wrong.push(`${file} fails without a bug: ${failed[0] ?? output}`);
+    for (const { words } of notices) {
+      const isRun = passed.some((name) => words === null || name.includes(words));
+      if (!isRun) wrong.push(`${file} has no test "${words}"`);
+    }
+  }
+  return wrong;
+}
+
+/** Returns the name of a test that failed, or null. */
+async function plant(copy: string, bug: SeededBug, homeUrl: string | undefined): Promise<string | null> {
+  const { file, planted } = placeOf(ROOT, bug);
+  const path = join(copy, file);
+  const before = readFileSync(path);
+  writeFileSync(path, planted);
+  try {
+    for (const { file: test, words } of noticesOf(bug)) {
+      const run = {
+        files: [test],
+        words: words === null ? [] : [words],
+        env: envOf(bug, homeUrl),
+        testMsMax: PLANTED_MS_MAX,
+      };
+      const { isPassed, failed, output } = await runTests(copy, run);
+      if (isPassed) continue;
+      const meaningless = MEANINGLESS.exec(output);
+      return meaningless ? `${meaningless[0]}: ${failed[0]}` : (failed[0] ?? 'the run, which did not end');
+    }
+    return null;
+  } finally {
+    writeFileSync(path, before);
+  }
+}
+
+function chosenBy(only: string | undefined, part: string | undefined): Chosen[] {
+  const pattern = new RegExp(only ?? '', 'i');
+  const all = Object.entries(BUGS)
+    .flatMap(([promise, bugs]) => bugs.map((bug) => ({ promise, bug })))
+    .filter(({ promise, bug }) => pattern.test(`${promise}: ${bug.breaks} ${bug.in} ${bug.noticedBy.join(' ')}`));
+  const [, which, of] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(part ?? '1/1') ?? [];
+  if (which === undefined) throw new Error('--part is written as 2/4');
+  const size = Math.ceil(all.length / Number(of));
+  return all.slice((Number(which) - 1) * size, Number(which) * size);
+}
+
+/** Returns how many lived, or null if the tests show nothing. */
+async function plantAll(chosen: readonly Chosen[], homeUrl: string | undefined): Promise<number | null> {
+  const copy = copyOfProject();
+  let lived = 0;
+  try {
+    const useless = await whyUseless(copy, chosen, homeUrl);
+    if (useless.length > 0) {
+      process.stderr.write(`${useless.join('\n')}\n`);
+      return null;
+    }
+    for (const { promise, bug } of chosen) {
+      const startedMs = performance.now();
+      const by = await plant(copy, bug, homeUrl);
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(5);
+      if (by === null || MEANINGLESS.test(by)) lived += 1;
+      const result = by === null ? 'LIVED ' : MEANINGLESS.test(by) ? 'BROKEN' : 'caught';
+      process.stdout.write(`${result} ${seconds} s  ${promise}: ${bug.breaks}${by === null ? '' : ` (${by})`}\n`);
+    }
+    return lived;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean' } } });
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  const only = new RegExp(values.only ?? '', 'i');
-  const chosen = Object.entries(BUGS).flatMap(([promise, bugs]) =>
-    bugs.filter(({ breaks }) => only.test(`${promise}: ${breaks}`)).map((bug) => ({ promise, bug })),
-  );
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const { values } = parseArgs({ options: { only: text, part: text, list: flag, help: flag } });
+  const chosen = chosenBy(values.only, values.part);
+  if (values.help) process.stdout.write(USAGE);
+  if (values.list) for (const { promise, bug } of chosen) process.stdout.write(`${promise}: ${bug.breaks}\n`);
+  if (values.help || values.list) return 0;
   if (chosen.length === 0) {
     process.stderr.write(`no bug matches ${values.only}\n`);
     return 1;
   }
-  const copy = copyOfProject();
-  const server = await startTestServer();
-  const env = { POSTRIDER_TEST_POSTGRES: server.homeUrl };
-  let lived = 0;
+  const server = chosen.some(({ bug }) => needsPostgres(bug)) ? await startTestServer() : null;
   try {
-    const tests = new Map(
-      chosen.map(({ bug: { noticedBy, on } }) => [`${on} ${noticedBy}`, { noticedBy, ...(on && { on }) }]),
-    );
-    for (const each of tests.values()) {
-      const { isPassed, output } = await runTests(copy, each, env);
-      if (isPassed) continue;
-      process.stderr.write(`${output}\nThese tests fail without a bug: ${each.noticedBy.join(', ')}\n`);
-      return 1;
-    }
-    for (const { promise, bug } of chosen) {
-      const { file, planted } = placeOf(ROOT, bug);
-      const before = readFileSync(join(copy, file));
-      writeFileSync(join(copy, file), planted);
-      const { isPassed } = await runTests(copy, bug, env);
-      writeFileSync(join(copy, file), before);
-      if (isPassed) lived += 1;
-      process.stdout.write(`${isPassed ? 'LIVED ' : 'caught'}  ${promise}: ${bug.breaks} (${file})\n`);
-    }
+    const lived = await plantAll(chosen, server?.homeUrl);
+    if (lived === null) return 1;
+    process.stdout.write(`${chosen.length - lived} caught, ${lived} lived\n`);
+    return lived === 0 ? 0 : 1;
   } finally {
-    await server.stop();
-    rmSync(copy, { recursive: true, force: true });
+    await server?.stop();
   }
-  process.stdout.write(`${chosen.length - lived} caught, ${lived} lived\n`);
-  return lived === 0 ? 0 : 1;
 }
 
 process.exitCode = await main();

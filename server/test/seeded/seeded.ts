@@ -8,7 +8,10 @@ export interface SeededBug {
   readonly in: string;
   readonly find: string;
   readonly replace: string;
-  /** Test files below server/test that should fail. */
+  /**
+   * What should fail: a test file below server/test, or `file: words` for the tests of the file whose names contain
+   * these words. They run one after another until one fails.
+   */
   readonly noticedBy: readonly string[];
   /** The tests run on PostgreSQL in place of SQLite. */
   readonly on?: 'postgres';
@@ -16,3 +19,18 @@ export interface SeededBug {
 
 /** By promise: its number in docs/guarantees.md, or its words. */
 export type SeededBugs = Readonly<Record<string, readonly SeededBug[]>>;
+
+/** Tests of one file: all, or those whose names contain the words. */
+export interface Notice {
+  /** Below the root. */
+  readonly file: string;
+  readonly words: string | null;
+}
+
+export function noticesOf({ noticedBy }: Pick<SeededBug, 'noticedBy'>): Notice[] {
+  return noticedBy.map((text) => {
+    const at = text.indexOf(': ');
+    const name = at === -1 ? text : text.slice(0, at);
+    return { file: `server/test/${name}.test.ts`, words: at === -1 ? null : text.slice(at + 2) };
+  });
+}

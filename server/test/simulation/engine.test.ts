@@ -71,8 +71,12 @@ class Node {
   isTimeOff = false;
   /** What an answer of the store waits for. */
   beforeReply: () => Promise<void> = async () => {};
+  /** What the answer to a sign of life waits for. */
+  beforeHeard: () => Promise<void> = async () => {};
   /** What a claim waits for on its way to the engine. */
   beforeClaims: (() => Promise<void>) | null = null;
+  /** What a look for due messages waits for before it is over. */
+  beforeClaimed: () => Promise<void> = async () => {};
   /** What was wrong, as the engine observed it. */
   readonly troubles: unknown[] = [];
   readonly newId = countingIds();
@@ -91,17 +95,24 @@ class Node {
     };
     const { clock, sender } = this;
     const store = createSqliteStore({ executor, clock, node: NODE, onBroken: assert.ifError });
-    const claimDue: Store['claimDue'] = (request) => {
+    const claimDue: Store['claimDue'] = async (request) => {
       this.claimCalls += 1;
       if (this.claimCalls > 1000) throw new Error('asked in circles');
-      return store.claimDue(request);
+      const answer = await store.claimDue(request);
+      await this.beforeClaimed();
+      return answer;
     };
     const onClaims: Store['onClaims'] = (listener) =>
       store.onClaims((claims) => {
         if (this.beforeClaims) void this.beforeClaims().then(() => listener(claims));
         else listener(claims);
       });
-    this.store = { ...store, claimDue, onClaims };
+    const beat: Store['heartbeat'] = async (...given) => {
+      const heard = await store.heartbeat(...given);
+      await this.beforeHeard();
+      return heard;
+    };
+    this.store = { ...store, claimDue, onClaims, heartbeat: beat };
     this.engine = new Engine({
       node: NODE,
       store: this.store,
@@ -273,6 +284,52 @@ test('a claim whose answer came later than the node is trusted is given back and
   assert.equal(node.sender.sent.length, 2);
   assert.notEqual(again!.lease, lateLease);
   assert.equal((await node.store.getMessage('acc_1', 'msg_a'))?.message.interrupted, 0);
+});
+
+test('a sign of life is good for a time from when it was sent, not from when the store has answered', async () => {
+  const node = new Node(10);
+  await node.start();
+  const answers: (() => void)[] = [];
+  node.beforeHeard = () => new Promise((resolve) => answers.push(resolve));
+  await node.advance(5000);
+  // Longer than it is good for: another node may own by now what this one had claimed.
+  await node.advance(14_000);
+  answers[0]!();
+  await settled();
+  await node.accept(message('msg_a'));
+  await settled();
+  assert.deepEqual([answers.length, node.sender.sent.length], [2, 0]);
+  answers[1]!();
+  await settled();
+  assert.equal(node.sender.sent.length, 1);
+});
+
+test('a claim from before a time without signs of life is given back, also if it arrives when they have come again', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  node.sender.end(node.sender.sent[0]!, { kind: 'unreachable', reason: 'reset' });
+  await settled();
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  node.beforeClaims = () => held;
+  node.beforeClaimed = () => held;
+  await node.advance(1000);
+  const [early] = node.claimedLeases();
+  assert.ok(early, 'the retry is claimed, but the engine does not know yet');
+  const { promise: silence, resolve: hear } = Promise.withResolvers<void>();
+  node.beforeHeard = () => silence;
+  await node.advance(4000);
+  await node.advance(14_000);
+  hear();
+  await settled();
+  node.beforeClaims = null;
+  node.beforeClaimed = async () => {};
+  letGo();
+  await settled();
+  const [, again] = node.sender.sent;
+  assert.equal(node.sender.sent.length, 2);
+  assert.notEqual(again!.lease, early);
 });
 
 test('a claim that was long on its way is not sent if it was cancelled meanwhile, although nobody has told its node', async () => {

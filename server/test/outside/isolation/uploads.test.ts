@@ -14,6 +14,7 @@ import { poolUsed } from './pools.ts';
 import { pour } from './raw-receiver.ts';
 
 const MIB = 1024 * 1024;
+const NOWHERE = 'http://127.0.0.1:9/';
 const SHARE = shareRoom(nodeMax('uploads'), 0, 0);
 const shared = sharedRider();
 
@@ -36,6 +37,18 @@ function startUpload(
     `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n[`,
   );
   return socket;
+}
+
+/** In chunks it never comes whole, so that another reader takes it. */
+async function refusedInChunks(t: Cleanup, path: string, token: string | null, body: string): Promise<void> {
+  const caller = (await RawCaller.dial(t, shared().url)).listen();
+  const half = body.length >> 1;
+  const chunks = [body.slice(0, half), body.slice(half), ''].filter((text, index) => text !== '' || index === 2);
+  const head = `Host: localhost\r\nAuthorization: Bearer ${token}\r\nTransfer-Encoding: chunked`;
+  caller.say(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n`);
+  for (const text of chunks) caller.say(`${text.length.toString(16)}\r\n${text}\r\n`);
+  await caller.hears(400);
+  caller.socket.destroy();
 }
 
 async function used(): Promise<number> {
@@ -127,6 +140,29 @@ test('bodies of management calls count too', async (t) => {
   socket.destroy();
   await waitFor('the budget to be free again', async () => (await used()) === 0);
   await rider.manage('POST', '/v2/queues', { queueName: 'q', parallelism: 2 }, token);
+  await waitFor('the budget to be free again', async () => (await used()) === 0);
+});
+
+test('the bytes of a batch that is refused whole are free again, however it came and wherever it is wrong', async (t) => {
+  const rider = shared();
+  const { token } = await rider.account('malformed');
+  const filler = 'x'.repeat(100_000);
+  const wrong = [
+    '',
+    '{}',
+    '[{]',
+    `["${filler}"`,
+    `[{"destination":"${NOWHERE}","body":"${filler}"}] and more`,
+    `[{"destination":"${NOWHERE}","body":"${filler}"`,
+    `[${'{},'.repeat(2000)}{}]`,
+    JSON.stringify([{ destination: 'no url', body: filler }, { queue: '!' }]),
+    JSON.stringify([{ destination: NOWHERE, headers: { 'Service-Delay': 'soon' }, body: filler }]),
+  ];
+  const refused = wrong.map(async (body) => {
+    assert.equal((await rider.call('POST', '/v2/batch', { token, body })).status, 400);
+    await refusedInChunks(t, '/v2/batch', token, body);
+  });
+  await Promise.all(refused);
   await waitFor('the budget to be free again', async () => (await used()) === 0);
 });
 
