@@ -14,10 +14,11 @@ import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
 import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
-import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
+import { besideExecutor, inlineExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
 import { LiveLog } from './store/sqlite/live-log.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
+import { openReader } from './store/sqlite/open.ts';
 import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
 import { Reader } from './store/sqlite/reader.ts';
 import { ReadsUnderWay } from './store/sqlite/reads-under-way.ts';
@@ -187,7 +188,10 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   const onBroken = (error: Error) => {
     throw error;
   };
-  return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
+  const executor = besideExecutor(config.data);
+  // A list that is read by a connection of its own keeps no service from writing.
+  const reader = () => inlineExecutor(openReader(config.data).database);
+  return createSqliteStore({ executor, readers: { lookUp: reader(), list: reader() }, clock, node, onBroken });
 }
 
 /**

@@ -62,7 +62,10 @@ export interface AccountStore {
   /** Bytes that are free inside the files of the store, and will be used again. 0 if it is not known. */
   freeInside(): Promise<number>;
 
-  /** Counts what the account stores again, and returns by how much the count was too high. */
+  /**
+   * Counts what the account stores again, and returns by how much the count was too high. It may take long, and nobody
+   * waits for it. Not twice at once: both would correct the same error.
+   */
   recountStored(accountId: string): Promise<number>;
 
   /** Folds counts that were written apart. Returns how many there were, at most `limit`. */

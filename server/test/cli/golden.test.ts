@@ -187,6 +187,7 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('account set-tier shop paid');
   await cli('account suspend shop');
   await cli('account resume shop');
+  await cli('account recount');
   await cli('token create --account shop --scope publish --name laptop');
   await cli('token list --account shop');
   await cli('token revoke tok_none --account shop --yes');

@@ -10,6 +10,12 @@ import { isForStore } from '../frame/store-or-service.ts';
 import type { Io } from '../frame/terminal.ts';
 import { CONNECTION_FLAGS } from '../table/flags.ts';
 
+export interface Recounted {
+  readonly storedBytes: number;
+  /** Negative if the count was too high. */
+  readonly correctedBy: number;
+}
+
 export interface AccountAccess {
   /** Where the accounts are, as text. */
   readonly location: string;
@@ -19,6 +25,8 @@ export interface AccountAccess {
   createAccount(name: string, tier: string | undefined): Promise<Account>;
   setTier(accountId: string, tier: string): Promise<Account>;
   setSuspended(accountId: string, isSuspended: boolean): Promise<Account>;
+  /** Counts again what an account stores. Null over the API. */
+  readonly recount: ((accountId: string) => Promise<Recounted>) | null;
   tokens(accountId: string): Promise<readonly Token[]>;
   createToken(accountId: string, name: string, scopes: readonly Scope[]): Promise<NewToken>;
   revokeToken(accountId: string, tokenId: string): Promise<void>;
@@ -39,6 +47,7 @@ function apiAccess(client: Client, url: string): AccountAccess {
     createAccount: (name, tier) => client.createAccount({ name, ...(tier !== undefined && { tier }) }),
     setTier: (accountId, tier) => client.setTier(accountId, tier),
     setSuspended: (accountId, isSuspended) => client.setSuspended(accountId, isSuspended),
+    recount: null,
     tokens: async (accountId) => (await client.listTokens(accountId)).tokens,
     createToken: (accountId, name, scopes) => client.createToken({ accountId, name, scopes }),
     revokeToken: async (accountId, tokenId) => {

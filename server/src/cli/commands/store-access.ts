@@ -48,6 +48,10 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
       return account;
     },
+    async recount(accountId) {
+      const wrongBy = await store.recountStored(accountId);
+      return { storedBytes: await store.storedBytes(accountId), correctedBy: 0 - wrongBy };
+    },
     async tokens(accountId) {
       const all: Token[] = [];
       const list = (part?: ListPart) => store.listTokens(accountId, part);

@@ -184,3 +184,28 @@ function setSuspended(invocation: Invocation, isSuspended: boolean): Promise<num
     return EXIT.done;
   });
 }
+
+export function recountAccounts(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const { recount } = access;
+    if (recount === null) {
+      throw new Failure('what accounts store is counted again in the store, and not over the API', {
+        exit: EXIT.usage,
+        hint: 'Name the directory of the service with --data, or its database with --store. The service may run meanwhile.',
+      });
+    }
+    const wanted = given.text('account');
+    const accounts = wanted === undefined ? await access.accounts() : [await findAccount(access, wanted)];
+    const counted = [];
+    for (const { id, name } of accounts) counted.push({ accountId: id, name, ...(await recount(id)) });
+    if (out.isJson) out.json(counted);
+    else {
+      out.table(
+        [{ title: 'ACCOUNT' }, { title: 'STORED BYTES', isNumber: true }, { title: 'CORRECTED BY', isNumber: true }],
+        counted.map(({ name, storedBytes, correctedBy }) => [name, String(storedBytes), String(correctedBy)]),
+      );
+    }
+    return EXIT.done;
+  });
+}

@@ -112,6 +112,15 @@ const ACCOUNTS: readonly CommandSpec[] = [
     scope: 'admin',
     load: async () => (await import('../commands/token.ts')).resumeAccount,
   },
+  {
+    name: 'account recount',
+    summary: 'count again the bytes that accounts store, directly in the store',
+    about:
+      'Counts again the bytes that each account stores, and corrects the count that limits it. The count is kept with every change, so it is only wrong after an upgrade during which an older version deleted messages. The service may run meanwhile, and does not wait for it. Over a data directory the log of the service grows while it is counted. Do not run it twice at once.',
+    flags: [{ ...ACCOUNT, about: 'Name or id of the account. Default: all of them.' }, ...STORE_FLAGS],
+    examples: ['postrider account recount --data /var/lib/postrider'],
+    load: async () => (await import('../commands/token.ts')).recountAccounts,
+  },
 ];
 
 export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [

@@ -29,7 +29,8 @@ export const ACCOUNT_VERBS = {
   storedBytes: writing((_database, { stored }, accountId: string) => stored.of(accountId)),
   storedAccounts: lookingUp(storedAccounts),
   freeInside: lookingUp(freeInside),
-  recountStored: writing((_database, { stored }, accountId: string) => stored.recount(accountId)),
+  storedError: { reads: 'list' as const, run: ({ books }: Desk, accountId: string) => books.stored.errorOf(accountId) },
+  correctStored: writing((_database, { stored }, accountId: string, by: number) => stored.add(accountId, by)),
   // Each account has one row.
   foldStored: on((_database, _limit: number) => 0),
   accountsKnownBy: on(accounts.accountsKnownBy),

@@ -8,6 +8,10 @@ import type { Database } from './database.ts';
 const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
 type Resource = keyof typeof RESOURCES;
 
+const RESOURCE_SUMS = Object.keys(RESOURCES)
+  .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = ?1), 0)`)
+  .join('');
+
 interface Weighed {
   readonly stored_bytes: number | null;
 }
@@ -49,21 +53,14 @@ export class Stored {
     return this.#database.get<{ bytes: number }>(sql, accountId)?.bytes ?? 0;
   }
 
-  /** Counts again. Returns by how much the count was wrong. */
-  recount(accountId: string): number {
-    const before = this.of(accountId);
-    const sum = (sql: string) => this.#database.get<{ bytes: number | null }>(sql, accountId)!.bytes ?? 0;
-    const messages = sum('SELECT sum(stored_bytes) AS bytes FROM messages WHERE account_id = ?');
-    const bodies = sum(
-      `SELECT sum(length(bytes)) AS bytes FROM bodies WHERE id IN
-         (SELECT body_id FROM messages WHERE account_id = ? AND body_id IS NOT NULL)`,
-    );
-    const resources = Object.keys(RESOURCES).map((table) =>
-      sum(`SELECT sum(stored_bytes) AS bytes FROM ${table} WHERE account_id = ?`),
-    );
-    const wrongBy = resources.reduce((left, bytes) => left - bytes, before - messages - bodies);
-    if (wrongBy !== 0) this.add(accountId, -wrongBy);
-    return wrongBy;
+  /** By how much the count is too high. One statement, so that it sees the rows and the count of the same moment. */
+  errorOf(accountId: string): number {
+    this.#write();
+    const sql = `SELECT coalesce((SELECT bytes FROM stored WHERE account_id = ?1), 0)
+        - coalesce((SELECT sum(stored_bytes) FROM messages WHERE account_id = ?1), 0)
+        - coalesce((SELECT sum(length(bytes)) FROM bodies WHERE id IN
+            (SELECT body_id FROM messages WHERE account_id = ?1 AND body_id IS NOT NULL)), 0)${RESOURCE_SUMS} AS bytes`;
+    return this.#database.get<{ bytes: number }>(sql, accountId)!.bytes;
   }
 
   #write(): void {
