@@ -6,6 +6,7 @@ import type { Claim } from '../domain/message.ts';
 import { isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import { withinMs } from '../world.ts';
+import { Arrivals } from './arrivals.ts';
 import { Cancels } from './cancels.ts';
 import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
@@ -42,8 +43,7 @@ export class Engine {
   #lapsesSeen = 0;
   #isStopping = false;
   #isOver = false;
-  /** Claims that arrived in this turn of the event loop. They start together. */
-  #arrived: Claim[] = [];
+  readonly #arrived: Arrivals;
   /** A `claimDue` call is under way. */
   #isLooking = false;
   #isOfferingAgain = false;
@@ -69,6 +69,12 @@ export class Engine {
       inFlight: () => this.#inFlight.count,
       settle: (ended) => this.#settle(ended, []),
       wake: () => this.#claims.wake(),
+    });
+    this.#arrived = new Arrivals({
+      clock: world.clock,
+      mayStart: () => this.#mayStart,
+      start: (claims) => this.#start(claims),
+      giveBack: (claims) => void this.#giveBack(claims).catch((error) => this.#trouble('releasing', error)),
     });
     const tasks = options.upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined);
     this.#upkeep = tasks.map((task) => this.#loop(task.name, () => task.run(world.clock.now()), task.dueBelowMs));
@@ -98,12 +104,12 @@ export class Engine {
 
   /** True when every loop waits for the clock or for work, and every claim has started. */
   get isAsleep(): boolean {
-    return this.#arrived.length === 0 && this.#loops().every((loop) => loop.isAsleep);
+    return this.#arrived.isEmpty && this.#loops().every((loop) => loop.isAsleep);
   }
 
   /** Whether nothing is left to do before time passes, apart from the attempts under way. */
   get isCaughtUp(): boolean {
-    return this.#arrived.length === 0 && this.#mayStart && this.#loops().every((loop) => loop.isDone);
+    return this.#arrived.isEmpty && this.#mayStart && this.#loops().every((loop) => loop.isDone);
   }
 
   readonly underWay = (): Iterable<Claim> => this.#inFlight.claims();
@@ -206,23 +212,13 @@ export class Engine {
   /** Withdraws the offer and releases claims that have not started. Another node may own them by now. */
   #withdraw(): void {
     this.#options.store.offer(NO_SLOTS);
-    const claims = this.#arrived.splice(0);
-    this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
+    this.#arrived.giveAllBack();
   }
 
   /** Takes slots for the claims at once. They start together with the other claims of this turn. */
   #receive(claims: readonly Claim[]): void {
     for (const claim of claims) this.#inFlight.add(claim);
-    this.#arrived.push(...claims);
-    if (this.#arrived.length > claims.length) return;
-    this.#options.world.clock.soon(() => this.#startArrived());
-  }
-
-  #startArrived(): void {
-    const claims = this.#arrived.splice(0);
-    if (claims.length === 0) return;
-    if (this.#mayStart) this.#start(claims);
-    else this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
+    this.#arrived.add(claims);
   }
 
   #start(claims: readonly Claim[]): void {

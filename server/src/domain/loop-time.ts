@@ -4,7 +4,7 @@
 /** Use is forgotten after one to two of these. */
 const WINDOW_MS = 1000;
 /** Whoever has used less than this never has to wait. */
-const LITTLE_MS = 20;
+const LITTLE_MS = 10;
 
 class Window {
   readonly used = new Map<string, number>();

@@ -1,5 +1,6 @@
 // Shares the time of the event loop among callers. While the loop has time to spare, everything is done when it comes. When
-// it has none, whoever has used more than an equal part waits, and goes on piece by piece, whoever has used least first.
+// it has none, or a turn of it has become long, whoever has used more than an equal part waits, and goes on piece by piece,
+// whoever has used least first.
 
 import { LoopTime } from '../domain/loop-time.ts';
 import type { Clock } from '../world.ts';
@@ -14,7 +15,10 @@ export interface LoopUser {
 const SAMPLE_MS = 50;
 /** The part of the time in work from which on it counts as busy. */
 const BUSY_PART = 0.8;
-/** How long work that has waited may take, before everything else that has reached the process is handled. */
+/**
+ * How long work that has waited may take, before everything else that has reached the process is handled. When a turn of the
+ * loop has taken this long, only those are served at once who have used little.
+ */
 const TURN_MS = 4;
 /** For a request that node:http reads: what its router and its response take, which cannot be told from other work. */
 const REQUEST_MS = 0.1;
@@ -26,6 +30,9 @@ export class LoopTurns {
   /** By key, so that of each only the next piece has to be looked at. */
   readonly #waiting = new Map<string, { readonly user: LoopUser; readonly line: (() => void)[] }>();
   #isBusy = false;
+  /** What was done since a turn of the loop was last waited for, and whether one is waited for. */
+  #doneMs = 0;
+  #isTurnLong = false;
   /** Calls that were asked for since the last turn began, and those that are left of it. */
   #calls = 0;
   #callsInTurn = 0;
@@ -51,6 +58,8 @@ export class LoopTurns {
   charge({ key, isKnown }: LoopUser, sinceMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     this.#time.charge(key, isKnown, nowMs - sinceMs, nowMs);
+    this.#doneMs += nowMs - sinceMs;
+    if (this.#doneMs >= TURN_MS) this.#awaitTurn();
     if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
   }
 
@@ -66,30 +75,42 @@ export class LoopTurns {
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
-    if (!this.#isBusy) return false;
+    if (!this.#isBusy && !this.#isTurnLong) return false;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
   }
 
   /** Calls `work` when it is its turn. It charges for itself. */
   wait(user: LoopUser, work: () => void): void {
     this.waits += 1;
-    const own = this.#waiting.get(user.key);
-    if (own) own.line.push(work);
-    else this.#waiting.set(user.key, { user, line: [work] });
-    this.#scheduleOne();
+    this.#line(user, work);
   }
 
   /** Resolves when the next piece of long work may begin: after everything that has reached the process, or later. */
   next(user: LoopUser): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.mustWait(user)) this.wait(user, resolve);
-      else this.#clock.soon(resolve);
-    });
+    if (this.mustWait(user)) this.waits += 1;
+    // In line in any case: many that go on at once would make a long turn.
+    return new Promise((resolve) => this.#line(user, resolve));
   }
 
   /** For the metrics. */
   most(count: number) {
     return this.#time.most(count, this.#clock.monotonicMs());
+  }
+
+  #awaitTurn(): void {
+    if (this.#isTurnLong) return;
+    this.#isTurnLong = true;
+    this.#clock.soon(() => {
+      this.#isTurnLong = false;
+      this.#doneMs = 0;
+    });
+  }
+
+  #line(user: LoopUser, work: () => void): void {
+    const own = this.#waiting.get(user.key);
+    if (own) own.line.push(work);
+    else this.#waiting.set(user.key, { user, line: [work] });
+    this.#scheduleOne();
   }
 
   /**

@@ -1,17 +1,23 @@
-// Splits long work for an account into short pieces: after a number of items or bytes, everything else that has reached the
-// process runs first, and callers that have used less of the event loop's time. Each piece counts for the account.
+// Splits long work for an account into short pieces: after a short time, everything else that has reached the process runs
+// first, and callers that have used less of the event loop's time. Each piece counts for the account.
 
 import type { LoopTurns, LoopUser } from './loop-turns.ts';
 
-const THINGS_A_TURN = 250;
-const BYTES_A_TURN = 1024 * 1024;
+const PIECE_MS = 2;
+/** The clock is read after so many things, or bytes. */
+const THINGS_A_LOOK = 16;
+const BYTES_A_LOOK = 128 * 1024;
+/** However fast they are. */
+const THINGS_A_PIECE = 250;
 
 export class ShortPieces {
   readonly #turns: LoopTurns;
   readonly #user: LoopUser;
   #sinceMs: number;
   #things = 0;
-  #bytes = 0;
+  /** Since the clock was last read. */
+  #lookedThings = 0;
+  #lookedBytes = 0;
 
   constructor(turns: LoopTurns, accountId: string) {
     this.#turns = turns;
@@ -22,8 +28,13 @@ export class ShortPieces {
   /** Counts the work done, and returns whether it is enough for one turn. */
   isEnough(things: number, bytes: number): boolean {
     this.#things += things;
-    this.#bytes += bytes;
-    return this.#things >= THINGS_A_TURN || this.#bytes >= BYTES_A_TURN;
+    if (this.#things >= THINGS_A_PIECE) return true;
+    this.#lookedThings += things;
+    this.#lookedBytes += bytes;
+    if (this.#lookedThings < THINGS_A_LOOK && this.#lookedBytes < BYTES_A_LOOK) return false;
+    this.#lookedThings = 0;
+    this.#lookedBytes = 0;
+    return this.#turns.nowMs() - this.#sinceMs >= PIECE_MS;
   }
 
   next(): Promise<void> {
@@ -41,7 +52,6 @@ export class ShortPieces {
   /** The last piece is done. */
   end(): void {
     this.#things = 0;
-    this.#bytes = 0;
     this.#turns.charge(this.#user, this.#sinceMs);
   }
 }

@@ -21,7 +21,7 @@ test('an account that is alone makes room for one that may just have come', () =
 
 test('little is never too much, whatever the others use', () => {
   const time = new LoopTime();
-  time.charge('one', true, 19, 0);
+  time.charge('one', true, 9, 0);
   assert.equal(time.isAhead('one', true, 1), false);
 });
 

@@ -45,15 +45,53 @@ function startLoop({ isBusy = true } = {}) {
       if (errors.length > 0) throw errors[0];
       return now.length;
     },
+    /** The same with what follows from each call, which the runtime does before the next one. */
+    async wholeTurn() {
+      const now = soon;
+      soon = [];
+      for (const fire of now) {
+        fire();
+        await new Promise<void>((resolve) => process.nextTick(resolve));
+      }
+    },
   };
 }
 
 test('in a calm loop nobody waits, whatever was used', () => {
   const { turns, come, done, turn } = startLoop({ isBusy: false });
-  for (let count = 0; count < 100; count += 1) come(GREEDY, 5);
+  for (let count = 0; count < 100; count += 1) {
+    come(GREEDY, 5);
+    turn();
+  }
   assert.equal(done.length, 100);
   assert.equal(turns.waits, 0);
   assert.equal(turn(), 0);
+});
+
+test('in a calm loop, of what comes at once, the greedy one gets a few milliseconds, and others none to wait for', () => {
+  const { come, done, turn } = startLoop({ isBusy: false });
+  for (let count = 0; count < 32; count += 1) come(GREEDY, 3);
+  assert.ok(done.length <= 4, `${done.length} pieces of 3 ms in one turn`);
+  come(MODEST, 1);
+  assert.equal(done.at(-1), MODEST.key);
+  while (turn() > 0);
+  assert.equal(done.length, 33);
+});
+
+test('long work of many requests goes on a few milliseconds in each turn, also in a calm loop', async () => {
+  const { turns, work, done, wholeTurn } = startLoop({ isBusy: false });
+  const going = Array.from({ length: 32 }, async () => {
+    await turns.next(GREEDY);
+    work(GREEDY, 2);
+  });
+  const pieces: number[] = [];
+  while (done.length < 32) {
+    const before: number = done.length;
+    await wholeTurn();
+    pieces.push(done.length - before);
+  }
+  await Promise.all(going);
+  assert.deepEqual(pieces, Array(16).fill(2));
 });
 
 test('in a busy loop the greedy one gets a few milliseconds in each turn, and others none to wait for', () => {

@@ -195,6 +195,28 @@ test('a stop waits for the attempts under way and settles them, even if the stor
   assert.equal(await node.stateOf('msg_a'), 'delivered');
 });
 
+test('of many attempts that are to start, a few start in a turn of the loop, and those of an account with one are among the first', async () => {
+  const node = new Node(400);
+  await node.start();
+  const keys = { current: 'sig_1', next: 'sig_2' };
+  await node.store.createAccount({ id: 'acc_2', name: 'other', tier: 'free', createdAt: 0 }, keys);
+  const pieces: string[][] = [];
+  let passedMs = 0;
+  const { clock, sender } = node;
+  const monotonicMs = clock.monotonicMs.bind(clock);
+  clock.monotonicMs = () => monotonicMs() + passedMs;
+  sender.send = (deliveries) => {
+    pieces.push(deliveries.map(({ messageId }) => messageId));
+    passedMs += 100;
+  };
+  const many = Array.from({ length: 48 }, (_, index) => message(`msg_many${index}`));
+  await Promise.all([node.accept(...many), node.accept({ ...message('msg_other'), accountId: 'acc_2' })]);
+  await settled();
+  assert.ok(pieces[0]!.includes('msg_other'));
+  assert.deepEqual(pieces.flat().toSorted(), [...many.map(({ id }) => id), 'msg_other'].toSorted());
+  assert.ok(pieces.length >= 4, `${pieces.length} pieces`);
+});
+
 test('while its time is off, a node claims nothing and is leased nothing; when it is right, it goes on', async () => {
   const node = new Node(10);
   await node.start();

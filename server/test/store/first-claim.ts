@@ -20,7 +20,7 @@ const store = createSqliteStore({
   },
 });
 const orphans = await store.orphanedClaims('nod_first');
-const { claims, nextDueAt } = await claimDue(store, Number(now), limits());
+const { claims, nextDueAt } = await claimDue(store, Number(now), limits({ slots: 64 }));
 const tookMs = clock.monotonicMs() - startedAt;
 const rssGrowth = process.memoryUsage.rss() - rssBefore;
 await store.close();

@@ -39,7 +39,7 @@ interface Allowed {
 
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
-  { file: 'sqlite/claim.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
+  { file: 'sqlite/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
   { file: 'sqlite/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
   { file: 'sqlite/held.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
   { file: 'sqlite/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },

@@ -11,7 +11,6 @@ import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
@@ -20,8 +19,9 @@ import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { around, DueLines } from './due-lines.ts';
-import { admitDueKeys, admitWaiting, applyPutOffLimits, noteKeyDue, noteStart, uncountStart } from './flow-keys.ts';
+import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
+import { Promoter } from './promote.ts';
 import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
@@ -37,6 +37,15 @@ export interface ClaimCommand {
 const ACCOUNTS_MAX = 512;
 const BACKLOGS_MAX = 1024;
 
+/**
+ * How long one claim may take, until it leaves the rest to the next one: nobody gets a reply before the transaction is done
+ * that it runs in. Half of it is for making due messages ready.
+ */
+const CLAIM_MS_MAX = 8;
+/** So many are claimed however long it takes. Then the clock is read after every few. */
+const CLAIMS_MIN = 64;
+const CLAIMS_A_LOOK = 8;
+
 /** In `cut`, in place of an account: there are accounts that were not looked at. */
 const ALL_ACCOUNTS = '';
 
@@ -44,17 +53,21 @@ const ALL_ACCOUNTS = '';
 export class Claimer {
   readonly #database: Database;
   readonly #books: Books;
+  readonly #nowMs: () => number;
+  readonly #promoter: Promoter;
   readonly #pace = new LookingPace();
   readonly #dueQueues: DueLines;
   readonly #dueKeys: DueLines;
   readonly #saidLimits: DueLines;
   #lastAccount = '';
-  #lastPromoted = '';
   readonly #lastHosts = new Map<string, string>();
 
-  constructor(database: Database, books: Books) {
+  /** `nowMs`: a clock that never goes back. */
+  constructor(database: Database, books: Books, nowMs: () => number) {
     this.#database = database;
     this.#books = books;
+    this.#nowMs = nowMs;
+    this.#promoter = new Promoter(database, nowMs);
     this.#dueQueues = new DueLines(database, 'queues');
     this.#dueKeys = new DueLines(database, 'flowKeys');
     this.#saidLimits = new DueLines(database, 'saidLimits');
@@ -62,9 +75,10 @@ export class Claimer {
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
+    const startedMs = this.#nowMs();
     this.#books.saidLimits.apply();
     const hasPutOff = applyPutOffLimits(database, this.#saidLimits, command.now);
-    this.#promoteDue(command.now);
+    this.#promoter.promote(command.now, startedMs + CLAIM_MS_MAX / 2);
     startDueQueues(database, this.#dueQueues, command.now);
     admitDueKeys(database, this.#dueKeys, command.now);
     const suspended = suspendedAccounts(database);
@@ -77,38 +91,20 @@ export class Claimer {
       looked: new Map(),
       cut: new Set(),
       bodies: new Bodies(database),
+      endsAtMs: startedMs + CLAIM_MS_MAX,
+      isOver: false,
     };
     this.#claimReady(claiming);
-    const { claims, cut, budget } = claiming;
+    const { claims, cut, budget, isOver } = claiming;
     const again = this.#pace.next(cut.size > 0 && budget.slots > 0, claims.length > 0);
     return {
       claims,
-      nextDueAt: hasPutOff ? command.now : earlier(nextDueAt(database), again === null ? null : command.now + again),
+      nextDueAt:
+        hasPutOff || isOver ? command.now : earlier(nextDueAt(database), again === null ? null : command.now + again),
       nextScheduleAt: nextScheduleAt(database),
       hasMore: hasReady(database, suspended),
       ...(suspended.length > 0 && { suspended }),
     };
-  }
-
-  /**
-   * Promotes the messages that are due longest. If that fills a whole piece, also promotes a few of other accounts,
-   * which would otherwise wait behind them.
-   */
-  #promoteDue(now: number): void {
-    const database = this.#database;
-    if (promoteDue(database, 'due_at <= ?', [now], PROMOTE_MAX, now) < PROMOTE_MAX) return;
-    const accounts = around(this.#lastPromoted, (after, upTo) =>
-      database.get<{ key: string }>(
-        `SELECT account_id AS key FROM messages
-           WHERE state = 'delayed' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
-        after,
-        upTo,
-      ),
-    );
-    for (const accountId of accounts.take(PROMOTE_ACCOUNTS_MAX)) {
-      promoteDue(database, 'account_id = ? AND due_at <= ?', [accountId, now], PROMOTE_OF_ACCOUNT_MAX, now);
-      this.#lastPromoted = accountId;
-    }
   }
 
   /** Looks for as many hosts of an account as its share may need, and for more if it uses all of those. */
@@ -123,7 +119,7 @@ export class Claimer {
       for (const asks of shareSlots([...backlogsOf.values()].flat(), budget)) {
         for (const ask of asks) ask.taken = this.#claimBacklog(claiming, ask.backlog, ask.wanted);
       }
-      if (claims.length === before) return;
+      if (claims.length === before || claiming.isOver) return;
       accounts = accounts.filter((id) => backlogsOf.get(id)!.length === most);
     }
   }
@@ -182,7 +178,7 @@ export class Claimer {
   #claimBacklog(claiming: Claiming, { accountId, host }: Backlog, count: number): number {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
-    if (wanted < 1) return 0;
+    if (wanted < 1 || claiming.isOver) return 0;
     // Without bodies, so that a body beyond the byte limit is never read.
     const ready = this.#database.all<Claimable & { bytes: number }>(
       `SELECT seq, claimed_at, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
@@ -203,6 +199,10 @@ export class Claimer {
       const account = this.#books.accountsAtClaim.get(accountId);
       claims.push({ lease, message, ...account, isPlain: isPlain(row), row: seq });
       taken += 1;
+      const isLook = claims.length >= CLAIMS_MIN && claims.length % CLAIMS_A_LOOK === 0;
+      if (!isLook || this.#nowMs() < claiming.endsAtMs) continue;
+      claiming.isOver = true;
+      break;
     }
     if (taken > 0 && !cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
     const isTooLarge = taken === 0 && ready.length > 0;
@@ -289,30 +289,9 @@ interface Claiming {
   /** Accounts that may have ready messages at hosts that were not looked at. */
   readonly cut: Set<string>;
   readonly bodies: Bodies;
-}
-
-/** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
-function promoteDue(
-  database: Database,
-  which: 'due_at <= ?' | 'account_id = ? AND due_at <= ?',
-  values: readonly (string | number)[],
-  most: number,
-  now: number,
-): number {
-  const due = database.all<{ account_id: string; flow_key: string | null }>(
-    `UPDATE messages SET state = iif(flow_key IS NULL, 'ready', 'queued') WHERE seq IN
-       (SELECT seq FROM messages WHERE state = 'delayed' AND ${which} ORDER BY due_at LIMIT ?)
-       RETURNING account_id, flow_key`,
-    ...values,
-    most,
-  );
-  const keys = new Map<string, readonly [string, string]>();
-  for (const { account_id: accountId, flow_key: key } of due) {
-    if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
-  }
-  // The keys take turns with all others that are due.
-  for (const [accountId, key] of keys.values()) noteKeyDue(database, accountId, key, now);
-  return due.length;
+  readonly endsAtMs: number;
+  /** Its time was up before all slots were used. */
+  isOver: boolean;
 }
 
 /** When the next message that waits for the clock becomes due. */

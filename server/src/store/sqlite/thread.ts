@@ -42,8 +42,9 @@ function isBatch(message: Packed | ThreadOrder): message is Packed {
 try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
-  const verbs = createVerbs(file.database);
-  const shared = new SharedTransactions(file.database, verbs, systemWorld().clock.monotonicMs);
+  const nowMs = systemWorld().clock.monotonicMs;
+  const verbs = createVerbs(file.database, nowMs);
+  const shared = new SharedTransactions(file.database, verbs, nowMs);
   const read = ({ commands }: Batch): Ran => ({ replies: runBatch(file.database, verbs, commands, role), took: null });
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {

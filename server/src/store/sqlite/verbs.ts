@@ -29,7 +29,8 @@ export type Verbs = {
     : never;
 };
 
-export function createVerbs(database: Database): Verbs {
+/** `nowMs`: a clock that never goes back. One that stands still lets everything take as long as it takes. */
+export function createVerbs(database: Database, nowMs: () => number = () => 0): Verbs {
   const stored = new Stored(database);
   const books: Books = {
     newMessages: new NewMessages(database, stored),
@@ -40,7 +41,7 @@ export function createVerbs(database: Database): Verbs {
     accountsAtClaim: new AccountsAtClaim(database),
     saidLimits: new SaidLimits(database),
   };
-  const desk: Desk = { database, books, claimer: new Claimer(database, books) };
+  const desk: Desk = { database, books, claimer: new Claimer(database, books, nowMs) };
   const overDesk = Object.entries(VERBS).map(([name, { run }]) => [
     name,
     (...args: never[]) => (run as (desk: Desk, ...args: never[]) => unknown)(desk, ...args),

@@ -1,0 +1,60 @@
+// Claims that have arrived and are to start: together with the others of the same turn of the event loop. Many of them start
+// in pieces, by turns of accounts, so that no turn is long and nobody waits behind the thousand of another.
+
+import type { Claim } from '../domain/message.ts';
+import { takeInTurn } from '../domain/take-in-turn.ts';
+import type { Clock } from '../world.ts';
+
+/** If more attempts than this are to start, they start in pieces of it. */
+const STARTED_AT_ONCE = 16;
+/** How long attempts may start, before everything else that has reached the process is handled. */
+const STARTING_MS_MAX = 4;
+
+export interface ArrivalsOptions {
+  readonly clock: Pick<Clock, 'monotonicMs' | 'soon'>;
+  readonly mayStart: () => boolean;
+  readonly start: (claims: readonly Claim[]) => void;
+  readonly giveBack: (claims: readonly Claim[]) => void;
+}
+
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  #waiting: Claim[] = [];
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  add(claims: readonly Claim[]): void {
+    this.#waiting.push(...claims);
+    if (this.#waiting.length > claims.length) return;
+    this.#options.clock.soon(() => this.#start());
+  }
+
+  giveAllBack(): void {
+    if (!this.isEmpty) this.#options.giveBack(this.#waiting.splice(0));
+  }
+
+  #start(): void {
+    const { clock, mayStart, start } = this.#options;
+    const sinceMs = clock.monotonicMs();
+    while (!this.isEmpty && mayStart()) {
+      start(this.#next());
+      if (this.isEmpty || clock.monotonicMs() - sinceMs < STARTING_MS_MAX) continue;
+      clock.soon(() => this.#start());
+      return;
+    }
+    this.giveAllBack();
+  }
+
+  #next(): readonly Claim[] {
+    if (this.#waiting.length <= STARTED_AT_ONCE) return this.#waiting.splice(0);
+    const { taken, rest } = takeInTurn(this.#waiting, STARTED_AT_ONCE, ({ message }) => message.accountId);
+    this.#waiting = rest;
+    return taken;
+  }
+}
