@@ -28,9 +28,7 @@ export class Turns {
    */
   choose(asked: readonly Asked[], budget: number): number[] {
     if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget) {
-      // Nobody waits, so nobody owes anything.
-      this.#nextAt.clear();
-      this.#now = 0;
+      this.forget();
       return asked.map((_, index) => index);
     }
     const chosen: number[] = [];
@@ -45,6 +43,12 @@ export class Turns {
     }
     for (const [accountId, at] of this.#nextAt) if (at <= this.#now) this.#nextAt.delete(accountId);
     return chosen.sort((a, b) => a - b);
+  }
+
+  /** Everything fits. Nobody waits, so nobody owes anything. */
+  forget(): void {
+    if (this.#nextAt.size > 0) this.#nextAt.clear();
+    this.#now = 0;
   }
 
   /** Work of the account took this much more than was expected; less, if negative. */

@@ -135,16 +135,22 @@ export class Committer {
    */
   #nextBatch(): Waiting[] {
     const waiting = this.#waiting;
+    const budget = partUs(this.#commitMs);
+    let cost = 0;
+    for (const { command, work } of waiting) if (work !== null) cost += this.#costOf(command.verb, work);
+    if (cost <= budget) {
+      this.#turns.forget();
+      this.#waiting = [];
+      return waiting;
+    }
     const asked: Asked[] = [];
     for (const { command, work } of waiting) {
       if (work === null) continue;
       const line = command.verb === 'accept' ? 'accepts' : 'changes';
-      const cost = this.#costsOf(command.verb).of(work.accountId, work.units);
-      asked.push({ accountId: work.accountId, line, cost });
+      asked.push({ accountId: work.accountId, line, cost: this.#costOf(command.verb, work) });
     }
-    const chosen = this.#turns.choose(asked, partUs(this.#commitMs));
+    const chosen = this.#turns.choose(asked, budget);
     this.#waiting = [];
-    if (chosen.length === asked.length) return waiting;
     let at = 0;
     let next = 0;
     return waiting.filter((each) => {
@@ -155,6 +161,10 @@ export class Committer {
       else this.#waiting.push(each);
       return isChosen;
     });
+  }
+
+  #costOf(verb: VerbName, { accountId, units }: AccountWork): number {
+    return this.#costsOf(verb).of(accountId, units);
   }
 
   #costsOf(verb: VerbName): Costs {
@@ -173,7 +183,7 @@ export class Committer {
       // It was put off, or ran in another transaction.
       if (work === null || us === 0) return;
       const costs = this.#costsOf(command.verb);
-      this.#turns.charge(work.accountId, us - costs.of(work.accountId, work.units));
+      this.#turns.charge(work.accountId, us - this.#costOf(command.verb, work));
       costs.note(work.accountId, work.units, us);
     });
   }

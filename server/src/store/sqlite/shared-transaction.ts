@@ -69,6 +69,7 @@ export class SharedTransactions {
     });
     this.#commitMs = this.#nowMs() - lastMs;
     const isTold = lastMs - startedMs + this.#commitMs >= TOLD_MS_MIN;
+    if (batches.length === 1) return [{ replies, took: isTold ? { commitMs: this.#commitMs, commandsUs } : null }];
     return batches.map((own, at) => {
       const [from, to] = [ends[at]! - own.length, ends[at]!];
       const took = isTold ? { commitMs: this.#commitMs, commandsUs: commandsUs.slice(from, to) } : null;

@@ -80,5 +80,5 @@ export const OF_ITS_ACCOUNT = {
 const UNIT_BYTES = 8 * 1024;
 
 export function unitsOf(messages: number, bytes: number): number {
-  return messages + bytes / UNIT_BYTES;
+  return messages + Math.floor(bytes / UNIT_BYTES);
 }
