@@ -18,6 +18,7 @@ async function open(t: TestContext) {
   const asked = { finds: 0, touches: 0 };
   let gate = Promise.resolve();
   let isAway = false;
+  let hear = () => {};
   const watched: Store = {
     ...store,
     async findToken(hash) {
@@ -27,6 +28,9 @@ async function open(t: TestContext) {
       if (!isAway) return found;
       isAway = false;
       throw new Error('the store is away');
+    },
+    onAccess(listener) {
+      hear = listener;
     },
     touchToken(id, now) {
       asked.touches += 1;
@@ -48,6 +52,8 @@ async function open(t: TestContext) {
     text,
     asked,
     clock,
+    /** Another node has ended something. */
+    hearOfEnd: () => hear(),
     loseNext(): void {
       isAway = true;
     },
@@ -113,6 +119,19 @@ test('a caller is remembered for five seconds from the question to the store, no
   clock.advance(1);
   await accounts.authenticate(text);
   assert.equal(asked.finds, 2);
+});
+
+test('what another node has ended is looked up again, and whoever listens is told', async (t) => {
+  const { accounts, text, asked, hearOfEnd } = await open(t);
+  const ended: unknown[] = [];
+  accounts.onEnd((each) => ended.push(each));
+  await accounts.authenticate(text);
+  await accounts.authenticate(text);
+  assert.equal(asked.finds, 1);
+  hearOfEnd();
+  await accounts.authenticate(text);
+  assert.equal(asked.finds, 2);
+  assert.deepEqual(ended, ['unknown']);
 });
 
 test('a session that is ended is not remembered, also if it was looked up meanwhile', async (t) => {

@@ -54,6 +54,19 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.equal(again.message.attempts, 1);
     });
 
+    test('the lease of a claim that was given back does not give the next claim back', async ({ a }) => {
+      const [one, other] = [message(), message()];
+      await a.store.accept([one, other], NOW);
+      const claims = await a.claims(NOW);
+      const first = claims.find((claim) => claim.message.id === one.id)!;
+      await a.store.release([first.lease], NOW);
+      const again = await a.claimOne(NOW);
+      assert.equal(again.message.id, one.id);
+      await a.store.release([first.lease, 'nod_a.unknown'], NOW);
+      assert.deepEqual([await a.stateOf(one), await a.stateOf(other)], ['claimed', 'claimed']);
+      assert.deepEqual(await a.store.settle([settlementOf(again, OK, NOW)], NOW), ['settled']);
+    });
+
     test('a lease that is lost or unknown gives nothing back', async ({ a }) => {
       const [cancelled, delivered] = [message(), message()] as const;
       await a.store.accept([cancelled, delivered], NOW);

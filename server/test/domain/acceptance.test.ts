@@ -6,6 +6,7 @@ import {
   type NodeFacts,
   STORE_SILENT,
   whyNothingIsAccepted,
+  whyNothingIsChanged,
   whyNothingIsMade,
   whyNotReady,
 } from '../../src/domain/acceptance.ts';
@@ -59,4 +60,15 @@ test('a node that only delivers accepts nothing, and is ready for what it does',
   assert.equal(whyNotReady({ ...facts, isServing: false }, null)?.code, 'draining');
   assert.equal(whyNothingIsMade(facts), null);
   assert.equal(whyNothingIsMade({ ...facts, diskMark: 'all' })?.code, 'disk_full');
+});
+
+test('on a full disk what stores nothing more may be changed, in files that are gone nothing may', () => {
+  const full = { ...WELL, diskMark: 'all' } as const;
+  assert.equal(whyNothingIsChanged(WELL, true), null);
+  assert.equal(whyNothingIsChanged({ ...WELL, diskMark: 'largest' }, true), null);
+  assert.equal(whyNothingIsChanged(full, true)?.code, 'disk_full');
+  assert.equal(whyNothingIsChanged(full, false), null, 'deleting helps');
+  for (const storesMore of [true, false]) {
+    assert.equal(whyNothingIsChanged({ ...WELL, areFilesGone: true }, storesMore)?.code, 'store_gone');
+  }
 });

@@ -57,3 +57,21 @@ test('returned room is free again, and no more can be returned than was taken', 
 test('room is never negative, also when more is used than there is', () => {
   assert.equal(shareRoom(10, 12, 4), 0);
 });
+
+test('what another lane takes at the same moment makes one of the two give up, and nothing stays taken', () => {
+  let others = 0;
+  const elsewhere = {
+    used: () => others,
+    heldBy: () => 0,
+    // The other lane has looked before this one took, and takes now.
+    change: (before: number, after: number) => {
+      if (after > before) others = 60;
+    },
+  };
+  const pool = new Pool(100, elsewhere);
+  assert.equal(pool.take('a', 50), 'node');
+  assert.deepEqual([pool.used, pool.heldBy('a'), pool.refused.node], [0, 0, 1]);
+  others = 0;
+  elsewhere.change = () => {};
+  assert.equal(pool.take('a', 50), null);
+});

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backoffMs } from '../../src/domain/backoff.ts';
 import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
-import { decideSettlement, isAwaited } from '../../src/domain/settle.ts';
+import { decideSettlement, isAwaited, type SettleContext } from '../../src/domain/settle.ts';
 import { answered, CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
 
 const RETENTION_MS = 1_000_000;
@@ -17,8 +17,8 @@ const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away'
 const CUT_OFF_ALONE: Outcome = { ...INTERRUPTED, cause: 'crashAlone' };
 const DRAINED: Outcome = { ...INTERRUPTED, cause: 'drain' };
 
-function settle(claim: Claim, outcome: Outcome): Settlement {
-  const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS, newId: countingIds() };
+function settle(claim: Claim, outcome: Outcome, some: Pick<SettleContext, 'retryFloor'> = {}): Settlement {
+  const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS, newId: countingIds(), ...some };
   return decideSettlement(claim, { outcome, startedAt: STARTED_AT, endedAt: ENDED_AT }, context);
 }
 
@@ -96,6 +96,19 @@ test('a hint of 0 means now, and one against the own Retry-Delay is later or not
   assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('2'))), 5000);
   assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('9'))), 9000);
   assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('0'))), 0);
+});
+
+test('after so many retries, the next one waits at least as long as the tier says, whatever was asked for', () => {
+  const retryFloor = { afterRetries: 2, ms: 5000 };
+  const waits = [0, 1, 2, 3].map((retried) => {
+    const { next } = settle(withRetries(9, { retried }, '0'), answered(500, [['Retry-After', '0']]), { retryFloor });
+    return next.state === 'pending' ? next.dueAt - ENDED_AT : null;
+  });
+  assert.deepEqual(waits, [0, 0, 5000, 5000]);
+  const longer = settle(withRetries(9, { retried: 2 }, '9000'), answered(500), { retryFloor }).next;
+  assert.equal(longer.state === 'pending' && longer.dueAt - ENDED_AT, 9000);
+  const cutOff = settle(withRetries(9, { retried: 2 }), INTERRUPTED, { retryFloor }).next;
+  assert.equal(cutOff.state === 'pending' && cutOff.dueAt <= ENDED_AT, true, 'an interruption is no retry');
 });
 
 test('a hint does not make a message failed for good or one without retries try again', () => {

@@ -24,7 +24,13 @@ export interface Outcome {
 }
 
 export function runTests(copy: string, { files, words, env, testMsMax }: TestRun): Promise<Outcome> {
-  const flags = ['--test', '--test-concurrency=2', `--test-timeout=${testMsMax}`, '--test-reporter=tap'];
+  const flags = [
+    '--test',
+    '--test-concurrency=2',
+    `--test-timeout=${testMsMax}`,
+    '--test-reporter=tap',
+    '--test-force-exit',
+  ];
   const named = words.map((each) => `--test-name-pattern=${RegExp.escape(each)}`);
   // A group of its own: what the tests have started ends with them.
   const child = spawn(process.execPath, [...flags, ...named, ...files], {

@@ -18,7 +18,7 @@ npm run seeded -- --part 2/4        the second quarter of them
 npm run seeded -- --list            print them
 `;
 /** Only a test that waits in vain takes so long. */
-const PLANTED_MS_MAX = 40_000;
+const PLANTED_MS_MAX = 25_000;
 /** A bug that makes the program meaningless is noticed by every test, and shows nothing. */
 const MEANINGLESS = /SyntaxError|ReferenceError|ERR_MODULE_NOT_FOUND|is not a function/;
 

@@ -6,7 +6,7 @@ import fs, { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync 
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { copyStore } from '../../src/store/sqlite/backup.ts';
+import { copyStore, giveName } from '../../src/store/sqlite/backup.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
 import { restoreStore } from '../../src/store/sqlite/restore.ts';
@@ -93,4 +93,27 @@ test('a backup that is damaged, or that the disk damages on its way back, is not
     if (existsSync(part)) damage(part);
   });
   requireRefused(whole);
+});
+
+test('a copy gets its name only if the name is free', (t) => {
+  const folder = scratchDirectory(t);
+  const [part, target] = [join(folder, 'copy.db.part'), join(folder, 'copy.db')];
+  writeFileSync(part, 'new');
+  writeFileSync(target, 'old');
+  assert.throws(() => giveName(part, target), /was created meanwhile and is not overwritten/);
+  assert.equal(readFileSync(target, 'utf8'), 'old');
+});
+
+test('a restore takes no file that has a log beside it, and replaces no store', (t) => {
+  const { folder, directory, part: whole } = given(t);
+  copyStore({ directory, part: whole });
+  const [used, target] = [join(folder, 'used.db'), join(folder, 'restored')];
+  copyFileSync(whole, used);
+  writeFileSync(`${used}-wal`, '');
+  assert.throws(() => restoreStore(used, target), /not a backup/);
+  assert.equal(restoreStore(whole, target).rows.find(({ table }) => table === 'accounts')?.rows, ROWS);
+  const before = readFileSync(join(target, 'postrider.db'));
+  assert.throws(() => restoreStore(whole, target), /has a store already/);
+  assert.deepEqual(readFileSync(join(target, 'postrider.db')), before);
+  addAccounts(target, 'c');
 });

@@ -1,0 +1,13 @@
+// Loaded before a test file: gives it another text for one module. The text lies in a file that the run has written.
+
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+
+const { MUTATED_MODULE, MUTATED_TEXT } = process.env;
+
+registerHooks({
+  load(url, context, next) {
+    if (url !== MUTATED_MODULE) return next(url, context);
+    return { format: 'module-typescript', source: readFileSync(MUTATED_TEXT!, 'utf8'), shortCircuit: true };
+  },
+});
