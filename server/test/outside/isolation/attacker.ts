@@ -23,33 +23,44 @@ export type AttackReport = Readonly<Record<string, number>>;
 const CONNECTIONS = 32;
 const LOWEST_PRIORITY = 19;
 
+/** One after the other, before it begins: what a service does for the first time takes many times as long. */
+const WARM_UP_CALLS = 3;
+const WARM_UP_MS_MAX = 2_000;
+
 setPriority(LOWEST_PRIORITY);
 process.once('message', (orders: AttackOrders) => {
-  void attack(orders).then((report) => {
-    process.send!(report, () => process.exit(0));
+  void prepare(orders).then((attack) => {
+    process.once('message', () => void attack().then((report) => process.send!(report, () => process.exit(0))));
+    process.send!('ready');
   });
 });
 process.once('disconnect', () => process.exit(1));
 
-async function attack(orders: AttackOrders): Promise<AttackReport> {
+async function prepare(orders: AttackOrders): Promise<() => Promise<AttackReport>> {
   const { api, token, document, name, seconds, firstTurn } = orders;
   const targets = await startTargets();
   const chosen = generatedAttacks(document, targets).find((each) => each.name === name);
   if (!chosen) throw new Error(`there is no attack ${name}`);
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  const endsAt = performance.now() + seconds * 1000;
-  const counts: Record<string, number> = {};
   let turn = firstTurn;
-  const send = async () => {
-    while (performance.now() < endsAt) {
-      turn += 1;
-      const status = await call(api, token, agent, chosen.call(turn), endsAt);
-      counts[status] = (counts[status] ?? 0) + 1;
-    }
+  const callBy = (endsAt: number) => {
+    turn += 1;
+    return call(api, token, agent, chosen.call(turn), endsAt);
   };
-  await call(api, token, agent, wideTopic(targets), endsAt);
-  await Promise.all(Array.from({ length: CONNECTIONS }, send));
-  return counts;
+  await call(api, token, agent, wideTopic(targets), performance.now() + WARM_UP_MS_MAX);
+  for (let count = 0; count < WARM_UP_CALLS; count += 1) await callBy(performance.now() + WARM_UP_MS_MAX);
+  return async () => {
+    const endsAt = performance.now() + seconds * 1000;
+    const counts: Record<string, number> = {};
+    const send = async () => {
+      while (performance.now() < endsAt) {
+        const status = await callBy(endsAt);
+        counts[status] = (counts[status] ?? 0) + 1;
+      }
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, send));
+    return counts;
+  };
 }
 
 function wideTopic({ good }: Targets): AttackCall {

@@ -192,7 +192,7 @@ class Stage {
     const token = await this.#attacker();
     const { api, document } = { api: this.#api, document: this.document };
     const orders: AttackOrders = { api, token, document, name, seconds, firstTurn: this.#measured * 1_000_000 };
-    return this.#beside(name, seconds, () => runAttacker(orders));
+    return this.#beside(name, seconds, await readyAttacker(orders));
   }
 
   async measureKnownWays(seconds: number): Promise<AttackRow> {
@@ -252,14 +252,23 @@ class Stage {
   }
 }
 
-function runAttacker(orders: AttackOrders): Promise<AttackReport> {
+/** A process that waits for the word to begin. */
+async function readyAttacker(orders: AttackOrders): Promise<() => Promise<AttackReport>> {
   const child = fork(new URL('./attacker.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  return new Promise((resolve, reject) => {
-    child.once('message', (report) => resolve(report as AttackReport));
-    child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`the attacker ended with ${code}`)));
-    child.send(orders);
-  });
+  const said = <T>() =>
+    new Promise<T>((resolve, reject) => {
+      child.once('message', (message) => resolve(message as T));
+      child.once('error', reject);
+      child.once('exit', (code) => reject(new Error(`the attacker ended with ${code}`)));
+    });
+  const ready = said();
+  child.send(orders);
+  await ready;
+  return () => {
+    const report = said<AttackReport>();
+    child.send('begin');
+    return report;
+  };
 }
 
 function summed(report: HostileReport): AttackReport {
