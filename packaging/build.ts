@@ -50,18 +50,25 @@ export function buildSdk(folder: string): void {
 }
 
 async function buildServer(folder: string): Promise<void> {
+  const modules = await buildProgram(folder);
+  const dist = join(folder, 'dist');
+  writeTypes(dist);
+  writeCommonJs(dist, ['index']);
+  copyPages('server', folder);
+  const ofConsole = readFileSync(join(dist, 'console', 'licenses.md'), 'utf8');
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf(modules, ofConsole));
+}
+
+/** Writes all that the program needs to run, into a folder that is empty. Returns the files that went in. */
+export async function buildProgram(folder: string): Promise<string[]> {
   const dist = join(folder, 'dist');
   run(join(ROOT, 'console', 'scripts', 'build.ts'), '--if-stale');
   const modules = await bundle(dist);
   for (const each of READ) cpSync(join(SRC, each), join(dist, each), { recursive: true });
   cpSync(join(ROOT, 'console', 'dist'), join(dist, 'console'), { recursive: true });
-  writeTypes(dist);
-  writeCommonJs(dist, ['index']);
   writeCommand(folder);
   writeManifest('server', folder, { exports: { '.': entry('index'), './package.json': './package.json' } });
-  copyPages('server', folder);
-  const ofConsole = readFileSync(join(dist, 'console', 'licenses.md'), 'utf8');
-  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf(modules, ofConsole));
+  return modules;
 }
 
 /** Returns the files that went in. */

@@ -100,3 +100,27 @@ export async function openPage(
   await page.goto(url);
   return { page, context, complaints, strangers };
 }
+
+type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
+const sessions = new Map<string, Promise<Session>>();
+
+async function signIn(browser: Browser, link: string): Promise<Session> {
+  const { page, context } = await openPage(browser, link);
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+  const session = await context.storageState();
+  await context.close();
+  return session;
+}
+
+/** A page of its own that is signed in and shows a screen. Only the first one of a service follows the link first. */
+export async function openScreen(
+  browser: Browser,
+  { url, link }: { readonly url: string; readonly link: string },
+  path: string,
+): Promise<OpenedPage> {
+  const session = sessions.get(url) ?? signIn(browser, link);
+  sessions.set(url, session);
+  const opened = await openPage(browser, `${url}/console/${path}`, { storageState: await session });
+  await opened.page.getByRole('navigation', { name: 'Screens' }).waitFor();
+  return opened;
+}

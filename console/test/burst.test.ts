@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { createClient } from 'postrider-sdk';
 import { startProcess } from '../../server/test/support/process.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
-import { openPage, sharedBrowser } from './browser.ts';
+import { openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -36,10 +36,7 @@ const isLive = (page: Page) =>
 
 suite('a burst', () => {
   test('the newest rows are shown all the time, in two tabs, and the list says that it cannot show each', async () => {
-    const { url, link } = service();
-    const { page, context, complaints } = await openPage(browser(), link);
-    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    await page.goto(`${url}/console/messages?label=fast`);
+    const { page, context, complaints } = await openScreen(browser(), service(), 'messages?label=fast');
     const other = await context.newPage();
     await other.goto(page.url());
     const tabs = [page, other];
@@ -63,11 +60,9 @@ suite('a burst', () => {
   });
 
   test('while somebody reads, each new message is counted once', async () => {
-    const { url, link, publish, sink, client } = service();
+    const { publish, sink, client } = service();
     const first = await publish(sink('ok?burst'), { settings: { Label: 'counted' } });
-    const { page, context } = await openPage(browser(), link);
-    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    await page.goto(`${url}/console/messages?label=counted`);
+    const { page, context } = await openScreen(browser(), service(), 'messages?label=counted');
     await isLive(page);
     await page.getByRole('row').filter({ hasText: 'burst' }).hover();
     // Announced alone: now it is known that the mouse is over the list.

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import type { MessageWithAttempts, Published } from 'postrider-sdk';
 import { CALLBACK_NAMES, SETTING_TABLE } from '../../server/src/domain/setting-table.ts';
-import { openPage, sharedBrowser } from './browser.ts';
+import { openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -83,10 +83,7 @@ function content(message: MessageWithAttempts): object {
 
 /** Opens Duplicate of a message. */
 async function duplicate(messageId: string, act: (page: Page) => Promise<void>): Promise<void> {
-  const opened = await openPage(browser(), service().link);
-  const { page, context, complaints } = opened;
-  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
-  await page.goto(`${service().url}/console/messages/${messageId}`);
+  const { page, context, complaints } = await openScreen(browser(), service(), `messages/${messageId}`);
   await page.getByRole('link', { name: 'Duplicate' }).click();
   await page.getByRole('heading', { name: 'Send' }).waitFor();
   await act(page);
@@ -227,15 +224,13 @@ suite('a duplicate', () => {
   });
 
   test('a retry with edits does not show what stands for a redacted body as the body', async () => {
-    const { publish, client, ended, sink, url, link } = service();
+    const { publish, client, ended, sink } = service();
     const id = await publish(sink('status/500?redacted'), {
       body: 'a secret',
       settings: { Retries: '0', 'Redact-Fields': 'body' },
     });
     await ended(id);
-    const { page, context } = await openPage(browser(), link);
-    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    await page.goto(`${url}/console/messages/${id}`);
+    const { page, context } = await openScreen(browser(), service(), `messages/${id}`);
     await page.getByRole('button', { name: 'Retry with edits' }).click();
     const dialog = page.getByRole('dialog', { name: 'Retry with edits' });
     assert.equal(await dialog.getByLabel('Body').inputValue(), '');

@@ -39,6 +39,10 @@ async function seriousProblems(page: Page): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
 }
 
+/** Everything has come that a screen asks for at first. */
+const isShown = (page: Page) =>
+  page.waitForFunction("document.querySelector('main h1') && !document.querySelector('main .loading, aside .loading')");
+
 suite('looks', () => {
   let paths: readonly string[] = [];
   before(async () => {
@@ -78,7 +82,7 @@ suite('looks', () => {
       for (const path of paths) {
         await page.goto(`${service().url}/console/${path}`);
         await page.getByRole('main').waitFor();
-        await page.waitForTimeout(700);
+        await isShown(page);
         problems.push(...(await seriousProblems(page)).map((each) => `${path}: ${each}`));
       }
       assert.equal(await page.evaluate('document.documentElement.dataset.theme'), colorScheme);
@@ -114,7 +118,7 @@ suite('looks', () => {
     for (const path of paths) {
       await page.goto(`${service().url}/console/${path}`);
       await page.getByRole('main').waitFor();
-      await page.waitForTimeout(300);
+      await isShown(page);
       const tooWide = await page.evaluate(
         `[...document.querySelectorAll('main *, aside *')].filter((each) => { const box = each.getBoundingClientRect(); return box.width > 0 && box.right > innerWidth + 1 && !each.closest('[class*=overflow-x-auto], [class*=overflow-auto], .truncate, .sr-only'); }).map((each) => each.outerHTML.slice(0, 120)).slice(0, 3)`,
       );

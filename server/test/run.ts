@@ -1,45 +1,33 @@
-// What `npm test` runs: every test, beside one PostgreSQL server for all that need one; those of the cluster by
-// themselves, because they measure how soon a node answers; then the tests that see the service from outside once more,
-// on PostgreSQL in place of SQLite, but for a few. With arguments, only the test files they name. The last lines name what failed in
-// any of these passes, what was skipped, where the time went, and how many tests passed and failed.
+// What `npm test` and `npm run test:all` run: the test files of the command, by the table in commands.ts, beside one
+// PostgreSQL server for all that need one. With arguments, only the test files they name, on both stores. The last lines
+// name what failed, what was skipped, where the time went, and how many tests passed and failed.
+//
+//   --repeat N   the same N times; the end lists the failed tests by how often they failed
+//   --load M     M busy loops beside it
+//   --table      writes the table of minutes in CONTRIBUTING.md
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
 import { findChromium } from '../../console/test/browser.ts';
+import { type Command, FROM_OUTSIDE, isIn, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
 import { preparePgbouncer } from './postgres/pgbouncer.ts';
-import { startTestServer } from './postgres/server.ts';
-import type { SummaryLine } from './support/summary-reporter.ts';
+import { roomyFolder, startTestServer } from './postgres/server.ts';
+import { printSummary, readSummary, type Summary, writeTable } from './summary.ts';
+import { builtCommand, compileOnce } from './support/built-program.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const ALL = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
-const FROM_OUTSIDE = ['server/test/outside/**/*.test.ts'];
-/** Their subject is done before a store is asked, or after: a second store would show nothing else. */
-const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
-  [
-    'delivery/egress',
-    'isolation/batch-parse',
-    'isolation/connections',
-    'isolation/interim-answers',
-    'isolation/redaction-names',
-    'isolation/uploads',
-    'security/answer-headers',
-    'security/cross-origin',
-    'security/own-hosts',
-    'service/openapi',
-    'service/sink',
-    'service/spec-9-versioning',
-  ].map((name) => join('server', 'test', 'outside', `${name}.test.ts`)),
-);
-const SUMMARY = join(import.meta.dirname, 'support', 'summary-reporter.ts');
-const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000'];
+const REPORTER = join(import.meta.dirname, 'support', 'summary-reporter.ts');
+const BEFORE_EACH_FILE = join(import.meta.dirname, 'support', 'test-process.ts');
+const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000', '--import', BEFORE_EACH_FILE];
 /** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
-const COMPILED = join(ROOT, 'node_modules', '.cache', 'compiled-for-tests');
-const SLOWEST_SHOWN_MAX = 12;
+const CACHE = join(ROOT, 'node_modules', '.cache', 'tests');
+const BUSY_LOOP = 'for (;;);';
 
-const summaries = mkdtempSync(join(tmpdir(), 'postrider-test-'));
+type Environment = Readonly<Record<string, string>>;
 
 let running: ChildProcess | null = null;
 let isInterrupted = false;
@@ -52,73 +40,51 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-async function pass(
-  title: string,
-  files: readonly string[],
-  env: Readonly<Record<string, string>>,
-  flags: readonly string[] = [],
-): Promise<boolean> {
+interface Pass {
+  readonly title: string;
+  readonly files: readonly string[];
+  readonly env?: Environment;
+  readonly flags?: readonly string[];
+}
+
+/** Those of the cluster by themselves, because they measure how soon a node answers. */
+function passesOf(command: Command, given: readonly string[]): Pass[] {
+  const named = new Set(globSync([...given]).map((file) => relative(ROOT, join(process.cwd(), file))));
+  const isMeant = (file: string) => (given.length === 0 ? isIn(command, file) : named.has(file));
+  const all = globSync(TEST_FILES, { cwd: ROOT }).sort();
+  const isOnPostgres = (file: string) =>
+    given.length === 0 ? command === 'test:all' && !SAME_ON_EVERY_STORE.has(file) : named.has(file);
+  const isCluster = (file: string) => file.startsWith(join('server', 'test', 'cluster'));
+  return [
+    { title: 'outside on PostgreSQL', files: globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres) },
+    { title: command, files: all.filter((file) => isMeant(file) && !isCluster(file)) },
+    {
+      title: 'cluster',
+      files: all.filter((file) => isMeant(file) && isCluster(file)),
+      flags: ['--test-concurrency=1'],
+    },
+  ]
+    .map((pass) =>
+      pass.title === 'outside on PostgreSQL' ? { ...pass, env: { POSTRIDER_TEST_STORE: 'postgres' } } : pass,
+    )
+    .filter(({ files }) => files.length > 0);
+}
+
+async function runPass({ title, files, env = {}, flags = [] }: Pass, common: NodeJS.ProcessEnv, into: string) {
   if (isInterrupted) return false;
-  if (files.length === 0) return true;
+  const report = join(into, title.replaceAll(/\W/g, '-'));
   const reporters = [
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${SUMMARY}`, `--test-reporter-destination=${join(summaries, title)}`],
+    ...[`--test-reporter=${REPORTER}`, `--test-reporter-destination=${report}.tests`],
   ];
   running = spawn(process.execPath, [...FLAGS, ...flags, ...reporters, ...files], {
     cwd: ROOT,
     stdio: 'inherit',
-    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...env },
+    env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: `${report}.processor` },
   });
   const [code] = (await once(running, 'exit')) as [number | null];
   running = null;
   return code === 0;
-}
-
-/** What must not be lost between the thousands of lines of three passes. */
-function printSummary(): void {
-  const lines = globSync('*', { cwd: summaries }).flatMap((title) =>
-    readFileSync(join(summaries, title), 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => ({ title, ...(JSON.parse(line) as SummaryLine) })),
-  );
-  const files = lines.filter((line) => line.kind === 'file');
-  const failed = lines.filter((line) => line.kind === 'failed');
-  const print = (text: string) => process.stdout.write(`${text}\n`);
-  const seconds = (ms: number) => `${(ms / 1000).toFixed(0).padStart(5)} s`;
-  print('\nWhere the time went, several files at once:');
-  for (const [folder, ms] of byFolder(files)) print(`  ${seconds(ms)}  ${folder}`);
-  print('\nSlowest files:');
-  for (const { title, file, ms } of files.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN_MAX)) {
-    print(`  ${seconds(ms)}  ${relative(ROOT, file)} (${title})`);
-  }
-  const skipped = Map.groupBy(
-    lines.filter((line) => line.kind === 'skipped'),
-    ({ why }) => why || 'without a reason',
-  );
-  if (skipped.size > 0) print('\nSkipped:');
-  for (const [why, tests] of skipped) print(`  ${tests.length} × ${why}: ${relative(ROOT, tests[0]!.file)} …`);
-  if (failed.length > 0) print('\nFailed:');
-  for (const { title, file, name } of failed) print(`  ${relative(ROOT, file)} (${title}): ${name}`);
-  const passed = files.reduce((sum, each) => sum + each.passed, 0);
-  print(`\n${passed} passed, ${failed.length} failed`);
-}
-
-function byFolder(files: readonly { readonly file: string; readonly title: string; readonly ms: number }[]) {
-  const sums = new Map<string, number>();
-  for (const { file, title, ms } of files) {
-    const folder = `${relative(ROOT, dirname(file))} (${title})`;
-    sums.set(folder, (sums.get(folder) ?? 0) + ms);
-  }
-  return [...sums].sort(([, a], [, b]) => b - a);
-}
-
-/** Those of `given`, or all, that a pattern means. */
-function chosen(patterns: readonly string[], given: readonly string[]): string[] {
-  const meant = globSync(patterns, { cwd: ROOT });
-  if (given.length === 0) return meant.sort();
-  const named = globSync(given).map((file) => relative(ROOT, join(process.cwd(), file)));
-  return meant.filter((file) => named.includes(file)).sort();
 }
 
 /** Before the tests: several of them that install it at once would be in each other's way. */
@@ -130,39 +96,75 @@ function prepareChromium(): void {
   }
 }
 
-async function main(given: readonly string[]): Promise<number> {
-  const files = chosen(ALL, given);
-  if (files.length === 0) {
-    process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
-    return 1;
-  }
-  if (files.some((file) => file.startsWith('console') || file.includes('runtimes'))) prepareChromium();
-  if (files.some((file) => file.includes('pgbouncer'))) preparePgbouncer();
+/** Once through all passes, on a PostgreSQL server of its own. Null if there is none. */
+async function runOnce(command: Command, passes: readonly Pass[], env: NodeJS.ProcessEnv): Promise<Summary | null> {
   const server = await startTestServer().catch((error: Error) => error);
   if (server instanceof Error) {
     process.stderr.write(`no PostgreSQL for the tests: ${server.message.trim()}\n`);
-    return 1;
+    return null;
   }
+  const startedAt = performance.now();
+  const reports = mkdtempSync(join(tmpdir(), 'postrider-reports-'));
   try {
-    const env = { POSTRIDER_TEST_POSTGRES: server.homeUrl };
-    const isCluster = (file: string) => file.startsWith(join('server', 'test', 'cluster'));
-    const isGood = await pass(
-      'all',
-      files.filter((file) => !isCluster(file)),
-      env,
-    );
-    const isGoodInCluster = await pass('cluster', files.filter(isCluster), env, ['--test-concurrency=1']);
-    const onPostgres = chosen(FROM_OUTSIDE, given).filter((file) => given.length > 0 || !SAME_ON_EVERY_STORE.has(file));
-    const isGoodOnPostgres = await pass('outside on PostgreSQL', onPostgres, {
-      ...env,
-      POSTRIDER_TEST_STORE: 'postgres',
-    });
-    return isGood && isGoodInCluster && isGoodOnPostgres ? 0 : 1;
+    let isGood = true;
+    const common = { ...env, POSTRIDER_TEST_POSTGRES: server.homeUrl };
+    for (const pass of passes) isGood = (await runPass(pass, common, reports)) && isGood;
+    return readSummary(command, reports, isGood && !isInterrupted, performance.now() - startedAt);
   } finally {
-    printSummary();
-    rmSync(summaries, { recursive: true, force: true });
+    rmSync(reports, { recursive: true, force: true });
     await server.stop();
   }
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const { values, positionals: given } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      all: { type: 'boolean', default: false },
+      repeat: { type: 'string', default: '1' },
+      load: { type: 'string', default: '0' },
+      table: { type: 'boolean', default: false },
+    },
+  });
+  const command: Command = values.all ? 'test:all' : 'test';
+  const passes = passesOf(command, given);
+  if (passes.length === 0) {
+    process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
+    return 1;
+  }
+  const files = passes.flatMap((pass) => pass.files);
+  if (files.some((file) => file.startsWith('console') || file.includes('runtimes'))) prepareChromium();
+  if (files.some((file) => file.includes('pgbouncer'))) preparePgbouncer();
+  mkdirSync(CACHE, { recursive: true });
+  // A flush costs nothing in memory, and what tests leave behind goes at the end.
+  const temporary = mkdtempSync(join(roomyFolder(), 'postrider-test-'));
+  // Some tests run a process as another user.
+  chmodSync(temporary, 0o1777);
+  const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(CACHE, 'compiled'), ...process.env, TMPDIR: temporary };
+  if (given.length === 0) {
+    env.POSTRIDER_TEST_BIN = await builtCommand(CACHE);
+    env.POSTRIDER_TEST_PART = command === 'test' ? 'short' : 'rest';
+    await compileOnce(env.POSTRIDER_TEST_BIN, env);
+  }
+  const load = Array.from({ length: Number(values.load) }, () => spawn(process.execPath, ['-e', BUSY_LOOP]));
+  const summaries: Summary[] = [];
+  try {
+    for (let run = 1; run <= Number(values.repeat) && !isInterrupted; run += 1) {
+      const summary = await runOnce(command, passes, env);
+      if (summary === null) return 1;
+      summaries.push(summary);
+    }
+  } finally {
+    for (const each of load) each.kill('SIGKILL');
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
+    if (values.table && summaries.length > 0) writeTable(summaries.at(-1)!);
+    // For a caller that runs several commands and prints one closing line.
+    const tally = process.env.POSTRIDER_TEST_TALLY;
+    const total = printSummary(summaries, tally === undefined);
+    if (tally !== undefined) appendFileSync(tally, `${total.passed} ${total.failed}\n`);
+  }
+  return summaries.every(({ isGood }) => isGood) ? 0 : 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -12,10 +12,10 @@ import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { endServers, ServerProcess } from '../crash/server-process.ts';
 import { noShim, Shim } from '../crash/shim.ts';
 import { ask } from '../support/client.ts';
+import { BIN } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const MESSAGES = 30;
 /** While the copy is made. */
 const PUBLISHES_MIN = 20;

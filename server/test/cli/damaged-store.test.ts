@@ -10,9 +10,9 @@ import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { endServers, ServerProcess } from '../crash/server-process.ts';
 import { damage } from '../store/damage.ts';
 import { ask } from '../support/client.ts';
+import { BIN } from '../support/process.ts';
 import { waitFor } from '../support/wait.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const FRAME = 8192 + 24;
 const MESSAGES = 20;
 

@@ -10,8 +10,8 @@ import { type TestContext, test } from 'node:test';
 import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { noShim, Shim } from '../crash/shim.ts';
 import { temporaryFolder } from '../support/harness.ts';
+import { BIN } from '../support/process.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 

@@ -10,11 +10,11 @@ import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../src/cli/table/table.ts';
 import { VERSION } from '../../src/version.ts';
 import { runCli } from '../support/command.ts';
 import { sharedRider, temporaryFolder } from '../support/harness.ts';
+import { BIN } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
 const GOLDEN = join(import.meta.dirname, 'golden.txt');
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 /** `npx node --test --test-update-snapshots server/test/cli/golden.test.ts` writes the file anew. */
 const IS_WRITTEN = process.execArgv.includes('--test-update-snapshots');
 const TICK_MS = 200;

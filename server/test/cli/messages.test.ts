@@ -15,10 +15,10 @@ import { COMMAND_TABLE } from '../../src/cli/table/table.ts';
 import { type Ran, type RunOptions, runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
 import { sharedRider, startRider, temporaryFolder } from '../support/harness.ts';
+import { BIN } from '../support/process.ts';
 import { inTurn, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const rider = sharedRider();
 /** They want something else before they call. */
 const NEEDS_MORE: readonly string[] = [

@@ -9,6 +9,9 @@ import { Nodes } from './nodes.ts';
 
 /** A node that is told of work takes it up at once; one that is not looks again only after some seconds. */
 const PROMPT_MS = 1000;
+/** One that looks again by itself may be in time by chance, but not so often in a row. A busy machine gets many tries. */
+const IN_A_ROW = 10;
+const TRIES_MAX = 60;
 
 test('an api node accepts and never delivers; a deliver node delivers it at once and accepts nothing', async (t) => {
   const receiver = await startReceiver(t);
@@ -24,12 +27,13 @@ test('an api node accepts and never delivers; a deliver node delivers it at once
 
   const [deliver] = await nodes.start(1, '--role', 'deliver');
   await receiver.received(waiting.length);
-  for (let more = 1; more <= 10; more += 1) {
+  for (let [more, inARow] = [1, 0]; inARow < IN_A_ROW; more += 1) {
     const publishedMs = performance.now();
     await api!.published(receiver.url);
     await receiver.received(waiting.length + more);
     const tookMs = performance.now() - publishedMs;
-    assert.ok(tookMs < PROMPT_MS, `delivered after ${Math.round(tookMs)} ms`);
+    inARow = tookMs < PROMPT_MS ? inARow + 1 : 0;
+    assert.ok(more < TRIES_MAX, `delivered after ${Math.round(tookMs)} ms`);
   }
   refusal(await deliver!.call('POST', `/v2/publish/${receiver.url}`), 503, 'deliver_only');
   assert.equal((await deliver!.call('GET', '/v2/messages')).status, 200);

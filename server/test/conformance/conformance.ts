@@ -1,6 +1,7 @@
 // The suite every store adapter must pass: one entry, one file per capability, nothing in it of any adapter.
 
 import { describe } from 'node:test';
+import type { Part } from '../support/campaign.ts';
 import { acceptConformance } from './accept.ts';
 import { accountsConformance } from './accounts.ts';
 import { alertsConformance } from './alerts.ts';
@@ -66,8 +67,27 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   roundTripConformance,
 ];
 
-export function storeConformance(name: string, factory: HarnessFactory): void {
-  describe(name, () => {
-    for (const conformance of CAPABILITIES) conformance(factory);
+/** Several capabilities at once: each test has a store of its own, and waits for threads or for a database. */
+const AT_ONCE = 3;
+
+/** What deliveries do, where a mistake costs most: what `npm test` runs on a store on which all of it takes minutes. */
+const OF_DELIVERIES: ReadonlySet<(factory: HarnessFactory) => void> = new Set([
+  acceptConformance,
+  claimConformance,
+  settleConformance,
+  fifoConformance,
+  flowControlConformance,
+  queueChangesConformance,
+  leasesConformance,
+  cancelConformance,
+  schedulesConformance,
+  roundTripConformance,
+]);
+
+export function storeConformance(name: string, factory: HarnessFactory, part: Part = 'whole'): void {
+  const isMeant = (each: (factory: HarnessFactory) => void) =>
+    part === 'whole' || OF_DELIVERIES.has(each) === (part === 'short');
+  describe(name, { concurrency: AT_ONCE }, () => {
+    for (const conformance of CAPABILITIES.filter(isMeant)) conformance(factory);
   });
 }

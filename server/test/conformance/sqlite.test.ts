@@ -1,7 +1,6 @@
-// SQLite passes the suite of every store adapter, on both of its executors.
+// SQLite in memory passes the suite of every store adapter.
 
 import { storeConformance } from './conformance.ts';
-import { inMemory, onThread } from './sqlite-harness.ts';
+import { inMemory } from './sqlite-harness.ts';
 
 storeConformance('SQLite in memory', inMemory);
-storeConformance('SQLite on its thread, in a directory', onThread);

@@ -4,15 +4,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
+import { isShort } from '../support/campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 import { chooseSeed } from './trial.ts';
 
-const KILLS = 20;
+const KILLS = isShort ? 4 : 20;
 /** Promised is a second; a machine that runs other tests beside this one may need more. */
 const RECOVERY_MS_MAX = 10_000;
 
-test('a server that is killed twenty times under load keeps every promise', { timeout: 600_000 }, async (t) => {
+test(`a server that is killed ${KILLS} times under load keeps every promise`, { timeout: 600_000 }, async (t) => {
   const seed = chooseSeed();
   await inScratchFolder('kill', async (folder) => {
     const report = await killCampaign({ directory: folder, seed, kills: KILLS });
@@ -28,7 +29,8 @@ test('a server that is killed twenty times under load keeps every promise', { ti
     assert.deepEqual(broken.slice(0, 20), [], `seed ${seed} (CRASH_SEED), ${broken.length} broken promises`);
     assert.deepEqual(report.refusals, [], 'a running server refuses none of this');
     assert.ok(report.extraArrivals <= report.inFlight);
-    assert.ok(report.inFlight > 0 && asked.has('ok'), 'the kills met a server at work');
+    // A few kills may all meet a server that starts.
+    if (!isShort) assert.ok(report.inFlight > 0 && asked.has('ok'), 'the kills met a server at work');
     assert.ok(report.recoveryMsMax < RECOVERY_MS_MAX);
   });
 });

@@ -4,6 +4,7 @@ import { Cron as Croner } from 'croner';
 import fc from 'fast-check';
 import { type Cron, nextCronTime, parseCron } from '../../src/domain/cron.ts';
 import { offsetMsAt } from '../../src/domain/time-zone.ts';
+import { processorMs } from '../support/processor-time.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -166,11 +167,12 @@ suite('the next run', () => {
     assert.deepEqual(runs('CRON_TZ=America/New_York * 0 29 2 *', '2096-03-01T12:00Z', 1), ['2104-02-29T05:00']);
   });
 
-  test('is found at once, however far it is', () => {
+  test('is found at once, however far it is', async () => {
     const cron = cronOf('CRON_TZ=America/New_York 0 0 29 2 *');
-    const startedAt = performance.now();
-    for (let day = 0; day < 1_000; day += 1) nextCronTime(cron, day * DAY_MS);
-    assert.ok(performance.now() - startedAt < 2_000);
+    const tookMs = await processorMs(() => {
+      for (let day = 0; day < 1_000; day += 1) nextCronTime(cron, day * DAY_MS);
+    });
+    assert.ok(tookMs < 2_000, `${tookMs} ms of the processor`);
   });
 
   test('is null when a cron made by hand names no day at all', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatDurationMs, parseDurationMs } from '../../src/domain/duration.ts';
+import { processorMs } from '../support/processor-time.ts';
 
 test('a duration is one or more numbers with units', () => {
   const table: [string, number][] = [
@@ -55,12 +56,13 @@ test('a duration whose milliseconds are not exact is refused', () => {
   assert.equal(parseDurationMs('1s'.repeat(65)), null);
 });
 
-test('a huge text is refused at once', () => {
-  const startedAt = performance.now();
-  for (const text of ['1'.repeat(1e6), '1s'.repeat(5e5), `${'1.'.repeat(5e5)}s`, `${' '.repeat(1e6)}x`]) {
-    assert.equal(parseDurationMs(text), null);
-  }
-  assert.ok(performance.now() - startedAt < 1_000);
+test('a huge text is refused at once', async () => {
+  const tookMs = await processorMs(() => {
+    for (const text of ['1'.repeat(1e6), '1s'.repeat(5e5), `${'1.'.repeat(5e5)}s`, `${' '.repeat(1e6)}x`]) {
+      assert.equal(parseDurationMs(text), null);
+    }
+  });
+  assert.ok(tookMs < 1_000, `${tookMs} ms of the processor`);
 });
 
 test('durations are written shortest first unit first', () => {

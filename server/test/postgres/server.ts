@@ -259,7 +259,7 @@ export function startTestServer(): Promise<PostgresServer | BorrowedServer> {
 }
 
 /** A flush costs nothing in memory. A small one, as in many containers, would soon be full. */
-function roomyFolder(): string {
+export function roomyFolder(): string {
   try {
     accessSync(MEMORY, constants.W_OK);
     const { bavail, bsize } = statfsSync(MEMORY);

@@ -8,8 +8,10 @@ import type { Cleanup } from './receiver.ts';
 import { storeOfNow } from './store-under-test.ts';
 import { waitFor } from './wait.ts';
 
+/** For a test that looks into the modules of the process that it starts. */
+export const SOURCE_BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 /** The sources; or another build of the command, such as that of the package. */
-const BIN = process.env.POSTRIDER_TEST_BIN ?? join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+export const BIN = process.env.POSTRIDER_TEST_BIN ?? SOURCE_BIN;
 
 export interface Ready {
   readonly api: string;

@@ -320,6 +320,22 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/store/sqlite/migrations/0001-core.sql', '-- The tables.'),
     ],
   },
+  'wall time': {
+    bad: [
+      at('server/test/domain/cron.test.ts', 'const startedAt = performance.now();'),
+      at('server/test/outside/a.test.ts', 'await new Promise((resolve) => setTimeout(resolve, 20));'),
+      at('sdk/test/a.test.ts', "import { setTimeout as wait } from 'node:timers/promises';"),
+      at('console/test/a.test.ts', 'await page.waitForTimeout(300);'),
+    ],
+    good: [
+      at('server/test/support/wait.ts', 'setTimeout(resolve, 3);'),
+      at('server/test/lanes/frozen.test.ts', 'const thawsAt = performance.now() + FROZEN_MS;'),
+      at(
+        'server/test/outside/a.test.ts',
+        "await waitFor('the end', () => isOver);\nconst text = 'setTimeout(go, 10)';",
+      ),
+    ],
+  },
   'machine path': {
     bad: [
       at('docs/operations.md', `see ${machinePath('home')}`),

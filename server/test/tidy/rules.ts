@@ -7,6 +7,7 @@ import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './im
 import { findImports, type SourceView, viewSource } from './source-view.ts';
 import { findUnnamedColumns } from './sql-columns-rule.ts';
 import { findSqlDecisions } from './sql-decision-rule.ts';
+import { findWallTime, isTestFile } from './wall-time-rule.ts';
 
 export interface TextFile {
   /** From the root of the repository, with forward slashes. */
@@ -231,6 +232,10 @@ export const RULES = {
       const opens = path.endsWith('.sql') ? /^--/ : /^(?:\/\/|\/\*)/;
       return opens.test(text) ? [] : [{ at: -1, message: 'opens without saying what it is responsible for' }];
     },
+  },
+  'wall time': {
+    reads: isTestFile,
+    find: ({ path }, { code }) => findWallTime(path, code),
   },
   'machine path': {
     reads: () => true,

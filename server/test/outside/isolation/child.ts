@@ -80,11 +80,12 @@ export async function startChild(
   t: Cleanup,
   flags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  bin?: string,
 ): Promise<Child> {
   const receiver = await startReceiver(t);
   const data = temporaryFolder(t);
   const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'error'];
-  const process = startProcess(t, [...args, '--allow-cidr', '127.0.0.0/8', ...flags], env);
+  const process = startProcess(t, [...args, '--allow-cidr', '127.0.0.0/8', ...flags], env, bin);
   const { api, token } = await process.ready();
   const child = new Child(process, api, token!, receiver, data);
   t.after(() => child.close());

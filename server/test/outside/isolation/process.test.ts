@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { SOURCE_BIN } from '../../support/process.ts';
 import { waitFor } from '../../support/wait.ts';
 import { type Child, startChild } from './child.ts';
 
@@ -46,7 +47,7 @@ suite('a fault that nothing expects', () => {
 
   before(async () => {
     const env = { NODE_OPTIONS: `--import ${PLANTED}` };
-    child = await startChild({ after: (end) => ends.unshift(end) }, [], env);
+    child = await startChild({ after: (end) => ends.unshift(end) }, [], env, SOURCE_BIN);
     other = await child.account('other');
   });
   after(async () => {
