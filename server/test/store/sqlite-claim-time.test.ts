@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { NewMessage } from '../../src/domain/message.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createVerbs } from '../../src/store/sqlite/verbs.ts';
 import { ACCOUNT, KEYS, limits, message, NOW, OTHER_ACCOUNT as OTHER } from '../conformance/given.ts';
@@ -22,6 +23,10 @@ function open(t: TestContext) {
     const messages = Array.from({ length: count }, () => message({ accountId, dueAt }));
     verbs.accept({ messages, leases: [], node: 'nod_a', now: NOW, dayMax: null });
   };
+  const acceptEach = (count: number, some: (index: number) => Partial<NewMessage>) => {
+    const messages = Array.from({ length: count }, (_, index) => message(some(index)));
+    verbs.accept({ messages, leases: [], node: 'nod_a', now: NOW, dayMax: null });
+  };
   let calls = 0;
   const claim = (now: number) => {
     calls += 1;
@@ -30,7 +35,7 @@ function open(t: TestContext) {
   };
   const countOf = (state: string) =>
     database.get<{ n: number }>('SELECT count(*) AS n FROM messages WHERE state = ?', state)!.n;
-  return { accept, claim, countOf };
+  return { accept, acceptEach, claim, countOf };
 }
 
 test('a claim whose time is up leaves the rest to the next one, which is wanted at once', (t) => {
@@ -66,4 +71,21 @@ test('due messages are made ready as long as there is time, a few of every accou
   assert.ok([...claims, ...second.claims].some(({ message: { accountId } }) => accountId === OTHER));
   for (let more = 1; more > 0; more = claim(NOW + 2000).claims.length);
   assert.equal(countOf('delayed') + countOf('ready'), 0);
+});
+
+test('due queues and flow keys are started as long as there is time, and all of them in the end', (t) => {
+  const { acceptEach, claim } = open(t);
+  acceptEach(200, (index) => ({ queueName: `q${index}`, dueAt: NOW + 1000 }));
+  acceptEach(200, (index) => ({
+    flow: { key: `k${index}`, limits: { parallelism: 1, rate: null, periodMs: 1000 } },
+    dueAt: NOW + 1000,
+  }));
+  const counts: number[] = [];
+  // A flow key is found due by one claim and looked at by the next.
+  for (let call = 0; call < 20; call += 1) counts.push(claim(NOW + 2000).claims.length);
+  assert.ok(Math.max(...counts) < 200, `${counts}`);
+  assert.equal(
+    counts.reduce((sum, count) => sum + count),
+    400,
+  );
 });

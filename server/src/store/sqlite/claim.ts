@@ -39,7 +39,7 @@ const BACKLOGS_MAX = 1024;
 
 /**
  * How long one claim may take, until it leaves the rest to the next one: nobody gets a reply before the transaction is done
- * that it runs in. Half of it is for making due messages ready.
+ * that it runs in. Half of it is for making messages ready.
  */
 const CLAIM_MS_MAX = 8;
 /** So many are claimed however long it takes. Then the clock is read after every few. */
@@ -79,8 +79,9 @@ export class Claimer {
     this.#books.saidLimits.apply();
     const hasPutOff = applyPutOffLimits(database, this.#saidLimits, command.now);
     this.#promoter.promote(command.now, startedMs + CLAIM_MS_MAX / 2);
-    startDueQueues(database, this.#dueQueues, command.now);
-    admitDueKeys(database, this.#dueKeys, command.now);
+    const isHalfOver = () => this.#nowMs() >= startedMs + CLAIM_MS_MAX / 2;
+    startDueQueues(database, this.#dueQueues, command.now, isHalfOver);
+    admitDueKeys(database, this.#dueKeys, command.now, isHalfOver);
     const suspended = suspendedAccounts(database);
     const slots = new SlotBudget(command.limits);
     slots.block(suspended);

@@ -59,6 +59,18 @@ export class DueLines {
   }
 }
 
+/** So many are taken however long it takes. Then the clock is read after every few. */
+const LINES_MIN = 64;
+const LINES_A_LOOK = 8;
+
+/** The lines, until the time is over. */
+export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boolean): Generator<DueLine> {
+  for (const [index, line] of lines.entries()) {
+    if (index >= LINES_MIN && index % LINES_A_LOOK === 0 && isOver()) return;
+    yield line;
+  }
+}
+
 /** Sorts after every key. */
 const LAST = '\u{10ffff}';
 

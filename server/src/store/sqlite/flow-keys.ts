@@ -21,7 +21,7 @@ import * as flowKey from '../../domain/flow-key.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
 import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
-import type { DueLines } from './due-lines.ts';
+import { type DueLines, whileThereIsTime } from './due-lines.ts';
 import { READY_NOW } from './queues.ts';
 
 export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
@@ -248,10 +248,11 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
 
 /**
  * Lets messages through for keys that have a new period or have just become due. A key that could not let all of them
- * through stays due.
+ * through, or was not reached, stays due.
  */
-export function admitDueKeys(database: Database, dueKeys: DueLines, now: number): void {
+export function admitDueKeys(database: Database, dueKeys: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);
   const most = promotedOfKeyMax(lines.length);
-  for (const { account_id, name } of lines) admitWaiting(database, account_id, name, now, most);
+  for (const { account_id, name } of whileThereIsTime(lines, isOver))
+    admitWaiting(database, account_id, name, now, most);
 }

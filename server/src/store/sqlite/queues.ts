@@ -21,7 +21,7 @@ import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
 import type { LinePiece, LinePosition } from '../resource-store.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import type { DueLines } from './due-lines.ts';
+import { type DueLines, whileThereIsTime } from './due-lines.ts';
 
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
@@ -168,11 +168,11 @@ export function correctOrderKey(database: Database, accountId: string, queueName
   }
 }
 
-/** Starts the heads of queues whose next message has become due. A queue that could start more stays due. */
-export function startDueQueues(database: Database, dueQueues: DueLines, now: number): void {
+/** Starts the heads of queues whose next message has become due. A queue that could start more, or was not reached, stays due. */
+export function startDueQueues(database: Database, dueQueues: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueQueues.take(now, PROMOTE_QUEUES_MAX);
   const most = promotedOfQueueMax(lines.length);
-  for (const { account_id, name } of lines) startHeads(database, account_id, name, now, most);
+  for (const { account_id, name } of whileThereIsTime(lines, isOver)) startHeads(database, account_id, name, now, most);
 }
 
 export function saveQueue(
