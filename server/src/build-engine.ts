@@ -77,6 +77,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
               newId,
               mayAccept: (account) =>
                 account.suspendedAt === undefined && whyNothingIsMade(facts()) === null && room.takes(account, 0),
+              cancelledUntil: (account, now) => room.cancelledUntil(account, now),
             }),
             keepAlerts(ground),
           ]

@@ -16,11 +16,10 @@ import type { CallerTimes } from './http/caller-connections.ts';
 import { LoopTurns } from './http/loop-turns.ts';
 import { canSharePorts } from './http/wide-listening.ts';
 import { type LaneData, laneConfig } from './lanes.ts';
-import { openStore, storeFiles } from './open-store.ts';
+import { type OpenedStore, openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
 import { StoredRoom } from './publish/stored-room.ts';
 import { Inbox } from './store/inbox.ts';
-import type { Store } from './store/store.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters, showLoop } from './telemetry/metrics.ts';
 import { type DiskWatch, diskWatch } from './upkeep/disk.ts';
@@ -77,7 +76,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
-  const disk = watchDisk(config, lane === null, opened.store, log);
+  const disk = watchDisk(config, lane === null, opened, log);
   const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
   const { filesGone, openFiles, files } = watchFiles(config, lane, log);
@@ -154,7 +153,12 @@ function nodeFacts(
 }
 
 /** In `dev` the data is of no value, and no disk is kept free for it. */
-function watchDisk(config: Config, isFirstLane: boolean, store: Pick<Store, 'freeInside'>, log: Log): DiskWatch {
+function watchDisk(
+  config: Config,
+  isFirstLane: boolean,
+  { store, emptyLog }: Pick<OpenedStore, 'store' | 'emptyLog'>,
+  log: Log,
+): DiskWatch {
   const { command, data, minFreeDiskBytes: freeBytesMin } = config;
   const directory = config.store === null ? data : null;
   const say = (isThere: boolean) => {
@@ -163,7 +167,7 @@ function watchDisk(config: Config, isFirstLane: boolean, store: Pick<Store, 'fre
   };
   const hasReserve = directory !== null && command === 'serve';
   const reserve = hasReserve ? reserveFile(directory, reserveBytes(freeBytesMin), isFirstLane, say) : null;
-  return diskWatch({ directory, freeBytesMin, reserve, freeInside: store.freeInside });
+  return diskWatch({ directory, freeBytesMin, reserve, freeInside: store.freeInside, emptyLog });
 }
 
 /** One watch for all lanes. */

@@ -57,6 +57,8 @@ export interface OpenedStore {
   readonly store: Store;
   /** Makes the ports through which a further lane writes and reads; null if there can be none. */
   readonly connectLane: (() => Pick<LaneData, 'writer' | 'readers'>) | null;
+  /** Moves the log of a file into it. Null on a further lane, and for a database. */
+  readonly emptyLog: (() => Promise<void>) | null;
 }
 
 /** What a read costs is measured in real time, even in a test with a clock of its own. */
@@ -64,8 +66,8 @@ const realMs = () => systemWorld().clock.monotonicMs();
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
   if (config.store === null) {
-    const { store, connectLane } = options.lane ? openLane(options.lane, options) : await openFile(config, options);
-    return { store: inTurn(store, FILE_AT_ONCE, realMs), connectLane };
+    const opened = options.lane ? openLane(options.lane, options) : await openFile(config, options);
+    return { ...opened, store: inTurn(opened.store, FILE_AT_ONCE, realMs) };
   }
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
@@ -83,7 +85,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     morePatienceMs,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
-  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs)), connectLane: null };
+  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs)), connectLane: null, emptyLog: null };
 }
 
 /** The main thread closes the process if the store breaks. */
@@ -101,7 +103,7 @@ function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOpti
     channel: channel === null ? null : laneChannel(channel),
     onBroken: () => {},
   });
-  return { store, connectLane: null };
+  return { store, connectLane: null, emptyLog: null };
 }
 
 async function openFile(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
@@ -143,7 +145,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
     };
     return { writer: executor.connect!(), readers: { lookUp: served(readers.lookUp), list: served(readers.list) } };
   };
-  return { store, connectLane };
+  return { store, connectLane, emptyLog: executor.emptyLog! };
 }
 
 /** Reaches all lanes of the process that use the same name. */

@@ -24,6 +24,24 @@ export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: nu
   return free < freeBytesMin * LARGEST_TIMES ? 'largest' : 'none';
 }
 
+/** A publisher may fill the disk so fast, in bytes a millisecond. */
+const FILLED_BYTES_PER_MS = 200_000;
+const LOOK_MS = { min: 250, max: 5000 };
+
+/** When to look at the free space again: before it can be below the minimum. */
+export function nextLookMs(diskBytes: number, freeBytesMin: number): number {
+  const untilMinimum = (diskBytes - freeBytesMin) / FILLED_BYTES_PER_MS;
+  return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, untilMinimum));
+}
+
+/** With so much of its limit in use, an account keeps nothing that it has cancelled. */
+const NEAR_LIMIT = 9 / 10;
+
+/** Whether space is so scarce that a cancelled message is deleted, and not kept like other ended ones. */
+export function isSpaceScarce({ bytes, max, mark }: Pick<StoredFacts, 'bytes' | 'max' | 'mark'>): boolean {
+  return mark !== 'none' || (max !== null && bytes > max * NEAR_LIMIT);
+}
+
 /** The size of the reserve: enough for the log of deliveries that end while nothing else is written. */
 const RESERVE_BYTES_MAX = 16 * 1024 * 1024;
 /** With less on the disk, the reserve is given up. */

@@ -35,7 +35,7 @@ export interface ApiContext {
   readonly tiers: Tiers;
   readonly publications: Publications;
   /** Whether an account may store more. */
-  readonly room: Pick<StoredRoom, 'problem'>;
+  readonly room: Pick<StoredRoom, 'problem' | 'cancelledUntil'>;
   readonly bodies: BodyReader;
   readonly requests: Requests;
   readonly rules: HeaderRules;

@@ -3,7 +3,7 @@
 
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../domain/account.ts';
-import type { Tiers } from '../domain/tier.ts';
+import type { StoredRoom } from '../publish/stored-room.ts';
 import type { MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
 
@@ -20,7 +20,7 @@ export interface CancelCount {
 export interface CancellingContext {
   readonly store: MessageStore;
   readonly clock: Clock;
-  readonly tiers: Tiers;
+  readonly room: Pick<StoredRoom, 'cancelledUntil'>;
 }
 
 /** One call of the API. It may cancel in several pieces; they are confirmed together. */
@@ -40,9 +40,9 @@ export class CancelCall {
   }
 
   async cancel(ids: readonly string[]): Promise<void> {
-    const { store, clock, tiers } = this.#context;
+    const { store, clock, room } = this.#context;
     const now = clock.now();
-    const expiresAt = now + tiers[this.#account.tier].retentionMs;
+    const expiresAt = await room.cancelledUntil(this.#account, now);
     const { cancelled, requested, awaited } = await store.cancel(this.#account.id, ids, now, expiresAt);
     this.#cancelled += cancelled.length + requested.length + awaited.length;
     this.#claimed.push(...requested, ...awaited);

@@ -2,7 +2,7 @@
 // since; the store is asked again from time to time, and always before somebody is refused.
 
 import type { Account } from '../domain/account.ts';
-import { type AllStored, type DiskMark, storedProblem } from '../domain/disk-marks.ts';
+import { type AllStored, type DiskMark, isSpaceScarce, storedProblem } from '../domain/disk-marks.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import { bytesOfAll } from '../domain/stored-bytes.ts';
@@ -89,6 +89,15 @@ export class StoredRoom {
     if (this.#judge(account, known, bytes) !== null) return false;
     known.bytes += bytes;
     return true;
+  }
+
+  /** Until when a message of the account is kept that is cancelled now: space that is scarce is free soon. */
+  async cancelledUntil(account: Storing, now: number): Promise<number> {
+    const { tiers, mark } = this.#options;
+    const { storedBytesMax: max, retentionMs } = tiers[account.tier];
+    const known = max === null ? null : this.#look(account.id, FRESH_FOR_REFUSAL_MS);
+    await known?.asking;
+    return isSpaceScarce({ bytes: known?.bytes ?? 0, max, mark: mark() }) ? now : now + retentionMs;
   }
 
   async #judgeAgain(account: Storing, more: number): Promise<Problem | null> {

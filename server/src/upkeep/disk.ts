@@ -2,10 +2,11 @@
 // reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
-import { type DiskMark, diskMark, reserveStep } from '../domain/disk-marks.ts';
+import { type DiskMark, diskMark, nextLookMs, reserveStep } from '../domain/disk-marks.ts';
 import { StoreUnavailable } from '../store/store.ts';
 import type { Reserve } from './reserve.ts';
 
+/** Where nothing is known of the disk. */
 const EVERY_MS = 5000;
 
 export interface DiskWatch {
@@ -27,12 +28,17 @@ export interface DiskWatchOptions {
   readonly reserve: Reserve | null;
   /** Bytes that are free inside the file of the store. */
   readonly freeInside: () => Promise<number>;
+  /**
+   * Moves the log of the store into its file, so that the space of the log can be used again without space of the disk.
+   * Null if another lane does it.
+   */
+  readonly emptyLog: (() => Promise<void>) | null;
   /** Free bytes of the disk of a directory. Tests have disks of their own. */
   readonly freeOf?: (directory: string) => Promise<number>;
 }
 
 export function diskWatch(options: DiskWatchOptions): DiskWatch {
-  const { directory, freeBytesMin, reserve, freeInside, freeOf = freeBytesOf } = options;
+  const { directory, freeBytesMin, reserve, freeInside, emptyLog, freeOf = freeBytesOf } = options;
   let freeBytes: number | null = null;
   let mark: DiskMark = 'none';
   let wasFull = false;
@@ -45,11 +51,14 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       if (diskBytes === null) return EVERY_MS;
       const insideBytes = diskBytes < 4 * freeBytesMin ? await freeInside().catch(() => 0) : 0;
       freeBytes = diskBytes + insideBytes;
+      const before = mark;
       mark = diskMark({ diskBytes, insideBytes }, freeBytesMin);
       const step = reserve && reserveStep(diskBytes, freeBytesMin, reserve.isThere());
       if (step === 'giveUp') reserve!.giveUp();
       if (step === 'make') await reserve!.make();
-      return EVERY_MS;
+      // While there is space for it: what is in the log and not in the file needs space a second time.
+      if (step === 'giveUp' || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
+      return nextLookMs(diskBytes, freeBytesMin);
     },
     mark: () => mark,
     freeBytes: () => freeBytes,
@@ -58,7 +67,9 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       if (error === null) wasFull = false;
       else if (error instanceof StoreUnavailable && error.reason === 'full') {
         wasFull = true;
-        reserve?.giveUp();
+        if (!reserve?.isThere()) return;
+        reserve.giveUp();
+        emptyLog?.().catch(() => {});
       }
     },
   };

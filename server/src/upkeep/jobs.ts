@@ -29,6 +29,8 @@ export interface JobRunnerOptions {
   readonly newId: NewId;
   /** False while no messages of the account are accepted: a retry makes new messages, so it waits. */
   readonly mayAccept: (account: Account) => boolean;
+  /** Until when a message is kept that is cancelled now. */
+  readonly cancelledUntil: (account: Account, now: number) => Promise<number>;
 }
 
 export function jobRunner(options: JobRunnerOptions) {
@@ -79,20 +81,21 @@ async function advance(options: JobRunnerOptions, job: Job, account: Account, no
     withBodies: job.action === 'retry',
     bytesMax: PIECE_BYTES_MAX,
   });
-  await store.runJobStep(account.id, job.id, workOn(options, job, account, messages, now), { atSeq: cursor, now });
+  const work = await workOn(options, job, account, messages, now);
+  await store.runJobStep(account.id, job.id, work, { atSeq: cursor, now });
 }
 
-function workOn(
-  { tiers, newId }: JobRunnerOptions,
+async function workOn(
+  { tiers, newId, cancelledUntil }: JobRunnerOptions,
   job: Job,
   account: Account,
   messages: readonly Message[],
   now: number,
-): JobWork {
+): Promise<JobWork> {
   const messageIds = messages.map(({ id }) => id);
   switch (job.action) {
     case 'cancel':
-      return { action: 'cancel', messageIds, expiresAt: now + tiers[account.tier].retentionMs };
+      return { action: 'cancel', messageIds, expiresAt: await cancelledUntil(account, now) };
     case 'delete':
       return { action: 'delete', messageIds };
     case 'retry': {

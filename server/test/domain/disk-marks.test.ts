@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { diskMark, reserveBytes, reserveStep, storedProblem } from '../../src/domain/disk-marks.ts';
+import {
+  diskMark,
+  isSpaceScarce,
+  nextLookMs,
+  reserveBytes,
+  reserveStep,
+  storedProblem,
+} from '../../src/domain/disk-marks.ts';
 
 const MIB = 1024 * 1024;
 const MIN = 64 * MIB;
@@ -37,4 +44,19 @@ test('an account is refused beyond its limit, and above the average on a disk th
   assert.equal(storedProblem({ ...facts, mark: 'largest', bytes: 25 }, 'free'), null, 'it stores its part');
   const alone = { bytes: 90, accounts: 1 };
   assert.equal(storedProblem({ ...facts, mark: 'largest', all: alone }, 'free'), null, 'nobody else needs the space');
+});
+
+test('the less is free, the sooner it is looked at again', () => {
+  assert.equal(nextLookMs(100 * MIN, MIN), 5000);
+  const near = nextLookMs(4 * MIN, MIN);
+  assert.ok(near > 250 && near < 2000, String(near));
+  assert.equal(nextLookMs(MIN, MIN), 250);
+  assert.equal(nextLookMs(0, MIN), 250);
+});
+
+test('what is cancelled is not kept where space is scarce: on the disk, or for the account', () => {
+  assert.equal(isSpaceScarce({ bytes: 90, max: 100, mark: 'none' }), false);
+  assert.equal(isSpaceScarce({ bytes: 91, max: 100, mark: 'none' }), true);
+  assert.equal(isSpaceScarce({ bytes: 91, max: null, mark: 'none' }), false);
+  assert.equal(isSpaceScarce({ bytes: 0, max: null, mark: 'largest' }), true);
 });

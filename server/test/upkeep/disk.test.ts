@@ -24,6 +24,7 @@ test('the reserve is made with space above the minimum, given up on a full disk,
     freeBytesMin: MIN,
     reserve,
     freeInside: async () => disk.inside,
+    emptyLog: null,
     freeOf: async () => disk.free,
   });
   assert.equal(watch.freeBytes(), null, 'nothing is known before the first look');

@@ -13,8 +13,10 @@ import { claimDue } from '../support/claim-due.ts';
 import { countStates } from '../support/count-states.ts';
 import { Site } from './given-engine.ts';
 
+const cancelledUntil = async (_account: unknown, now: number) => now + DEFAULT_TIERS.free.retentionMs;
+
 function runnerOver(site: Site, store: Store) {
-  return jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => true });
+  return jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => true, cancelledUntil });
 }
 
 async function made(store: Store, some: Partial<Job>): Promise<() => Promise<Job>> {
@@ -78,7 +80,13 @@ test('a job that makes messages waits while none may be accepted', async () => {
   await fail(store, messages(3));
   const current = await made(store, { action: 'retry', perSecond: 10 });
   let mayAccept = false;
-  const runner = jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => mayAccept });
+  const runner = jobRunner({
+    store,
+    tiers: DEFAULT_TIERS,
+    newId: site.newId,
+    mayAccept: () => mayAccept,
+    cancelledUntil,
+  });
   await runner.run(NOW + 1000);
   assert.deepEqual([(await current()).done, (await countStates(store)).pending], [0, 0]);
   mayAccept = true;

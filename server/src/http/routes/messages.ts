@@ -211,8 +211,8 @@ function resumeRoutes(api: Api, context: Context): void {
   });
 }
 
-function cancelCall({ store, tiers, world }: Context, account: Account): CancelCall {
-  return new CancelCall({ store, clock: world.clock, tiers }, account);
+function cancelCall({ store, room, world }: Context, account: Account): CancelCall {
+  return new CancelCall({ store, clock: world.clock, room }, account);
 }
 
 function answerTo(context: Context, { cancelled, requested }: CancelCount, reply: FastifyReply) {

@@ -99,7 +99,7 @@ function readRoutes(api: Api, context: Context): void {
 }
 
 function deleteRoutes(api: Api, context: Context): void {
-  const { isForQstashClients, store, tiers, world } = context;
+  const { isForQstashClients, store, room, world } = context;
 
   api.add({
     method: 'DELETE',
@@ -113,7 +113,7 @@ function deleteRoutes(api: Api, context: Context): void {
     isRead: true,
     handle: async ({ principal, params, query, reply }) => {
       const isForced = query.force === undefined ? isForQstashClients : query.force === 'true';
-      const call = new CancelCall({ store, clock: world.clock, tiers }, principal.account);
+      const call = new CancelCall({ store, clock: world.clock, room }, principal.account);
       let open: number | null = null;
       // Other callers may enqueue between the cancelling and the deleting.
       for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {

@@ -9,6 +9,15 @@ import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
 import { isDead, type LifeLook } from './orphans.ts';
 
+const ENDED = `state = 'cancelled', holds_slot = 0, ended_at = ?, expires_at = ?,
+  due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
+const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
+/**
+ * For what is not kept. A row is written whole when it is changed, its body too: on a full disk there may be no space for
+ * that, and without the body its space is free at once.
+ */
+const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'' WHERE seq = ?`;
+
 export function cancel(
   database: Database,
   books: Books,
@@ -45,13 +54,7 @@ export function cancel(
     }
     cancelled.push(id);
     books.journal.add(accountId, open.seq, CANCELLED, now);
-    database.run(
-      `UPDATE messages SET state = 'cancelled', holds_slot = 0, ended_at = ?, expires_at = ?,
-         due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL WHERE seq = ?`,
-      now,
-      expiresAt,
-      open.seq,
-    );
+    database.run(expiresAt <= now ? END_WITHOUT_BODY : END, now, expiresAt, open.seq);
     dueAt = earlier(dueAt, letOthersStart(database, open, now));
   }
   return { cancelled, requested, awaited, dueAt };

@@ -4,13 +4,14 @@
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { systemWorld } from '../../world.ts';
+import type { Database } from './database.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
 import { type Ran, SharedTransactions } from './shared-transaction.ts';
-import { type Command, createVerbs, runBatch } from './verbs.ts';
+import { type Command, createVerbs, isFull, runBatch } from './verbs.ts';
 
 /** One port's batch. */
 interface Batch {
@@ -39,6 +40,15 @@ function isBatch(message: Packed | ThreadOrder): message is Packed {
   return typeof message === 'object' && 'values' in message;
 }
 
+/** PASSIVE waits for nobody, and leaves in the log what is still being read, or what finds no space on a full disk. */
+function emptyLog(database: Database): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  }
+}
+
 try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
@@ -51,8 +61,7 @@ try {
       file.close();
       owner.postMessage({ kind: 'closed' } satisfies ThreadMessage);
     } else if (order === 'emptyLog') {
-      // PASSIVE waits for nobody, and leaves in the log what is still being read.
-      file.database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      emptyLog(file.database);
       owner.postMessage({ kind: 'emptied' } satisfies ThreadMessage);
     } else listen(order.connect);
   };

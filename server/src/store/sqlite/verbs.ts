@@ -131,9 +131,13 @@ function runVerb(verbs: Verbs, { verb, args }: Command): unknown {
   return (verbs[verb] as (...args: readonly unknown[]) => unknown)(...args);
 }
 
+export function isFull(error: unknown): boolean {
+  return sqliteCode(error) === SQLITE.full;
+}
+
 function reasonOf(error: unknown): FailureReason | null {
   const code = sqliteCode(error);
-  if (code === SQLITE.full) return 'full';
+  if (isFull(error)) return 'full';
   return code === SQLITE.ioError || code === SQLITE.corrupt || code === SQLITE.noDatabase ? 'unreadable' : null;
 }
 

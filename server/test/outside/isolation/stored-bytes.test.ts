@@ -88,6 +88,30 @@ test('a deleted dead letter makes room, and a response is not kept for an accoun
   assert.equal((await rider.publish(NOWHERE, large)).status, 201);
 });
 
+test('an account near its limit that cancels has room again soon; otherwise a cancelled message is kept', async () => {
+  const rider = shared();
+  const { token } = await rider.account('cancels');
+  const body = 'x'.repeat(10_000);
+  const kept = await rider.published(NOWHERE, { token, headers: LATER, body });
+  await rider.manage('DELETE', `/v2/messages/${kept}`, undefined, token);
+  let published: string | null = null;
+  for (;;) {
+    const { status, json } = await rider.publish(NOWHERE, { token, headers: LATER, body });
+    if (status !== 201) break;
+    published = json<{ messageId: string }>().messageId;
+  }
+  await rider.manage('DELETE', '/v2/messages?all=true', undefined, token);
+  // Retention looks every half minute, once the clock is proven.
+  await rider.advance(11 * 60_000);
+  await waitFor('room', async () => {
+    const { storedBytes } = await rider.manage<UsageView>('GET', '/v2/usage', undefined, token);
+    return storedBytes < 15_000;
+  });
+  assert.equal((await rider.publish(NOWHERE, { token, headers: LATER, body })).status, 201);
+  assert.equal((await rider.message(kept, token)).state, 'CANCELLED');
+  assert.equal((await rider.call('GET', `/v2/messages/${published}`, { token })).status, 404);
+});
+
 test('what a person sets up counts, is refused beyond the limit, and makes room when it is deleted', async () => {
   const rider = shared();
   const { token } = await rider.account('sets-up');

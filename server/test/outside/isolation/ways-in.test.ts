@@ -2,12 +2,10 @@
 // schedule that is run by hand and dead letters that are sent again.
 
 import assert from 'node:assert/strict';
-import { statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
+import { NEARLY_FULL, neverNearlyFull } from '../../support/nearly-full-disk.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { onlySqlite } from '../../support/store-under-test.ts';
 import { waitFor } from '../../support/wait.ts';
 
 const CRON = { 'Service-Cron': '0 0 1 1 *' };
@@ -37,10 +35,7 @@ test('run and retry are refused with 429 when the day is used up, and nothing ha
   assert.equal(all, 2);
 });
 
-test('run and retry are refused with 503 while the disk is nearly full', async (t) => {
-  if (onlySqlite) return t.skip(onlySqlite);
-  const { bavail, bsize } = statfsSync(tmpdir());
-  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
+test('run and retry are refused with 503 while the disk is nearly full', { skip: neverNearlyFull() }, async (t) => {
   const data = temporaryFolder(t);
   const receiver = await startReceiver(t, () => 500);
   const before = await startRider(t, { data });
@@ -48,7 +43,7 @@ test('run and retry are refused with 503 while the disk is nearly full', async (
   const { scheduleId } = saved.json<{ scheduleId: string }>();
   const dlqId = await deadLetter(before, receiver.url);
   await before.close();
-  const rider = await startRider(t, { data, flags: ['--min-free-disk-bytes', '1024GiB'] });
+  const rider = await startRider(t, { data, flags: NEARLY_FULL });
   await rider.quiet();
   for (const path of [`/v2/schedules/${scheduleId}/run`, `/v2/dlq/retry/${dlqId}`, '/v2/dlq/retry?all=true']) {
     refusal(await rider.call('POST', path, {}), 503, 'disk_full');
@@ -62,10 +57,9 @@ test('run and retry are refused with 503 while the disk is nearly full', async (
   assert.deepEqual(made.messages, []);
 });
 
-test('on a disk that is nearly full nothing grows, and what frees space works', async (t) => {
-  if (onlySqlite) return t.skip(onlySqlite);
-  const { bavail, bsize } = statfsSync(tmpdir());
-  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
+test('on a disk that is nearly full nothing grows, and what frees space works', {
+  skip: neverNearlyFull(),
+}, async (t) => {
   const data = temporaryFolder(t);
   const receiver = await startReceiver(t, () => 500);
   const before = await startRider(t, { data });
@@ -73,7 +67,7 @@ test('on a disk that is nearly full nothing grows, and what frees space works', 
   await before.manage('POST', '/v2/queues', { queueName: 'q', parallelism: 2 });
   const later = await before.published(receiver.url, { headers: { 'Service-Delay': '1h' } });
   await before.close();
-  const rider = await startRider(t, { data, flags: ['--min-free-disk-bytes', '1024GiB'] });
+  const rider = await startRider(t, { data, flags: NEARLY_FULL });
   await rider.quiet();
   const endpoints = [{ url: receiver.url }];
   const alert = { rule: { type: 'messageFailed' }, target: { url: receiver.url } };

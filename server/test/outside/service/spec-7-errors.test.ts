@@ -2,13 +2,11 @@
 // once, and must have its status, the one shape, and a text that names the field.
 
 import assert from 'node:assert/strict';
-import { statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { PROBLEMS, type ProblemCode } from '../../../src/domain/problem.ts';
 import { type Answered, ask, exchange } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider, startRider } from '../../support/harness.ts';
-import { onlySqlite } from '../../support/store-under-test.ts';
+import { NEARLY_FULL, neverNearlyFull } from '../../support/nearly-full-disk.ts';
 
 const URL_ = 'https://example.com';
 const json = (body: unknown) => ({ body: JSON.stringify(body) });
@@ -275,11 +273,10 @@ test('7 errors: every code of the catalogue is provoked here or known not to be'
   assert.deepEqual([...Object.keys(PROVOKED), ...NOT_PROVOKED].sort(), Object.keys(PROBLEMS).sort());
 });
 
-test('7 errors: disk_full is answered with 503 and Retry-After when the disk has less free than it must', async (t) => {
-  if (onlySqlite) return t.skip(onlySqlite);
-  const { bavail, bsize } = statfsSync(tmpdir());
-  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
-  const rider = await startRider(t, { flags: ['--min-free-disk-bytes', '1024GiB'] });
+test('7 errors: disk_full is answered with 503 and Retry-After when the disk has less free than it must', {
+  skip: neverNearlyFull(),
+}, async (t) => {
+  const rider = await startRider(t, { flags: NEARLY_FULL });
   await rider.quiet();
   const answer = await rider.enqueue('q', URL_);
   assert.match(refusal(answer, 503, 'disk_full'), /nothing was accepted/);
