@@ -65,6 +65,12 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
   ].map((name) => `server/test/outside/${name}.test.ts`),
 );
 
+/** One at a time, beside nothing else: they demand that a node answers soon, or note when each delivery arrives. */
+export const ALONE: ReadonlySet<string> = new Set([
+  'server/test/cluster/cluster.test.ts',
+  'server/test/cluster/sharing.test.ts',
+]);
+
 /** Everything that the two commands run. Others are in a command of their own. */
 export const TEST_FILES = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
 

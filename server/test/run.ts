@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findChromium } from '../../console/test/browser.ts';
-import { type Command, FROM_OUTSIDE, isIn, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
+import { ALONE, type Command, FROM_OUTSIDE, isIn, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
 import { preparePgbouncer } from './postgres/pgbouncer.ts';
 import { roomyFolder, startTestServer } from './postgres/server.ts';
 import { printSummary, readSummary, type Summary, writeTable } from './summary.ts';
@@ -47,27 +47,19 @@ interface Pass {
   readonly flags?: readonly string[];
 }
 
-/** Those of the cluster by themselves, because they measure how soon a node answers. */
 function passesOf(command: Command, given: readonly string[]): Pass[] {
   const named = new Set(globSync([...given]).map((file) => relative(ROOT, join(process.cwd(), file))));
   const isMeant = (file: string) => (given.length === 0 ? isIn(command, file) : named.has(file));
   const all = globSync(TEST_FILES, { cwd: ROOT }).sort();
   const isOnPostgres = (file: string) =>
     given.length === 0 ? command === 'test:all' && !SAME_ON_EVERY_STORE.has(file) : named.has(file);
-  const isCluster = (file: string) => file.startsWith(join('server', 'test', 'cluster'));
-  return [
-    { title: 'outside on PostgreSQL', files: globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres) },
-    { title: command, files: all.filter((file) => isMeant(file) && !isCluster(file)) },
-    {
-      title: 'cluster',
-      files: all.filter((file) => isMeant(file) && isCluster(file)),
-      flags: ['--test-concurrency=1'],
-    },
-  ]
-    .map((pass) =>
-      pass.title === 'outside on PostgreSQL' ? { ...pass, env: { POSTRIDER_TEST_STORE: 'postgres' } } : pass,
-    )
-    .filter(({ files }) => files.length > 0);
+  const onPostgres = globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres);
+  const passes: Pass[] = [
+    { title: 'outside on PostgreSQL', files: onPostgres, env: { POSTRIDER_TEST_STORE: 'postgres' } },
+    { title: command, files: all.filter((file) => isMeant(file) && !ALONE.has(file)) },
+    { title: 'alone', files: all.filter((file) => isMeant(file) && ALONE.has(file)), flags: ['--test-concurrency=1'] },
+  ];
+  return passes.filter(({ files }) => files.length > 0);
 }
 
 async function runPass({ title, files, env = {}, flags = [] }: Pass, common: NodeJS.ProcessEnv, into: string) {

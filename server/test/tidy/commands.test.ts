@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FROM_OUTSIDE, ROWS, rowOf, SAME_ON_EVERY_STORE, TEST_FILES } from '../commands.ts';
+import { ALONE, FROM_OUTSIDE, ROWS, rowOf, SAME_ON_EVERY_STORE, TEST_FILES } from '../commands.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const files = globSync(TEST_FILES, { cwd: ROOT });
@@ -25,6 +25,13 @@ test('each row decides about a file, and says why a file is not in npm test alon
   );
   assert.deepEqual(
     ROWS.filter((row) => row.in !== 'test' && !row.why),
+    [],
+  );
+});
+
+test('files that run alone exist', () => {
+  assert.deepEqual(
+    [...ALONE].filter((file) => !files.includes(file)),
     [],
   );
 });
