@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import {
   countedToAdmit,
   countedToStart,
+  isChangedByStart,
   type KeyCounts,
   type KeyState,
   planAdmission,
@@ -48,6 +49,25 @@ suite('admission', () => {
       nextStartAt: null,
       dueAt: null,
     });
+  });
+
+  test('a start changes a key that waits for one, or whose window is over, and no other', () => {
+    const limited = key({ limits: limits(null, 5), windowCount: 1 });
+    assert.equal(isChangedByStart(limited, NOW), false);
+    assert.equal(isChangedByStart({ ...limited, nextStartAt: NOW + 5 }, NOW), false);
+    assert.equal(isChangedByStart({ ...limited, nextStartAt: AT_NEXT_START }, NOW), true);
+    assert.equal(isChangedByStart(limited, NOW - 1 + PERIOD), true);
+    assert.equal(planStart({ ...limited, nextStartAt: NOW + 5 }, 0, 1, NOW).nextStartAt, NOW + 5);
+    assert.equal(planStart({ ...limited, nextStartAt: AT_NEXT_START }, 0, 1, NOW).nextStartAt, NOW);
+  });
+
+  test('no more is counted than the decision needs', () => {
+    const limited = key({ limits: limits(3, 5), windowCount: 1 });
+    assert.deepEqual(countedToStart(limited, NOW), { active: 3, unstarted: 0, waiting: 0 });
+    assert.deepEqual(countedToStart(limited, NOW - 1 + PERIOD), { active: 3, unstarted: 5, waiting: 0 });
+    const full = key({ limits: limits(null, 5), windowCount: 5 });
+    assert.deepEqual(countedToAdmit(full, NOW), { active: 0, unstarted: 0, waiting: 1 });
+    assert.deepEqual(countedToAdmit(limited, NOW), { active: 3, unstarted: READY_MAX, waiting: 4 });
   });
 
   test('a message that waits for the rate is admitted in the next window', () => {

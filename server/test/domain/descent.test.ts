@@ -66,3 +66,30 @@ test('what a request says of itself can only lower what led to it', () => {
   assert.equal(fewerLeft(1000, 10), 10);
   assert.equal(fewerLeft(null, null), null);
 });
+
+test('without callbacks all of it is for deliveries; with one of either kind, half', () => {
+  const first = (kind: 'none' | 'each' | 'failure' | 'both') => handedOn({ ...parent(101, 3, kind), attempts: 0 });
+  assert.equal(first('none'), 50);
+  for (const kind of ['each', 'failure', 'both'] as const) assert.equal(first(kind), 25);
+  assert.equal(handedOn({ ...parent(101, 3, 'each'), attempts: 1 }), 12);
+});
+
+test('each callback gets an equal part of its half, and one is kept for the failure callback', () => {
+  const room = (left: number, kind: 'each' | 'failure' | 'both', of: 'callback' | 'failureCallback', retried = 0) =>
+    callbackRoom({ ...parent(left, 3, kind), retried }, of);
+  // Half of 80 is for four callbacks, or five with the one about the failure, or that one alone.
+  assert.equal(room(80, 'each', 'callback'), 10);
+  assert.equal(room(80, 'both', 'callback'), 8);
+  assert.equal(room(80, 'both', 'failureCallback'), 8);
+  assert.equal(room(80, 'failure', 'failureCallback'), 40);
+  // Exactly one for each.
+  assert.equal(room(10, 'both', 'callback', 3), 1);
+  assert.equal(room(10, 'both', 'failureCallback', 3), 1);
+  // Fewer than that: the first ones, and the failure callback.
+  const few = [0, 1, 2, 3].map((retried) => room(6, 'both', 'callback', retried));
+  assert.deepEqual(few, [1, 1, 0, 0]);
+  assert.equal(room(6, 'both', 'failureCallback', 3), 1);
+  // More attempts than retries, after interruptions, count as the last.
+  assert.equal(room(80, 'each', 'callback', 9), 10);
+  assert.equal(room(1, 'both', 'failureCallback', 3), 0);
+});

@@ -75,3 +75,14 @@ test('what another lane takes at the same moment makes one of the two give up, a
   elsewhere.change = () => {};
   assert.equal(pool.take('a', 50), null);
 });
+
+test('a share is whole, and what fits exactly is given', () => {
+  assert.equal(shareRoom(5, 0, 0), 2, 'half of an odd number is less than what stays free');
+  const pool = new Pool(100);
+  assert.equal(pool.take('a', 50), null);
+  assert.equal(pool.take('a', 50), 'account', 'the pool would be full, and not more than full');
+  const lane = new Pool(100, { used: () => 50, heldBy: () => 0, change: () => {} });
+  assert.equal(lane.take('a', 25), null);
+  const full = new Pool(100, { used: () => (full.used > 0 ? 75 : 50), heldBy: () => 0, change: () => {} });
+  assert.equal(full.take('a', 25), null, 'both lanes together have all of it');
+});

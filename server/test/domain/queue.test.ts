@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changedRules, changeInPause, freeHeads, planHeads, wrongMarks } from '../../src/domain/queue.ts';
+import {
+  changedRules,
+  changeInPause,
+  freeHeads,
+  isQueueForgettable,
+  planHeads,
+  wrongMarks,
+} from '../../src/domain/queue.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
 
 const NOW = 1000;
@@ -114,4 +121,24 @@ test('after a change of marks the first of an order key is marked, and no other'
       );
     }),
   );
+});
+
+test('as many start at once as may, and a queue that could start more is due again at once', () => {
+  const line = [inLine(NOW - 3), inLine(NOW - 2), inLine(NOW - 1)];
+  const cut = planHeads(queue(5), 0, line, NOW, 2);
+  assert.deepEqual([cut.start.map(({ head }) => head), cut.nextStartAt, cut.dueAt], [line.slice(0, 2), NOW, NOW]);
+  assert.equal(planHeads(queue(2), 0, line, NOW, 2).nextStartAt, null, 'it has no place for more');
+  assert.equal(planHeads(queue(5), 0, line.slice(0, 1), NOW, 2).nextStartAt, null, 'nobody else waits');
+  const later = [inLine(NOW - 3), inLine(NOW + 7)];
+  assert.equal(planHeads(queue(5), 0, later, NOW, 2).nextStartAt, NOW + 7, 'the clock decides');
+});
+
+test('only a queue that a message made a day ago, and that nobody has changed, is forgotten', () => {
+  const dayMs = 86_400_000;
+  const made = { isSet: false, isPaused: false, parallelism: 1, createdAt: NOW };
+  assert.equal(isQueueForgettable(made, NOW + dayMs), true);
+  assert.equal(isQueueForgettable(made, NOW + dayMs - 1), false);
+  for (const change of [{ isSet: true }, { isPaused: true }, { parallelism: 2 }]) {
+    assert.equal(isQueueForgettable({ ...made, ...change }, NOW + dayMs), false);
+  }
 });

@@ -128,3 +128,39 @@ test('what an account’s work takes is learned, and the account that was seen l
   assert.equal(costs.size, 2);
   assert.ok(costs.of('a', 1) > 90);
 });
+
+test('a round holds exactly its budget, in the order in which it was asked', () => {
+  const turns = new Turns();
+  assert.deepEqual(turns.choose([asked('a', 50), asked('b', 50), asked('c', 50)], BUDGET), [0, 1]);
+  // The account that has used least goes first, and what is chosen is told in the order in which it came.
+  assert.deepEqual(turns.choose([asked('a', 60), asked('c', 40), asked('b', 60), asked('d', 60)], BUDGET), [1, 3]);
+});
+
+test('an account is remembered only while it is ahead of the others', () => {
+  const turns = new Turns();
+  turns.choose([asked('a', 100), asked('b', 100)], BUDGET);
+  assert.equal(turns.size, 1);
+  turns.choose([asked('b', 200), asked('c', 10)], BUDGET);
+  assert.ok(turns.size <= 2);
+  turns.charge('e', 5);
+  const before = turns.size;
+  turns.charge('e', -5);
+  assert.equal(turns.size, before - 1, 'one that owes nothing is forgotten');
+  turns.charge('f', 0);
+  assert.equal(turns.size, before - 1);
+  turns.forget();
+  assert.equal(turns.size, 0);
+});
+
+test('after a pause in which all fitted, nobody owes anything', () => {
+  const turns = new Turns();
+  turns.choose([asked('a', 90), asked('b', 90)], BUDGET);
+  turns.forget();
+  assert.deepEqual(turns.choose([asked('a', 90), asked('b', 90)], BUDGET), [0], 'who asked first goes first again');
+});
+
+test('work of no units teaches nothing', () => {
+  const costs = new Costs(10);
+  costs.note('a', 0, 1000);
+  assert.deepEqual([costs.size, costs.of('a', 1)], [0, 10]);
+});

@@ -176,3 +176,15 @@ test('a backup that is put in the place of a store that was not closed starts wi
   cpSync(copy, join(directory, 'postrider.db'));
   assert.equal(reopened(directory), ROWS);
 });
+
+test('a log that was overwritten while the store was open is not copied into the database at its end', (t) => {
+  const directory = join(scratchDirectory(t), 'data');
+  const { database, close } = openDirectory(directory);
+  for (let row = 0; row < ROWS; row += 1) insert(database, row);
+  const [file, log] = [join(directory, 'postrider.db'), join(directory, 'postrider.db-wal')];
+  const before = readFileSync(file);
+  writeFileSync(log, readFileSync(log).fill(0xa5, 32), { flag: 'r+' });
+  close();
+  assert.deepEqual(readFileSync(file), before);
+  assert.throws(() => openDirectory(directory), /damaged/);
+});

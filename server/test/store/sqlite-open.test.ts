@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { inlineExecutor, threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { compareVersions, openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
+import { compareVersions, openBeside, openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { INTERRUPTED, message, NOW, settlementOf } from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';
@@ -32,6 +32,26 @@ test('a commit is on disk: write-ahead log, and a full flush at every commit', (
 test('a file that SQLite gives no write-ahead log is refused', () => {
   // A nameless temporary file is one; on a disk, those of some network file systems are.
   assert.throws(() => openDatabase(''), /journal_mode=delete and synchronous=2; postrider needs wal and 2/);
+});
+
+test('a connection beside a service flushes at every commit as well', (t) => {
+  const directory = scratchDirectory(t);
+  openDirectory(directory).close();
+  const { database, close } = openBeside(directory);
+  assert.equal(database.get<{ synchronous: number }>('PRAGMA synchronous')!.synchronous, 2);
+  assert.equal(database.get<{ foreign_keys: number }>('PRAGMA foreign_keys')!.foreign_keys, 1);
+  close();
+});
+
+test('a SQLite that does not flush at every commit, whatever it was told, is refused', (t) => {
+  const { get } = Database.prototype;
+  t.mock.method(Database.prototype, 'get', function (this: Database, ...asked: Parameters<typeof get>) {
+    return asked[0] === 'PRAGMA synchronous' ? { synchronous: 1 } : get.apply(this, asked);
+  });
+  assert.throws(
+    () => openDirectory(scratchDirectory(t)),
+    /journal_mode=wal and synchronous=1; postrider needs wal and 2/,
+  );
 });
 
 test('the SQLite in use is new enough, and versions are compared as numbers', () => {

@@ -55,3 +55,18 @@ test('each account keeps its events for as long as its tier says', async () => {
   const count = async (accountId: string) => (await store.listEvents(accountId, { messages: {} }, page)).events.length;
   assert.deepEqual([await count(ACCOUNT), await count('acc_paid')], [0, 1]);
 });
+
+test('by a time that is not proven nothing goes', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  const ended = message();
+  await store.accept([ended], NOW);
+  await store.cancel(ACCOUNT, [ended.id], NOW, NOW + retentionMs);
+  let isProven = false;
+  const task = retention(store, DEFAULT_TIERS, () => isProven);
+  assert.equal(await task.run(NOW + retentionMs + 1), 30_000);
+  assert.equal((await countStates(store)).cancelled, 1);
+  isProven = true;
+  await task.run(NOW + retentionMs + 1);
+  assert.equal((await countStates(store)).cancelled, 0);
+});
