@@ -155,3 +155,48 @@ test('the list of such origins is bounded, and the oldest is forgotten', () => {
   assert.equal(origins.has(`http://host-${max}`, max), true);
   assert.equal(origins.has('http://host-1', 60_001), false, 'a minute later');
 });
+
+test('a connection whose later exchange was cut off serves no other: its response may still come', async (t) => {
+  const sockets: Socket[] = [];
+  let requests = 0;
+  const receiver = await startReceiver(t, (socket) => {
+    sockets.push(socket);
+    readRequests(socket, ({ requestLine }) => {
+      requests += 1;
+      if (!requestLine.includes('/slow')) socket.write(OK);
+    });
+  });
+  const { outcome, send, clock } = startSender(t);
+  assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  clock.advance(REST_MS);
+  await new Promise((turn) => setImmediate(turn));
+  const slow = send({ url: `${receiver.url}/slow`, timeoutMs: 1000 });
+  await until(() => requests === 2);
+  clock.advance(1000);
+  assert.equal(((await slow).outcome as { kind: string }).kind, 'timedOut');
+  assert.equal(sockets.length, 1);
+  clock.advance(REST_MS);
+  await new Promise((turn) => setImmediate(turn));
+  // Now comes what the one before was waiting for.
+  if (!sockets[0]!.destroyed) sockets[0]!.write(PLANTED);
+  const next = await outcome({ url: receiver.url });
+  assert.equal(next.kind === 'answered' && next.status, 200);
+  assert.equal(sockets.length, 2);
+});
+
+test('a connection is not used for longer than its receiver has said that it keeps it', async (t) => {
+  const receiver = await startReceiver(t, answerWith(OK.replace('\r\n', '\r\nKeep-Alive: timeout=3\r\n')));
+  const { outcome, clock } = startSender(t);
+  for (const [idleMs, connections] of [
+    [REST_MS, 1],
+    [999, 1],
+    [1000, 2],
+  ] as const) {
+    // Its rest is over before it is idle for long.
+    clock.advance(REST_MS);
+    await new Promise((turn) => setImmediate(turn));
+    clock.advance(idleMs - REST_MS);
+    assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+    assert.equal(receiver.connectionCount, connections, `after ${idleMs} ms`);
+  }
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BUDGETS } from '../../src/domain/budgets.ts';
+import { BUDGETS, eachMax } from '../../src/domain/budgets.ts';
 import { parseRedaction, type Redaction, redactBody, redactHeaders, widened } from '../../src/domain/redact.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -100,4 +100,21 @@ test('two redactions together hide whatever one of them hides, and never more na
   const one: Redaction = { body: false, allHeaders: false, headers: ['x-a'] };
   assert.deepEqual(widened(one, { ...one, headers: ['x-b'] })?.headers, ['x-a', 'x-b']);
   assert.equal(widened(null, null), null);
+});
+
+test('as many names as allowed stay names; one more is refused, and joined it hides all headers', () => {
+  const max = eachMax('redactionNames');
+  const names = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => `header[x-${from + index}]`).join(',');
+  const all = parseRedaction(names(0, max));
+  assert.ok(!('problem' in all) && all.headers.length === max);
+  assert.ok('problem' in parseRedaction(names(0, max + 1)));
+  const [half, other, more] = [names(0, max - 1), names(max - 1, 1), names(max, 1)].map((text) => {
+    const parsed = parseRedaction(text);
+    assert.ok(!('problem' in parsed));
+    return parsed;
+  });
+  const exact = widened(half!, other!)!;
+  assert.deepEqual([exact.allHeaders, exact.headers.length], [false, max]);
+  assert.deepEqual(widened(exact, more!), { body: false, allHeaders: true, headers: [] });
 });

@@ -4,8 +4,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backoffMs } from '../../src/domain/backoff.ts';
 import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
-import { decideSettlement, isAwaited, type SettleContext } from '../../src/domain/settle.ts';
-import { answered, CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
+import { afterCancel, decideSafely, decideSettlement, isAwaited, type SettleContext } from '../../src/domain/settle.ts';
+import {
+  answered,
+  CALLBACK_URL,
+  callbackTo,
+  claimOf,
+  countingIds,
+  FAILURE_URL,
+  NOW,
+  PREFIX,
+  settings,
+} from './given.ts';
 
 const RETENTION_MS = 1_000_000;
 const STARTED_AT = NOW + 5;
@@ -250,4 +260,81 @@ test('the store is told which results a retry, a callback or the next message fo
   assert.equal(awaited(claimOf({}, { flow: { key: 'one', limits } }), answered(200)), true);
   const callback = callbackTo(CALLBACK_URL);
   assert.equal(awaited(claimOf({ callback }), answered(200)), true);
+});
+
+const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS };
+const NOTHING_MADE = () => assert.fail('no id can be made');
+
+test('an end that can be decided is decided once', () => {
+  const faults: unknown[] = [];
+  const end = { outcome: answered(200), startedAt: STARTED_AT, endedAt: ENDED_AT };
+  const given = { ...context, newId: countingIds() };
+  const decided = decideSafely(withRetries(3), end, given, (error) => faults.push(error));
+  assert.deepEqual(decided, decideSettlement(withRetries(3), end, given));
+  assert.deepEqual(faults, []);
+});
+
+test('an end whose callbacks cannot be made is decided without them, and the fault is told', () => {
+  const faults: unknown[] = [];
+  const claim = claimOf({ settings: settings({ retries: 2 }), callback: callbackTo(CALLBACK_URL) });
+  const end = { outcome: answered(500), startedAt: STARTED_AT, endedAt: ENDED_AT };
+  const decided = decideSafely(claim, end, { ...context, newId: NOTHING_MADE }, (error) => faults.push(error));
+  assert.deepEqual([decided.next.state, decided.retried, decided.followUps], ['pending', 1, []]);
+  assert.equal(faults.length, 1);
+});
+
+test('an end that cannot be decided at all is a dead letter that is kept like any other', () => {
+  const faults: unknown[] = [];
+  const claim = { ...withRetries(3, { retried: 1, attempts: 4 }), isPlain: true, row: 7 };
+  // For a 500 the headers are looked at.
+  const outcome = { ...answered(500), headers: [null] as never } as Outcome;
+  const end = { outcome, startedAt: STARTED_AT, endedAt: ENDED_AT };
+  const decided = decideSafely(claim, end, { ...context, newId: countingIds() }, (error) => faults.push(error));
+  assert.equal(faults.length, 2);
+  const failure = 'internal error: the server could not process the result of attempt 5';
+  assert.deepEqual(decided.next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
+  assert.deepEqual([decided.isPlain, decided.row, decided.retried, decided.followUps], [true, 7, 1, []]);
+  assert.deepEqual([decided.attempt.number, decided.attempt.responseHeaders], [5, []]);
+});
+
+test('a settlement knows whether its message is plain, and its row', () => {
+  const claim = withRetries(3);
+  assert.deepEqual([settle(claim, answered(200)).isPlain, settle(claim, answered(200)).row], [false, null]);
+  const plain = settle({ ...claim, isPlain: true, row: 7 }, answered(200));
+  assert.deepEqual([plain.isPlain, plain.row], [true, 7]);
+});
+
+test('of a message that was cancelled during its attempt the record stays, and the callback that reports each attempt', () => {
+  const callbacks = { callback: callbackTo(CALLBACK_URL), failureCallback: callbackTo(FAILURE_URL) };
+  const claim = claimOf({ settings: settings({ retries: 0 }), ...callbacks });
+  const failed = settle(claim, answered(500));
+  assert.deepEqual(
+    failed.followUps.map(({ kind }) => kind),
+    ['callback', 'failureCallback'],
+  );
+  const late = afterCancel(failed);
+  assert.deepEqual(
+    late.followUps.map(({ kind }) => kind),
+    ['callback'],
+  );
+  assert.equal(late.attempt.status, 500);
+  const retrying = settle(withRetries(3), answered(500));
+  assert.notEqual(retrying.attempt.nextAt, null);
+  assert.equal(afterCancel(retrying).attempt.nextAt, null);
+});
+
+test('a callback is made only if the message has room for it among what it may lead to', () => {
+  const callbacks = { callback: callbackTo(CALLBACK_URL), failureCallback: callbackTo(FAILURE_URL) };
+  const madeWith = (descendantsLeft: number) =>
+    settle(claimOf({ settings: settings({ retries: 0 }), ...callbacks }, { descendantsLeft }), answered(500)).followUps;
+  assert.deepEqual(
+    [0, 1, 2, 4].map((left) => madeWith(left).map(({ kind }) => kind)),
+    [[], [], ['failureCallback'], ['callback', 'failureCallback']],
+  );
+});
+
+test('a body that was cut is recorded as cut, and one that never came is not', () => {
+  const cut = { ...answered(200), isBodyCut: true } as Outcome;
+  assert.equal(settle(withRetries(3), cut).attempt.isResponseBodyCut, true);
+  assert.equal(settle(withRetries(3), UNREACHABLE).attempt.isResponseBodyCut, false);
 });

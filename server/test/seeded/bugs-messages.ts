@@ -14,14 +14,14 @@ export const MESSAGE_BUGS: SeededBugs = {
       in: SQLITE,
       find: '      PRAGMA synchronous = FULL;',
       replace: '      PRAGMA synchronous = NORMAL;',
-      noticedBy: ['store/sqlite-open'],
+      noticedBy: ['store/sqlite-open: a commit is on disk'],
     },
     {
       breaks: 'the setting that makes SQLite flush is not checked',
       in: SQLITE,
       find: "mode !== 'wal' || synchronous !== 2",
       replace: "mode !== 'wal'",
-      noticedBy: ['store/sqlite-open'],
+      noticedBy: ['store/sqlite-open: a SQLite that does not flush'],
     },
     {
       breaks: 'sessions of PostgreSQL take the default of the server for commits',
@@ -42,7 +42,7 @@ export const MESSAGE_BUGS: SeededBugs = {
       in: SQLITE,
       find: "database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');",
       replace: "database.exec('PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');",
-      noticedBy: ['store/sqlite-open'],
+      noticedBy: ['store/sqlite-open: a connection beside a service'],
     },
     {
       breaks: 'a name in the directory of the store is not flushed',
@@ -599,7 +599,7 @@ export const MESSAGE_BUGS: SeededBugs = {
       in: SRC,
       find: '      if (!isTimeProven()) return EVERY_MS;\n',
       replace: '',
-      noticedBy: ['upkeep/retention'],
+      noticedBy: ['upkeep/retention: not proven nothing goes'],
     },
     {
       breaks: 'a schedule that missed ticks makes up for each of them',

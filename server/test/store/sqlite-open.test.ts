@@ -124,15 +124,17 @@ test('a schema that a newer program wrote is refused and left alone', async (t) 
   const directory = scratchDirectory(t);
   const { database, close } = openDirectory(directory);
   const known = userVersion(database);
-  database.exec('PRAGMA user_version = 999');
+  // The very next one.
+  const newer = known + 1;
+  database.exec(`PRAGMA user_version = ${newer}`);
   close();
   const refused = new RegExp(
-    `schema version 999, but this program only knows versions up to ${known}\\b.*newer postrider`,
+    `schema version ${newer}, but this program only knows versions up to ${known}\\b.*newer postrider`,
   );
   assert.throws(() => openDirectory(directory), refused);
   await assert.rejects(threadExecutor(directory), refused);
   const raw = new Database(join(directory, 'postrider.db'));
-  assert.equal(userVersion(raw), 999);
+  assert.equal(userVersion(raw), newer);
   raw.close();
 });
 
