@@ -35,7 +35,8 @@ export function runTests(copy: string, { files, words, env, testMsMax }: TestRun
   // A group of its own: what the tests have started ends with them.
   const child = spawn(process.execPath, [...flags, ...named, ...files], {
     cwd: copy,
-    env: { ...process.env, ...env },
+    // To show how two large values differ may take all memory of the machine.
+    env: { ...process.env, NODE_OPTIONS: '--max-old-space-size=2048', ...env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -45,13 +46,23 @@ export function runTests(copy: string, { files, words, env, testMsMax }: TestRun
       output += text;
     });
   }
-  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), RUN_MS_MAX);
+  const timer = setTimeout(() => endGroup(child.pid!), RUN_MS_MAX);
   return new Promise((resolve) => {
     child.once('close', (code) => {
       clearTimeout(timer);
+      endGroup(child.pid!);
       resolve({ isPassed: code === 0, passed: namesOf(output, 'ok'), failed: namesOf(output, 'not ok'), output });
     });
   });
+}
+
+/** With what its tests have started and left behind. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nothing is left of it.
+  }
 }
 
 /** Of tests, suites and files, the innermost first. Those that were skipped or are to be done do not count. */

@@ -114,6 +114,6 @@ test('a restore takes no file that has a log beside it, and replaces no store', 
   assert.equal(restoreStore(whole, target).rows.find(({ table }) => table === 'accounts')?.rows, ROWS);
   const before = readFileSync(join(target, 'postrider.db'));
   assert.throws(() => restoreStore(whole, target), /has a store already/);
-  assert.deepEqual(readFileSync(join(target, 'postrider.db')), before);
+  assert.ok(readFileSync(join(target, 'postrider.db')).equals(before));
   addAccounts(target, 'c');
 });

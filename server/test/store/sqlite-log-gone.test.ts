@@ -185,6 +185,7 @@ test('a log that was overwritten while the store was open is not copied into the
   const before = readFileSync(file);
   writeFileSync(log, readFileSync(log).fill(0xa5, 32), { flag: 'r+' });
   close();
-  assert.deepEqual(readFileSync(file), before);
+  // Not compared as values: to show how two files differ takes gigabytes.
+  assert.ok(readFileSync(file).equals(before), 'the database is as it was');
   assert.throws(() => openDirectory(directory), /damaged/);
 });
