@@ -1,4 +1,5 @@
-// How many expired messages one transaction deletes. For every adapter.
+// Which expired messages one transaction deletes: the oldest and, if there are more than it takes, first some of other
+// accounts in turn. For every adapter.
 
 import { eachMax } from '../domain/budgets.ts';
 
@@ -21,4 +22,73 @@ export function withinBytes<T extends Expired>(expired: readonly T[]): readonly 
     return index > 0 && bytes > eachMax('upkeepBytes');
   });
   return end === -1 ? expired : expired.slice(0, end);
+}
+
+/** How many accounts, and how many messages of each, are looked at for one transaction. */
+export const EXPIRED_ACCOUNTS_MAX = 50;
+export const EXPIRED_LOOKED_MAX = 20;
+/** Positions of more accounts are forgotten: each account is then looked at from its first message again. */
+const POSITIONS_MAX = 10_000;
+
+export interface LookedAt extends Expired {
+  readonly account_id: string;
+  readonly seq: number;
+  readonly expires_at: number | null;
+}
+
+/**
+ * The turns of accounts while more has expired than one transaction deletes. There is no index of the expired messages of
+ * an account: its messages are looked at in the order of acceptance, a few in each turn. However much one account has to
+ * delete, another waits only for the turns of the others, and for its own messages that have not expired.
+ */
+export class ExpiredTurns {
+  #lastAccount = '';
+  readonly #positions = new Map<string, number>();
+
+  get lastAccount(): string {
+    return this.#lastAccount;
+  }
+
+  /** After the last account, the first one is next. */
+  startAgain(): void {
+    this.#lastAccount = '';
+  }
+
+  /** The messages of the account after this one are looked at next. */
+  positionOf(accountId: string): number {
+    return this.#positions.get(accountId) ?? 0;
+  }
+
+  /** Adds to `chosen` what has expired of the messages looked at. False when there is no room for more in it. */
+  turn<T extends LookedAt>(chosen: T[], accountId: string, looked: readonly T[], now: number, max: number): boolean {
+    this.#lastAccount = accountId;
+    let position = this.positionOf(accountId);
+    let bytes = chosen.reduce((sum, each) => sum + each.bytes, 0);
+    for (const row of looked) {
+      if (row.expires_at !== null && row.expires_at <= now) {
+        bytes += row.bytes;
+        if (chosen.length >= max || (chosen.length > 0 && bytes > eachMax('upkeepBytes') / 2)) {
+          this.#note(accountId, position);
+          return false;
+        }
+        chosen.push(row);
+      }
+      position = row.seq;
+    }
+    if (looked.length === EXPIRED_LOOKED_MAX) this.#note(accountId, position);
+    else this.#positions.delete(accountId);
+    return true;
+  }
+
+  #note(accountId: string, position: number): void {
+    if (this.#positions.size >= POSITIONS_MAX) this.#positions.clear();
+    this.#positions.set(accountId, position);
+  }
+}
+
+/** First those that were chosen in turn, then the oldest, each once. */
+export function chosenFirst<T extends LookedAt>(chosen: readonly T[], oldest: readonly T[], limit: number): T[] {
+  const taken = new Set(chosen.map(({ account_id, seq }) => `${seq} ${account_id}`));
+  const others = oldest.filter(({ account_id, seq }) => !taken.has(`${seq} ${account_id}`));
+  return [...chosen, ...others].slice(0, limit);
 }

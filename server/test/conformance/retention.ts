@@ -11,6 +11,7 @@ import {
   ACCOUNT,
   DAY,
   ERROR,
+  KEYS,
   message,
   messages,
   NOW,
@@ -119,6 +120,38 @@ export function retentionConformance(factory: HarnessFactory): void {
   });
 
   describe('deleteExpired', () => {
+    test('an account with much to delete does not keep others waiting', async ({ a }) => {
+      const { store } = a;
+      const [much, few, limit] = [300, 10, 20];
+      const end = async (accountId: string, count: number, at: number) => {
+        const ended = messages(count, { accountId });
+        await store.accept(ended, NOW);
+        const ids = ended.map(({ id }) => id);
+        await store.cancel(accountId, ids, NOW, at);
+        return ids;
+      };
+      const hostile = await end(ACCOUNT, much, NOW + 1);
+      const waiting = Array.from({ length: 3 }, (_, n) => `acc_${n + 5}`);
+      for (const id of [...waiting]) await store.createAccount({ id, name: id, tier: 'free', createdAt: NOW }, KEYS);
+      const others = new Map<string, string[]>();
+      for (const id of waiting) {
+        // What has not expired is passed over.
+        await store.accept(messages(30, { accountId: id, dueAt: NOW + 100 * DAY }), NOW);
+        others.set(id, await end(id, few, NOW + 2));
+      }
+      const left = async (accountId: string, ids: readonly string[]) =>
+        (await store.messageStates(accountId, ids)).length;
+      // Each looks at 40 of its messages, 20 in a turn; half of a piece is for turns.
+      const pieces = (waiting.length * few) / (limit / 2) + waiting.length * 2;
+      for (let piece = 0; piece < pieces; piece += 1) assert.equal(await store.deleteExpired(NOW + 5, limit), limit);
+      for (const [id, ids] of others) assert.equal(await left(id, ids), 0, `of ${id}`);
+      assert.ok((await left(ACCOUNT, hostile)) >= much - pieces * limit);
+      assert.ok((await left(ACCOUNT, hostile)) <= much - (pieces * limit) / 2, 'the oldest go on being deleted');
+      while ((await store.deleteExpired(NOW + 5, limit)) > 0);
+      assert.equal(await left(ACCOUNT, hostile), 0);
+      for (const id of waiting) assert.equal((await countStates(store, [id])).pending, 30);
+    });
+
     test('deletes only ended messages whose retention is over, with their attempts', async ({ a }) => {
       const [delivered, failed, cancelled, open, waiting] = messages(5) as [
         ReturnType<typeof message>,

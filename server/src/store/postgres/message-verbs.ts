@@ -1,6 +1,7 @@
 // The message port over PostgreSQL: which verbs read and which write, and who is told about them.
 
 import type { Clock } from '../../world.ts';
+import { ExpiredTurns } from '../expired.ts';
 import type { Inbox } from '../inbox.ts';
 import type { MessageStore } from '../message-store.ts';
 import { activity, foldActivity } from './activity.ts';
@@ -9,6 +10,7 @@ import type { Calls } from './calls.ts';
 import type { Cancels } from './cancels.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
+import { deletingExpired } from './expired.ts';
 import * as idle from './idle.ts';
 import { deleteJournal, deleteUsage } from './journal.ts';
 import { messageStates } from './lists.ts';
@@ -56,7 +58,7 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     activity: calls.reading(activity),
     failureGroups: calls.reading(statistics.failureGroups),
 
-    deleteExpired: calls.writing(messages.deleteExpired),
+    deleteExpired: calls.writing(deletingExpired(new ExpiredTurns())),
     deleteJournal: calls.writing(deleteJournal),
     deleteUsage: calls.writing(deleteUsage),
     deleteDeduplication: calls.writing(messages.deleteDeduplication),

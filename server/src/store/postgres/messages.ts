@@ -2,12 +2,11 @@
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../domain/message.ts';
-import { withinBytes } from '../expired.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, StoredMessage } from '../message-store.ts';
 import { type AttemptRow, toAttempt } from '../rows.ts';
-import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
+import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 import { storedSql } from './stored.ts';
@@ -146,20 +145,6 @@ export function deleteDeduplication(database: Database, now: number, limit: numb
 
 /** A message that this transaction has locked to delete it. */
 export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
-
-/**
- * Deletes ended messages past their retention, the first expired first, and all rows that belong to them. Skips
- * messages that another transaction has locked: nodes that do this at once share the work.
- */
-export async function deleteExpired(database: Database, now: number, limit: number): Promise<number> {
-  const held = await database.all<HeldRow & { bytes: number }>(
-    `SELECT account_id, seq, labels, body_id, ${bodyBytesSql('m')} AS bytes FROM messages m
-       WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    now,
-    limit,
-  );
-  return deleteHeld(database, withinBytes(held));
-}
 
 /**
  * Deletes messages that this transaction has locked, and the rows that belong to them, which nobody else deletes

@@ -1,5 +1,6 @@
 // The in-memory helpers that accept and settle use besides their statements. Each connection has one set.
 
+import type { ExpiredTurns } from '../expired.ts';
 import type { AccountsAtClaim } from './accounts.ts';
 import type { ActivityCounts } from './activity.ts';
 import type { Journal } from './journal.ts';
@@ -16,4 +17,5 @@ export interface Books {
   readonly activity: ActivityCounts;
   readonly accountsAtClaim: AccountsAtClaim;
   readonly saidLimits: SaidLimits;
+  readonly expiredTurns: ExpiredTurns;
 }

@@ -5,6 +5,7 @@ import { releaseHeld } from './alone.ts';
 import { cancel } from './cancel.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
+import { deleteExpired } from './expired.ts';
 import * as idle from './idle.ts';
 import { deleteJournal } from './journal.ts';
 import * as messages from './messages.ts';
@@ -52,7 +53,7 @@ export const MESSAGE_VERBS = {
   activity: listing(activity),
   failureGroups: listing(statistics.failureGroups),
 
-  deleteExpired: writing(messages.deleteExpired),
+  deleteExpired: writing(deleteExpired),
   deleteJournal: on(deleteJournal),
   deleteUsage: on(deleteUsage),
   deleteDeduplication: on(messages.deleteDeduplication),

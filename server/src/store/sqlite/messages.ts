@@ -1,13 +1,12 @@
 // The messages and attempts tables, and all rows that belong to a message. No decisions.
 
 import type { Attempt, Settlement } from '../../domain/message.ts';
-import { withinBytes } from '../expired.ts';
 import { type StateOfRow, toState } from '../message-columns.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
 import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../rows.ts';
-import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
+import { Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 
@@ -161,19 +160,6 @@ export function messageStates(database: Database, accountId: string, ids: readon
     );
     return row ? [{ id, state: toState(row) }] : [];
   });
-}
-
-/** Deletes ended messages past their retention, oldest first, and all rows that belong to them. */
-export function deleteExpired(database: Database, books: Books, now: number, limit: number): number {
-  const rows = withinBytes(
-    database.all<{ seq: number; body_id: number | null; bytes: number }>(
-      `SELECT seq, body_id, ${BODY_BYTES} AS bytes FROM messages WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
-      now,
-      limit,
-    ),
-  );
-  for (const { seq } of rows) deleteMessage(database, books, seq);
-  return rows.length;
 }
 
 export function deleteMessage(database: Database, books: Pick<Books, 'stored'>, seq: number): void {

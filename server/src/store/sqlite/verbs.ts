@@ -1,6 +1,7 @@
 // The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
 // connection: the writer's, the reader's, or the caller's in the simulation.
 
+import { ExpiredTurns } from '../expired.ts';
 import { ACCOUNT_VERBS } from './account-verbs.ts';
 import { AccountsAtClaim } from './accounts.ts';
 import { ActivityCounts } from './activity.ts';
@@ -40,6 +41,7 @@ export function createVerbs(database: Database, nowMs: () => number = () => 0): 
     activity: new ActivityCounts(database),
     accountsAtClaim: new AccountsAtClaim(database),
     saidLimits: new SaidLimits(database),
+    expiredTurns: new ExpiredTurns(),
   };
   const desk: Desk = { database, books, claimer: new Claimer(database, books, nowMs) };
   const overDesk = Object.entries(VERBS).map(([name, { run }]) => [

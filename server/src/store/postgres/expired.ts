@@ -1,0 +1,81 @@
+// Deletes ended messages past their retention, with all rows that belong to them: the first expired first, and accounts in
+// turn while there are more than one transaction deletes. Skips messages that another transaction has locked: nodes that
+// do this at once share the work.
+
+import {
+  chosenFirst,
+  EXPIRED_ACCOUNTS_MAX,
+  EXPIRED_LOOKED_MAX,
+  type ExpiredTurns,
+  type LookedAt,
+  withinBytes,
+} from '../expired.ts';
+import { bodyBytesSql } from './bodies.ts';
+import type { Database } from './database.ts';
+import { deleteHeld, type HeldRow } from './messages.ts';
+
+type Row = LookedAt & HeldRow;
+
+const LOOKED = `account_id, seq, expires_at, labels, body_id, ${bodyBytesSql('m')} AS bytes`;
+
+export function deletingExpired(turns: ExpiredTurns) {
+  return async (database: Database, now: number, limit: number): Promise<number> => {
+    const oldest = await database.all<Row>(
+      `SELECT ${LOOKED} FROM messages m WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+      now,
+      limit + 1,
+    );
+    if (oldest.length <= limit) return deleteHeld(database, withinBytes(oldest));
+    const chosen = await inTurn(database, turns, oldest[0]!.account_id, now, limit);
+    return deleteHeld(database, withinBytes(chosenFirst(await lock(database, chosen, now), oldest, limit)));
+  };
+}
+
+/** $2 accounts with messages after $1, found by steps through the index. */
+const NEXT_ACCOUNTS = `WITH RECURSIVE account (id) AS (
+    (SELECT account_id FROM messages WHERE account_id > $1 ORDER BY account_id, seq LIMIT 1)
+    UNION ALL
+    SELECT (SELECT account_id FROM messages WHERE account_id > account.id ORDER BY account_id, seq LIMIT 1)
+      FROM account WHERE account.id IS NOT NULL)
+  SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
+
+/** `served`: the account whose messages have expired first, and are deleted anyway. */
+async function inTurn(
+  database: Database,
+  turns: ExpiredTurns,
+  served: string,
+  now: number,
+  limit: number,
+): Promise<Row[]> {
+  const found = await database.all<{ id: string }>(NEXT_ACCOUNTS, turns.lastAccount, EXPIRED_ACCOUNTS_MAX);
+  const accounts = found.map(({ id }) => id).filter((id) => id !== served);
+  const looked = await database.all<Row>(
+    `SELECT m.account_id, m.seq, m.expires_at, m.labels, m.body_id, m.bytes FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS g (account_id, position, at)
+       CROSS JOIN LATERAL
+         (SELECT ${LOOKED} FROM messages m WHERE account_id = g.account_id AND seq > g.position
+            ORDER BY account_id, seq LIMIT $3) AS m
+       ORDER BY g.at, m.seq`,
+    accounts,
+    accounts.map((id) => turns.positionOf(id)),
+    EXPIRED_LOOKED_MAX,
+  );
+  const byAccount = Map.groupBy(looked, ({ account_id }) => account_id);
+  const chosen: Row[] = [];
+  const areAllLooked = accounts.every((id) =>
+    turns.turn(chosen, id, byAccount.get(id) ?? [], now, Math.floor(limit / 2)),
+  );
+  if (areAllLooked && found.length < EXPIRED_ACCOUNTS_MAX) turns.startAgain();
+  return chosen;
+}
+
+async function lock(database: Database, rows: readonly Row[], now: number): Promise<Row[]> {
+  if (rows.length === 0) return [];
+  return database.all<Row>(
+    `SELECT ${LOOKED} FROM messages m
+       WHERE (account_id, seq) IN (SELECT g.account_id, g.seq FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)) AND expires_at <= $3
+       FOR UPDATE SKIP LOCKED`,
+    rows.map(({ account_id }) => account_id),
+    rows.map(({ seq }) => seq),
+    now,
+  );
+}

@@ -1,0 +1,50 @@
+// Deletes ended messages past their retention, with all rows that belong to them: the oldest first, and accounts in turn
+// while there are more than one transaction deletes.
+
+import {
+  chosenFirst,
+  EXPIRED_ACCOUNTS_MAX,
+  EXPIRED_LOOKED_MAX,
+  type ExpiredTurns,
+  type LookedAt,
+  withinBytes,
+} from '../expired.ts';
+import { BODY_BYTES } from './bodies.ts';
+import type { Books } from './books.ts';
+import type { Database } from './database.ts';
+import { around } from './due-lines.ts';
+import { deleteMessage } from './messages.ts';
+
+const LOOKED = `SELECT account_id, seq, expires_at, body_id, ${BODY_BYTES} AS bytes FROM messages`;
+
+export function deleteExpired(database: Database, books: Books, now: number, limit: number): number {
+  const oldest = database.all<LookedAt>(`${LOOKED} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`, now, limit + 1);
+  const chosen = oldest.length > limit ? inTurn(database, books.expiredTurns, oldest[0]!.account_id, now, limit) : [];
+  const rows = withinBytes(chosenFirst(chosen, oldest, limit));
+  for (const { seq } of rows) deleteMessage(database, books, seq);
+  return rows.length;
+}
+
+/** `served`: the account whose messages are the oldest, and are deleted anyway. */
+function inTurn(database: Database, turns: ExpiredTurns, served: string, now: number, limit: number): LookedAt[] {
+  const chosen: LookedAt[] = [];
+  const accounts = around(turns.lastAccount, (after, upTo) =>
+    database.get<{ key: string }>(
+      `SELECT account_id AS key FROM messages INDEXED BY messages_of_account WHERE account_id > ? AND account_id <= ?
+         ORDER BY account_id LIMIT 1`,
+      after,
+      upTo,
+    ),
+  );
+  for (const accountId of accounts.take(EXPIRED_ACCOUNTS_MAX)) {
+    if (accountId === served) continue;
+    const looked = database.all<LookedAt>(
+      `${LOOKED} INDEXED BY messages_of_account WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+      accountId,
+      turns.positionOf(accountId),
+      EXPIRED_LOOKED_MAX,
+    );
+    if (!turns.turn(chosen, accountId, looked, now, Math.floor(limit / 2))) break;
+  }
+  return chosen;
+}
