@@ -104,13 +104,15 @@ test('a database that a newer program has migrated is refused', async (t) => {
   assert.match(node.stderr, /schema version 999, but this program only knows versions up to \d+/);
 });
 
-test('a PostgreSQL that does not flush is refused, and it is said why', async (t) => {
-  const server = await PostgresServer.start({ settings: ['fsync=off'] });
-  t.after(() => server.stop());
-  const node = startProcess(t, [...SERVE, server.url(await server.createEmptyDatabase())]);
-  assert.equal(await node.exit, 1);
-  assert.match(node.stderr, /fsync=off/);
-});
+for (const setting of ['fsync=off', 'full_page_writes=off']) {
+  test(`a PostgreSQL with ${setting}, which may lose commits, is refused, and it is said why`, async (t) => {
+    const server = await PostgresServer.start({ settings: [setting] });
+    t.after(() => server.stop());
+    const node = startProcess(t, [...SERVE, server.url(await server.createEmptyDatabase())]);
+    assert.equal(await node.exit, 1);
+    assert.match(node.stderr, new RegExp(setting));
+  });
+}
 
 test('every commit is synchronous, whatever the default of the database; and one disk alone is warned of', async (t) => {
   const { name, url } = await newDatabase(t, 'present');

@@ -287,14 +287,14 @@ export const ACCESS_BUGS: SeededBugs = {
       in: SRC,
       find: "if (site !== undefined) return site === 'same-origin';",
       replace: "if (site !== undefined) return site !== 'cross-site';",
-      noticedBy: ['outside/accounts/sessions'],
+      noticedBy: ['http/session'],
     },
     {
       breaks: 'a cookie counts without the header of the console',
       in: SRC,
       find: 'if (headers.cookie === undefined || !isFromConsole(headers)) return null;',
       replace: 'if (headers.cookie === undefined) return null;',
-      noticedBy: ['outside/accounts/sessions'],
+      noticedBy: ['http/session'],
     },
     {
       breaks: 'a page reaches dev by an address of another machine',

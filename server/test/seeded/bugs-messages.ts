@@ -28,14 +28,14 @@ export const MESSAGE_BUGS: SeededBugs = {
       in: POSTGRES,
       find: "['synchronous_commit', 'on'],",
       replace: '',
-      noticedBy: ['postgres/start-up'],
+      noticedBy: ['postgres/start-up: every commit is synchronous'],
     },
     {
       breaks: 'a PostgreSQL without full_page_writes is accepted',
       in: POSTGRES,
       find: "for (const name of ['fsync', 'full_page_writes'])",
       replace: "for (const name of ['fsync'])",
-      noticedBy: ['postgres/start-up'],
+      noticedBy: ['postgres/start-up: full_page_writes=off'],
     },
     {
       breaks: 'a connection beside a running service flushes at checkpoints only',
@@ -527,7 +527,7 @@ export const MESSAGE_BUGS: SeededBugs = {
       in: SRC,
       find: '      if (this.#received > this.#limit.bytesMax) throw this.#limit.error();\n',
       replace: '',
-      noticedBy: ['outside/publish/spec-8-limits'],
+      noticedBy: ['outside/isolation/uploads: goes over the limit is refused before its end'],
     },
     {
       breaks: 'a store whose files are gone accepts',

@@ -143,6 +143,19 @@ test('bodies of management calls count too', async (t) => {
   await waitFor('the budget to be free again', async () => (await used()) === 0);
 });
 
+test('a body in chunks that goes over the limit is refused before its end, and its bytes are free again', async (t) => {
+  const { token } = await shared().account('over-in-chunks');
+  const caller = (await RawCaller.dial(t, shared().url)).listen();
+  const head = `Host: localhost\r\nAuthorization: Bearer ${token}\r\nTransfer-Encoding: chunked`;
+  caller.say(`POST /v2/publish/${NOWHERE} HTTP/1.1\r\n${head}\r\n\r\n`);
+  const chunk = 'x'.repeat(MIB / 2);
+  // One byte more than the free tier takes, and no end.
+  for (const text of [chunk, chunk, 'x']) caller.say(`${text.length.toString(16)}\r\n${text}\r\n`);
+  await caller.hears(412);
+  assert.match(caller.text, /"code":"limit_exceeded"/);
+  await waitFor('the budget to be free again', async () => (await used()) === 0);
+});
+
 test('the bytes of a batch that is refused whole are free again, however it came and wherever it is wrong', async (t) => {
   const rider = shared();
   const { token } = await rider.account('malformed');
