@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { waitFor } from '../../server/test/support/wait.ts';
 import { openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
@@ -161,7 +162,10 @@ async function visitQuietly(page: Page, path: string): Promise<ReadonlySet<strin
 /** Returns the lines that were shown, after the error was: waited for, because a page that asks again hides it meanwhile. */
 async function visitFailing(page: Page, path: string, failing: string): Promise<ReadonlySet<string> | null> {
   await visit(page, path, { failing });
-  if (failing !== 'all') await page.waitForFunction(`window.watched.isAsked(${JSON.stringify(failing)})`);
+  if (failing !== 'all') {
+    const isAsked = `window.watched.isAsked(${JSON.stringify(failing)})`;
+    await waitFor(`a request of ${failing}`, () => page.evaluate<boolean>(isAsked));
+  }
   const alert = page.locator('main').getByRole('alert').first();
   const isShown = await alert.waitFor().then(
     () => true,

@@ -13,6 +13,7 @@ import { before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
+import { waitFor } from '../../server/test/support/wait.ts';
 import { DESKTOP, openPage, PHONE, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
@@ -41,7 +42,11 @@ async function seriousProblems(page: Page): Promise<string[]> {
 
 /** Everything has come that a screen asks for at first. */
 const isShown = (page: Page) =>
-  page.waitForFunction("document.querySelector('main h1') && !document.querySelector('main .loading, aside .loading')");
+  waitFor('the screen', () =>
+    page.evaluate<boolean>(
+      "document.querySelector('main h1') !== null && !document.querySelector('main .loading, aside .loading')",
+    ),
+  );
 
 suite('looks', () => {
   let paths: readonly string[] = [];

@@ -25,6 +25,8 @@ const BEFORE_EACH_FILE = join(import.meta.dirname, 'support', 'test-process.ts')
 const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000', '--import', BEFORE_EACH_FILE];
 /** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
 const CACHE = join(ROOT, 'node_modules', '.cache', 'tests');
+/** The largest stores of tests, several at once, and what they read of them. */
+const TEMPORARY_BYTES_MIN = 6 * 1024 ** 3;
 const BUSY_LOOP = 'for (;;);';
 
 type Environment = Readonly<Record<string, string>>;
@@ -130,7 +132,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (files.some((file) => file.includes('pgbouncer'))) preparePgbouncer();
   mkdirSync(CACHE, { recursive: true });
   // A flush costs nothing in memory, and what tests leave behind goes at the end.
-  const temporary = mkdtempSync(join(roomyFolder(), 'postrider-test-'));
+  const temporary = mkdtempSync(join(roomyFolder(TEMPORARY_BYTES_MIN), 'postrider-test-'));
   // Some tests run a process as another user.
   chmodSync(temporary, 0o1777);
   const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(CACHE, 'compiled'), ...process.env, TMPDIR: temporary };

@@ -259,11 +259,12 @@ export function startTestServer(): Promise<PostgresServer | BorrowedServer> {
 }
 
 /** A flush costs nothing in memory. A small one, as in many containers, would soon be full. */
-export function roomyFolder(): string {
+export function roomyFolder(bytesMin = ROOM_BYTES_MIN): string {
   try {
     accessSync(MEMORY, constants.W_OK);
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize >= ROOM_BYTES_MIN ? MEMORY : tmpdir();
+    // The folder may be as large as all memory, of which others use a part.
+    return Math.min(bavail * bsize, process.availableMemory()) >= bytesMin ? MEMORY : tmpdir();
   } catch {
     return tmpdir();
   }
