@@ -6,8 +6,8 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildPackages } from './build.ts';
+import { installed } from './installed.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const PACKAGES = ['postrider', 'postrider-sdk'];
 
 function packed(folder: string): string[] {
@@ -19,9 +19,10 @@ function packed(folder: string): string[] {
 }
 
 function lint(program: string, ...args: string[]): void {
-  execFileSync(process.execPath, [join(ROOT, 'node_modules', program), ...args], { stdio: 'inherit' });
+  execFileSync(process.execPath, [join(linters, 'node_modules', program), ...args], { stdio: 'inherit' });
 }
 
+const linters = await installed(join(import.meta.dirname, 'linters'));
 const folders = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'postrider-packages-')));
 try {
   for (const folder of folders) await buildPackages(folder);

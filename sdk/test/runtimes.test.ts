@@ -11,7 +11,8 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { launchBrowser } from '../../console/test/browser.ts';
 import { type Service, startService } from '../../console/test/service.ts';
-import { binaryOf, bundled, folderInside } from './frameworks/programs.ts';
+import { binaryOf, installed, programFolder } from '../../packaging/installed.ts';
+import { bundled } from './frameworks/bundle.ts';
 import { EXPECTED, type scenario } from './scenario.ts';
 
 const BUN = ['darwin-aarch64', 'darwin-x64', 'linux-aarch64', 'linux-x64'].map((each) => `@oven/bun-${each}`);
@@ -36,9 +37,10 @@ after(async () => {
 });
 
 test('in Bun a program does what it does in Node.js', async (t) => {
-  const bun = binaryOf(BUN, join('bin', 'bun'));
+  const packages = await installed(join(import.meta.dirname, 'installed', 'bun'));
+  const bun = binaryOf(packages, BUN, join('bin', 'bun'));
   if (bun === null) return t.skip('npm has no Bun for this machine');
-  const folder = folderInside('bun');
+  const folder = programFolder(packages);
   t.after(() => rmSync(folder, { recursive: true }));
   const place = { url: service.url, token: service.token, run: 'bun' };
   const call = `console.log(JSON.stringify(await scenario(${JSON.stringify(place)})));`;

@@ -23,6 +23,7 @@ export const ROWS: readonly Row[] = [
   { files: 'console/test/{five-minutes,drafts,restart,words}.test.ts', in: 'test' },
   { files: 'console/test/*.test.ts', in: 'test:all', why: BROWSER },
   { files: 'sdk/test/{compile-errors,runtimes,size}.test.ts', in: 'test:all', why: INSTALLS },
+  { files: 'sdk/test/installed/*.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'sdk/test/*.test.ts', in: 'test' },
   { files: 'server/test/packages.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'server/test/docs/pages.test.ts', in: 'test:all', why: 'runs every command of the docs' },
@@ -72,7 +73,12 @@ export const ALONE: ReadonlySet<string> = new Set([
 ]);
 
 /** Everything that the two commands run. Others are in a command of their own. */
-export const TEST_FILES = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
+export const TEST_FILES = [
+  'server/test/**/*.test.ts',
+  'sdk/test/*.test.ts',
+  'sdk/test/installed/*.test.ts',
+  'console/test/*.test.ts',
+];
 
 export function rowOf(file: string): Row | undefined {
   const path = file.replaceAll('\\', '/');

@@ -23,6 +23,7 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { findChromium } from '../../console/test/browser.ts';
 import { buildPackages } from '../../packaging/build.ts';
+import { installed as installedOnce } from '../../packaging/installed.ts';
 import { buildSingleFile } from '../../packaging/single-file.ts';
 import { waitFor } from './support/wait.ts';
 
@@ -248,12 +249,15 @@ suite('the packages, installed', () => {
 
   /** The sample project and its tests, as they are in the repository, on the installed packages. */
   suite('the example for', () => {
-    before(() => {
+    let runners = '';
+
+    before(async () => {
+      runners = join(await installedOnce(join(ROOT, 'sdk', 'test', 'installed', 'runners')), 'node_modules');
       cpSync(join(ROOT, 'sdk', 'examples'), join(app, 'examples'), { recursive: true });
       for (const runner of ['vitest', '@playwright/test']) {
         const link = join(app, 'examples', 'node_modules', runner);
         mkdirSync(dirname(link), { recursive: true });
-        symlinkSync(join(ROOT, 'node_modules', runner), link, 'junction');
+        symlinkSync(join(runners, runner), link, 'junction');
       }
     });
 
@@ -269,8 +273,7 @@ suite('the packages, installed', () => {
 
     test('the test runner of Node.js passes', () => passes('node', ['--test', 'node-test/shop.test.js']));
 
-    test('Vitest passes', () =>
-      passes('node', [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', 'vitest']));
+    test('Vitest passes', () => passes('node', [join(runners, 'vitest/vitest.mjs'), 'run', '--root', 'vitest']));
 
     test('Playwright passes', (t) => {
       let chromium: string;
@@ -279,7 +282,7 @@ suite('the packages, installed', () => {
       } catch (error) {
         return t.skip(String(error));
       }
-      const cli = join(ROOT, 'node_modules/@playwright/test/cli.js');
+      const cli = join(runners, '@playwright/test/cli.js');
       passes('node', [cli, 'test', '-c', 'playwright'], { CHROMIUM_PATH: chromium });
     });
 

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { Postrider } from 'postrider-sdk';
 import type { Service } from '../../../console/test/service.ts';
-import type { Keys, Started } from './programs.ts';
+
+/** A receiver at /hook that has started. */
+export interface Started {
+  readonly url: string;
+  close(): Promise<unknown>;
+}
+export type Keys = readonly string[];
+/** What starts each framework, by its name. */
+export type Programs = Readonly<Record<string, (keys: Keys) => Promise<Started>>>;
 
 const BYTES = new Uint8Array([0, 255, 13, 10, 123]);
 

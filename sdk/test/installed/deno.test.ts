@@ -1,36 +1,34 @@
-// The client, a receiver and a service for tests in Deno. `npm run check:deno` runs this, because Deno has 81 MB.
+// The client, a receiver and a service for tests in Deno.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sharedService } from '../../../console/test/service.ts';
 import { buildSdk } from '../../../packaging/build.ts';
+import { installed, ownEnvironment, programFolder } from '../../../packaging/installed.ts';
+import { bundled } from '../frameworks/bundle.ts';
 import { checkReceiver } from '../frameworks/check-receiver.ts';
-import { bundled } from '../frameworks/programs.ts';
 import { EXPECTED } from '../scenario.ts';
-import { installed, ownEnvironment } from './install.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 const service = sharedService();
-const ends: (() => unknown)[] = [];
 let folder = '';
 let deno = '';
 
 before(async () => {
-  folder = await installed('deno', (end) => ends.push(end));
-  deno = globSync(join(folder, 'node_modules', '@deno', '*', 'deno*')).find((file) => existsSync(file)) ?? '';
+  const packages = await installed(join(import.meta.dirname, 'deno'));
+  deno = globSync(join(packages, 'node_modules', '@deno', '*', 'deno*')).find((file) => existsSync(file)) ?? '';
   assert.notEqual(deno, '', 'npm has no Deno for this machine');
-  buildSdk(join(folder, 'node_modules', 'postrider-sdk'));
+  buildSdk(join(packages, 'node_modules', 'postrider-sdk'));
+  folder = programFolder(packages);
 });
 
-after(async () => {
-  for (const end of ends.reverse()) await end();
-});
+after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 function program(name: string, text: string): string {
   const file = join(folder, name);

@@ -1,18 +1,18 @@
 // A whole app of Next.js with both of its routers: its types are checked, it is built and started as in production, and
-// it gets real deliveries. `npm run check:next` runs this, because Next.js has 360 MB.
+// it gets real deliveries.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Postrider } from 'postrider-sdk';
 import { sharedService } from '../../../console/test/service.ts';
 import { buildSdk } from '../../../packaging/build.ts';
+import { installed, ownEnvironment, programFolder } from '../../../packaging/installed.ts';
 import { checkReceiver } from '../frameworks/check-receiver.ts';
-import { installed, ownEnvironment } from './install.ts';
 
 const OPTIONS = `() => ({ keys: process.env.SIGNING_KEYS!.split(','), bodyBytesMax: 100_000 })`;
 const APP = `import { receive } from 'postrider-sdk/next';
@@ -23,6 +23,10 @@ import { handle } from '../../handler';
 export default receivePages(${OPTIONS}, handle);`;
 
 const FILES = {
+  'package.json': '{"type":"module"}',
+  // Its packages are in the folder above. Next.js would look for them at the top of the checkout.
+  'next.config.mjs': `import { dirname } from 'node:path';
+export default { turbopack: { root: dirname(import.meta.dirname) } };`,
   'app/layout.tsx': `import type { ReactNode } from 'react';
 export default function Layout({ children }: { children: ReactNode }) { return <html><body>{children}</body></html>; }`,
   'app/hook/route.ts': APP,
@@ -38,8 +42,10 @@ let said = '';
 
 before(
   async () => {
-    const folder = await installed('next', (end) => ends.push(end));
-    buildSdk(join(folder, 'node_modules', 'postrider-sdk'));
+    const packages = await installed(join(import.meta.dirname, 'next'));
+    buildSdk(join(packages, 'node_modules', 'postrider-sdk'));
+    const folder = programFolder(packages);
+    ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
     cpSync(join(import.meta.dirname, '..', 'frameworks', 'handler.ts'), join(folder, 'handler.ts'));
     for (const [name, text] of Object.entries(FILES)) {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -57,7 +63,7 @@ after(async () => {
 });
 
 async function startApp(folder: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const next = join(folder, 'node_modules', 'next', 'dist', 'bin', 'next');
+  const next = join(folder, '..', 'node_modules', 'next', 'dist', 'bin', 'next');
   await promisify(execFile)(process.execPath, [next, 'build'], { cwd: folder, env });
   const child = spawn(process.execPath, [next, 'start', '-H', '127.0.0.1', '-p', '0'], {
     cwd: folder,

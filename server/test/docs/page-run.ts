@@ -21,7 +21,7 @@ export const shell = promisify(execFile);
 const BIN = join(ROOT, 'server', 'bin', 'postrider.js');
 const TOKEN = 'dev_postrider';
 
-/** Compiled by sdk/test/documents.test.ts. */
+/** Compiled by sdk/test/installed/documents.test.ts. */
 const COMPILED = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md'];
 
 /** What a receiver of a page must have printed at the end of the page. */

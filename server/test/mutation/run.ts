@@ -1,12 +1,13 @@
 // `npm run mutation`: makes small mistakes in the pure rules of `domain/`, one at a time, and runs the tests of the module.
 // Prints how many were noticed, and every one that was not.
 
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { installed } from '../../../packaging/installed.ts';
 import { type Mutant, mutantsOf, type Parse, planted } from './mutants.ts';
 
 const HERE = import.meta.dirname;
@@ -25,7 +26,7 @@ const MORE_MS = 5000;
 
 async function parser(): Promise<Parse> {
   // Not one of the project's own packages: nobody else needs it.
-  if (!existsSync(join(HERE, 'node_modules'))) execFileSync('npm', ['ci'], { cwd: HERE, stdio: 'ignore' });
+  await installed(HERE);
   const { parse } = (await import(pathToFileURL(join(HERE, 'node_modules/acorn/dist/acorn.mjs')).href)) as {
     parse: Parse;
   };

@@ -5,17 +5,17 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { folderInside } from './frameworks/programs.ts';
+import { installed, programFolder } from '../../../packaging/installed.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
 const PAGES = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md'];
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const POSTRIDER = `import { Postrider } from 'postrider-sdk';
 const postrider = new Postrider({ baseUrl: 'https://postrider.example.com', token: 'token' });
 `;
 
-test('every block of TypeScript in the documents of the SDK compiles', (t) => {
-  const folder = folderInside('documents');
+test('every block of TypeScript in the documents of the SDK compiles', async (t) => {
+  const folder = programFolder(await installed(join(import.meta.dirname, 'frameworks')));
   t.after(() => rmSync(folder, { recursive: true }));
   const files = PAGES.flatMap((page) => {
     const text = readFileSync(join(ROOT, page), 'utf8');

@@ -1,8 +1,8 @@
-// Starts each framework, from npm and for real, with a receiver at /hook.
+// Starts each framework, from npm and for real, with a receiver at /hook. The frameworks are those of this folder's package.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -16,18 +16,13 @@ import { receive as receiveFastify } from 'postrider-sdk/fastify';
 import { receive as receiveH3 } from 'postrider-sdk/h3';
 import { receive as receiveHono } from 'postrider-sdk/hono';
 import { receivePages } from 'postrider-sdk/next';
-import { rolldown } from 'rolldown';
 import { createBuilder, preview } from 'vite';
-import { handle } from './handler.ts';
+import { binaryOf, installed, programFolder } from '../../../../packaging/installed.ts';
+import { bundled } from '../../frameworks/bundle.ts';
+import type { Keys, Programs, Started } from '../../frameworks/check-receiver.ts';
+import { handle } from '../../frameworks/handler.ts';
 
-export interface Started {
-  readonly url: string;
-  close(): Promise<unknown>;
-}
-
-export type Keys = readonly string[];
-
-const ROOT = join(import.meta.dirname, '..', '..', '..');
+const SHARED = join(import.meta.dirname, '..', '..', 'frameworks');
 const MOST = { bodyBytesMax: 100_000 };
 
 async function listening(server: Server): Promise<Started> {
@@ -46,7 +41,7 @@ function onNode(listener: RequestListener): Promise<Started> {
   return listening(createServer(listener));
 }
 
-export const PROGRAMS: Readonly<Record<string, (keys: Keys) => Promise<Started>>> = {
+export const PROGRAMS: Programs = {
   Express(keys) {
     const app = express();
     app.post('/hook', receiveExpress({ keys, ...MOST }, handle));
@@ -119,33 +114,14 @@ async function served(fetch: (request: Request) => Response | Promise<Response>)
   return { url: `${server.url}hook`, close: () => server.close(true) };
 }
 
-/** The executable that its package has for this machine, or null where there is none. */
-export function binaryOf(names: readonly string[], path: string): string | null {
-  const found = names.map((name) => join(ROOT, 'node_modules', name, path)).find((file) => existsSync(file));
-  return found ?? null;
-}
-
-/** In its folder, packages are found as they are here. */
-export function folderInside(name: string): string {
-  const cache = join(ROOT, 'node_modules', '.cache');
-  mkdirSync(cache, { recursive: true });
-  return mkdtempSync(join(cache, `${name}-`));
-}
-
-export async function bundled(file: string): Promise<string> {
-  const build = await rolldown({ cwd: ROOT, input: file, platform: 'browser' });
-  const { output } = await build.generate({ format: 'esm' });
-  await build.close();
-  return output[0].code;
-}
-
 const WORKERD = ['darwin-64', 'darwin-arm64', 'linux-64', 'linux-arm64'].map((each) => `@cloudflare/workerd-${each}`);
 
 async function startWorkerd(keys: Keys): Promise<Started> {
-  const binary = binaryOf(WORKERD, join('bin', 'workerd'));
+  const workerd = await installed(join(import.meta.dirname, '..', 'workerd'));
+  const binary = binaryOf(workerd, WORKERD, join('bin', 'workerd'));
   if (binary === null) throw new Error('npm has no workerd for this machine');
-  const folder = folderInside('workerd');
-  writeFileSync(join(folder, 'worker.js'), await bundled(join(import.meta.dirname, 'worker.ts')));
+  const folder = programFolder(workerd);
+  writeFileSync(join(folder, 'worker.js'), await bundled(join(SHARED, 'worker.ts')));
   writeFileSync(
     join(folder, 'config.capnp'),
     `using Workerd = import "/workerd/workerd.capnp";
@@ -180,7 +156,7 @@ async function firstLine(child: ChildProcess, from: number): Promise<unknown> {
 }
 
 async function startSvelteKit(keys: Keys): Promise<Started> {
-  const folder = folderInside('sveltekit');
+  const folder = programFolder(import.meta.dirname);
   const route = join(folder, 'src', 'routes', 'hook');
   mkdirSync(route, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
@@ -191,7 +167,7 @@ async function startSvelteKit(keys: Keys): Promise<Started> {
   writeFileSync(
     join(route, '+server.ts'),
     `import { receive } from 'postrider-sdk/sveltekit';
-import { handle } from ${JSON.stringify(join(import.meta.dirname, 'handler.ts'))};
+import { handle } from ${JSON.stringify(join(SHARED, 'handler.ts'))};
 export const POST = receive(${JSON.stringify({ keys, ...MOST })}, handle);`,
   );
   const { sveltekit } = await import('@sveltejs/kit/vite');
