@@ -2,6 +2,7 @@
 // in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
 
 import { backoffMs } from './backoff.ts';
+import { takeInTurn } from './take-in-turn.ts';
 
 /** After this many crashes without a known result in between, a message starts after a pause, and alone. */
 export const SUSPECT_INTERRUPTIONS = 3;
@@ -84,4 +85,25 @@ export function heldReason({ aloneAtCrash }: Pick<Interruptions, 'aloneAtCrash'>
     `the server crashed ${aloneAtCrash} times in a row while only this message was in flight, so it may be the cause; ` +
     'release it to try again, or cancel it'
   );
+}
+
+/** How many messages that wait to start alone are read, and how many of them are tried, to find one that may start. */
+export const SUSPECTS_READ_MAX = 1000;
+const SUSPECTS_TRIED_MAX = 50;
+
+/**
+ * Which of the messages that wait to start alone are tried: the first under each flow key, because a key that does not let it start
+ * lets no other start, and by turns of accounts.
+ */
+export function triedAlone<S extends { readonly account_id: string; readonly flow_key: string | null }>(
+  suspects: readonly S[],
+): readonly S[] {
+  const lines = new Set<string>();
+  const firsts = suspects.filter(({ account_id, flow_key }) => {
+    const line = JSON.stringify([account_id, flow_key]);
+    if (lines.has(line)) return false;
+    lines.add(line);
+    return true;
+  });
+  return takeInTurn(firsts, SUSPECTS_TRIED_MAX, ({ account_id }) => account_id).taken;
 }

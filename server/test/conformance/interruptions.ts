@@ -192,6 +192,24 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.claimAlone(NOW + PAUSE)).claim?.message.id, free.id);
     });
 
+    test('sixty under one paused key do not keep others from starting alone', async ({ a }) => {
+      const stuck = Array.from({ length: 60 }, () =>
+        message({ flow: { ...FLOW, limits: { ...FLOW.limits, parallelism: 100 } } }),
+      );
+      await a.store.accept(stuck, NOW);
+      for (let time = 0; time < 3; time += 1) {
+        const claims = await a.claims(NOW);
+        await a.store.settle(
+          claims.map((claim) => settlementOf(claim, INTERRUPTED, NOW)),
+          NOW,
+        );
+      }
+      await a.store.pauseFlowKey(ACCOUNT, 'k', true, NOW);
+      const free = message();
+      await makeSuspect(a, free);
+      assert.equal((await a.store.claimAlone(NOW + PAUSE)).claim?.message.id, free.id);
+    });
+
     test('it can be cancelled, and brought forward', async ({ a }) => {
       const [cancelled, urgent] = [message(), message()];
       await makeSuspect(a, cancelled);

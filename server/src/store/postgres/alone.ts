@@ -2,6 +2,7 @@
 // person releases them. domain/recovery.ts decides which.
 
 import type { Claim } from '../../domain/message.ts';
+import { SUSPECTS_READ_MAX, triedAlone } from '../../domain/recovery.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { RELEASED } from '../rows.ts';
 import type { LeaseHolder } from '../succession.ts';
@@ -12,8 +13,6 @@ import { type Leasable, leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { soughtAll } from './sought.ts';
 
-/** How many messages are looked at to find one whose flow key lets it start. */
-const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
 interface Suspect extends Leasable {
@@ -21,16 +20,12 @@ interface Suspect extends Leasable {
   readonly alone_from_at: number;
 }
 
-/** Leases the message that has waited longest to start alone. Skips those that another node is taking. */
+/**
+ * Leases a message that waits to start alone: the one that has waited longest, unless its flow key keeps it. Skips those that
+ * another node is taking.
+ */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
-  const suspects = await database.all<Suspect>(
-    `SELECT account_id, seq, claimed_at, flow_key, alone_from_at FROM messages
-       WHERE alone_from_at <= $1 AND state = 'delayed' AND account_id NOT IN
-         (SELECT id FROM accounts WHERE suspended_at IS NOT NULL)
-       ORDER BY alone_from_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    now,
-    LOOKED_AT_MAX,
-  );
+  const suspects = await triedSuspects(database, now);
   const inKeys = suspects.flatMap(({ account_id, flow_key }) =>
     flow_key === null ? [] : [[account_id, flow_key] as const],
   );
@@ -48,6 +43,29 @@ export async function claimAlone(database: Database, to: LeaseHolder, now: numbe
     break;
   }
   return { claim: claims[0] ?? null, nextAt: await nextAloneAt(database) };
+}
+
+async function triedSuspects(database: Database, now: number): Promise<readonly Suspect[]> {
+  const waiting = await database.all<Pick<Suspect, 'account_id' | 'seq' | 'flow_key'>>(
+    `SELECT account_id, seq, flow_key FROM messages
+       WHERE alone_from_at <= $1 AND state = 'delayed' AND account_id NOT IN
+         (SELECT id FROM accounts WHERE suspended_at IS NOT NULL)
+       ORDER BY alone_from_at LIMIT $2`,
+    now,
+    SUSPECTS_READ_MAX,
+  );
+  if (waiting.length === 0) return [];
+  const tried = triedAlone(waiting);
+  const locked = await database.all<Suspect>(
+    `SELECT m.account_id, m.seq, m.claimed_at, m.flow_key, m.alone_from_at
+       FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq) JOIN messages m USING (account_id, seq)
+       WHERE m.alone_from_at <= $3 AND m.state = 'delayed' FOR UPDATE OF m SKIP LOCKED`,
+    tried.map(({ account_id }) => account_id),
+    tried.map(({ seq }) => seq),
+    now,
+  );
+  const rows = new Map(locked.map((row) => [keyOf(row.account_id, String(row.seq)), row]));
+  return tried.flatMap(({ account_id, seq }) => rows.get(keyOf(account_id, String(seq))) ?? []);
 }
 
 /** The limits of its flow key apply as to any other message. */

@@ -3,6 +3,7 @@
 
 import type { AfterAttempt } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
+import { SUSPECTS_READ_MAX, triedAlone } from '../../domain/recovery.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { toMessage } from '../message-row.ts';
 import { RELEASED } from '../rows.ts';
@@ -14,8 +15,6 @@ import { type Claimable, writeClaim } from './claim.ts';
 import type { Database } from './database.ts';
 import { admitOne } from './flow-keys.ts';
 
-/** How many messages are looked at to find one whose flow key lets it start. */
-const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
 /** Written in addition to every settle, for a message that is or was interrupted. */
@@ -40,17 +39,18 @@ interface Suspect extends Claimable {
   readonly alone_from_at: number;
 }
 
-/** Leases the message that has waited longest to start alone. */
+/** Leases a message that waits to start alone: the one that has waited longest, unless its flow key keeps it. */
 export function claimAlone(database: Database, books: Books, to: LeaseHolder, now: number): AloneReply {
   books.saidLimits.apply();
   const suspects = database.all<Suspect>(
     `SELECT seq, claimed_at, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
        ORDER BY alone_from_at LIMIT ?`,
     now,
-    LOOKED_AT_MAX,
+    SUSPECTS_READ_MAX,
   );
   const suspended = suspendedAccounts(database);
-  const suspect = suspects.find((each) => !suspended.includes(each.account_id) && mayStart(database, each, now));
+  const able = suspects.filter((each) => !suspended.includes(each.account_id));
+  const suspect = triedAlone(able).find((each) => mayStart(database, each, now));
   const claim = suspect ? startAlone(database, books, suspect, to, now) : null;
   return { claim, nextAt: nextAloneAt(database) };
 }
