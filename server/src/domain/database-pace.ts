@@ -41,7 +41,7 @@ export function roundTripOf(recent: readonly number[]): number {
 export function patience(roundTripMs: number, moreMs = 0): Patience {
   return {
     silenceMs: moreMs + Math.max(SILENCE_MS_MIN, SILENT_ROUND_TRIPS * roundTripMs),
-    connectMs: Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, CONNECT_ROUND_TRIPS * roundTripMs)),
+    connectMs: moreMs + Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, CONNECT_ROUND_TRIPS * roundTripMs)),
     commitMs: moreMs + COMMIT_MS_MIN + COMMIT_ROUND_TRIPS * roundTripMs,
     acceptMs: moreMs + ACCEPT_MS_MIN + ACCEPT_ROUND_TRIPS * roundTripMs,
   };
