@@ -133,7 +133,7 @@ test('every pool that accounts share is in /metrics, with its size, and with its
 const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
   [/(^|_)(MS|TIMES|TRIES|SECONDS)_MAX$/, 'a time, a multiple of one or a number of tries: nothing is held'],
   [
-    /^(BATCH|SMALL|PIECE|SETTLE|PROMOTE|PIECES|LOOKS)_(\w+_)?MAX$|^(PROMOTE|PIECE|PIECES|LOOKS)_MAX$/,
+    /^(BATCH|SMALL|PIECE|SETTLE|PROMOTE|EXPIRED|PIECES|LOOKS)_(\w+_)?MAX$|^(PROMOTE|PIECE|PIECES|LOOKS)_MAX$/,
     'a piece of work: the rest follows in the next',
   ],
   [
@@ -150,7 +150,10 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'the size of one request or of a part of it',
   ],
   [/^(WRITERS|ADDERS|READERS)_MAX$/, 'connections to the database, which no caller makes'],
-  [/^(REMEMBERED|KNOWN|ACCOUNTS|ADDRESSES|KEYS|SCRATCH_LENGTH)_MAX$/, 'a cache: it is emptied when it is full'],
+  [
+    /^(REMEMBERED|KNOWN|ACCOUNTS|ADDRESSES|KEYS|POSITIONS|SCRATCH_LENGTH)_MAX$/,
+    'a cache: it is emptied when it is full',
+  ],
   [
     /^(COPIED_BYTES|COPIED_BODY_BYTES|GROUPED_BODY_BYTES|SHARED_BYTES|FIRST_RESPONSE_BYTES)_MAX$/,
     'up to this size the shorter way is taken; beyond it the other way does the same',
