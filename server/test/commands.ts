@@ -42,6 +42,12 @@ export const ROWS: readonly Row[] = [
   { files: 'server/test/store/{postgres-large,sqlite-large,sqlite-million}.test.ts', in: 'test:all', why: LARGE },
   { files: 'server/test/store/migrate-store*.test.ts', in: 'test:all', why: LARGE },
   { files: 'server/test/postgres/{pgbouncer,rolling-upgrade}.test.ts', in: 'test:all', why: PROCESSES },
+  { files: 'server/test/postgres/start-up.test.ts', in: 'test:all', why: PROCESSES },
+  {
+    files: 'server/test/outside/isolation/strangers.test.ts',
+    in: 'both',
+    why: 'one lane in npm test, several in test:all: thousands of connections to each',
+  },
   { files: 'server/test/**/*.test.ts', in: 'test' },
 ];
 
@@ -56,6 +62,7 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
     'isolation/connections',
     'isolation/interim-answers',
     'isolation/redaction-names',
+    'isolation/strangers',
     'isolation/uploads',
     'security/answer-headers',
     'security/cross-origin',

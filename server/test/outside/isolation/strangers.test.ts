@@ -11,6 +11,7 @@ import { after, before, suite, test } from 'node:test';
 import { parseConfig } from '../../../src/config.ts';
 import { nodeMax } from '../../../src/domain/budgets.ts';
 import { type Postrider, startPostrider } from '../../../src/main.ts';
+import { part } from '../../support/campaign.ts';
 import { ask } from '../../support/client.ts';
 import type { Cleanup } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -26,7 +27,7 @@ const SLOW_BODIES = {
   'a page of the docs': 'GET /docs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{',
 };
 
-for (const lanes of [1, 4]) {
+for (const lanes of part === 'short' ? [1] : part === 'rest' ? [4] : [1, 4]) {
   suite(`with ${lanes === 1 ? 'one lane' : `${lanes} lanes`}`, () => {
     const data = mkdtempSync(join(tmpdir(), 'postrider-strangers-'));
     let postrider: Postrider;
