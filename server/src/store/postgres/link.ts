@@ -149,8 +149,9 @@ export class Link {
   }
 
   async #listenTo(server: Server, roundTripMs: number): Promise<void> {
-    const { timers, channel, onNotification, morePatienceMs } = this.#options;
-    const { connectMs } = patience(roundTripMs, morePatienceMs);
+    const { timers, channel, onNotification } = this.#options;
+    // No more patience: whoever starts or has lost it tries again.
+    const { connectMs } = patience(roundTripMs);
     const onLost = (each: Listener) => this.#lose(each, SILENT);
     const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
     // Those of a server that was away are closed.
