@@ -11,6 +11,14 @@ export interface Asked {
   readonly cost: number;
 }
 
+/** A piece that takes more than this part of a transaction is long. */
+const LONG_PART = 1 / 4;
+
+/** Whether others should not have to wait for its end: it goes into a transaction without them. */
+export function isLong(cost: number, budget: number): boolean {
+  return cost > budget * LONG_PART;
+}
+
 export class Turns {
   /** Where the account stands that was served last, in microseconds of work. */
   #now = 0;
@@ -23,19 +31,21 @@ export class Turns {
   }
 
   /**
-   * The indexes of what goes next, in ascending order: as much as `budget` holds, and the first in any case. `asked` is
-   * in the order in which it came.
+   * The indexes of what goes next, in ascending order: as much as `budget` holds, and the first in any case. A long piece
+   * does not follow those of others: they would get their replies only when it is done. `asked` is in the order in which it
+   * came.
    */
   choose(asked: readonly Asked[], budget: number): number[] {
-    if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget) {
+    if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget && !isLongForOthers(asked, budget)) {
       this.forget();
       return asked.map((_, index) => index);
     }
     const chosen: number[] = [];
     let left = budget;
+    const others = (accountId: string) => chosen.some((index) => asked[index]!.accountId !== accountId);
     for (const { index, at } of this.#inTurn(asked, budget)) {
       const { accountId, cost } = asked[index]!;
-      if (cost > left && chosen.length > 0) break;
+      if (chosen.length > 0 && (cost > left || (isLong(cost, budget) && others(accountId)))) break;
       chosen.push(index);
       left -= cost;
       this.#now = at;
@@ -76,6 +86,14 @@ export class Turns {
     });
     return begins.sort((a, b) => a.at - b.at || a.index - b.index);
   }
+}
+
+/** Whether a piece is long, and not all are of one account. */
+function isLongForOthers(asked: readonly Asked[], budget: number): boolean {
+  const [first] = asked;
+  return (
+    asked.some(({ cost }) => isLong(cost, budget)) && asked.some(({ accountId }) => accountId !== first!.accountId)
+  );
 }
 
 /** What a kind of work takes for an account, by what it took lately. */

@@ -26,6 +26,7 @@ import type { ApiContext } from './api.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import { batchEntries, type Result, refusedBatch, type Slot } from './batch-entries.ts';
+import { BatchesUnderWay } from './batches-under-way.ts';
 import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
 import type { Callers } from './caller.ts';
 import type { CallerResponse } from './caller-response.ts';
@@ -78,6 +79,7 @@ type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, re
 export class PublishHandler {
   readonly #options: PublishHandlerOptions;
   readonly #bodyLimits: Readonly<Record<TierName, BodyLimit>>;
+  readonly #batches = new BatchesUnderWay();
 
   constructor(options: PublishHandlerOptions) {
     const { tiers, requestBytesMax } = options;
@@ -191,6 +193,7 @@ export class PublishHandler {
     const { bodies, requestBytesMax, batchMax, tiers, headerPrefix } = this.#options;
     const { id, tier } = principal.account;
     let held: HeldBody | null = null;
+    let begun = 0;
     try {
       const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
       const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
@@ -198,6 +201,10 @@ export class PublishHandler {
       // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
+      const elements = Math.max(1, batch.elements.length);
+      const waiting = this.#batches.begin(id, elements);
+      if (waiting !== null) await waiting;
+      begun = elements;
       const { slots, unknownNames, unknownFields } = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const ownTier = tiers[tier];
@@ -216,6 +223,7 @@ export class PublishHandler {
       refuse(request, response, error);
     } finally {
       held?.release();
+      if (begun > 0) this.#batches.end(id, begun);
     }
   }
 

@@ -23,8 +23,33 @@ const costOf = (some: readonly Asked[]) => some.reduce((sum, { cost }) => sum + 
 
 test('all that fits goes together, and nothing is remembered', () => {
   const turns = new Turns();
-  assert.deepEqual(turns.choose([asked('a', 50), asked('b', 30), asked('a', 20)], BUDGET), [0, 1, 2]);
+  assert.deepEqual(
+    turns.choose([asked('a', 25), asked('b', 25), asked('a', 25), asked('c', 25)], BUDGET),
+    [0, 1, 2, 3],
+  );
+  assert.deepEqual(turns.choose([asked('a', 50), asked('a', 50)], BUDGET), [0, 1]);
   assert.equal(turns.size, 0);
+});
+
+test('a long piece does not follow those of others, which would wait for its end', () => {
+  const turns = new Turns();
+  const small = asked('b', 1);
+  const long = asked('a', 26);
+  assert.deepEqual(turns.choose([small, long], BUDGET), [0]);
+  // It came first, and b has used more.
+  assert.deepEqual(turns.choose([long, small], BUDGET), [0, 1]);
+  // Now a has used more, although all would fit.
+  assert.deepEqual(turns.choose([long, small, small], BUDGET), [1, 2]);
+  assert.deepEqual(turns.choose([long, small], BUDGET), [1]);
+  assert.deepEqual(turns.choose([long], BUDGET), [0]);
+});
+
+test('a long piece goes next when the others have used as much, however many of theirs wait', () => {
+  const turns = new Turns();
+  const rounds = serve(turns, [asked('a', 80), asked('a', 80)], (round) => (round < 200 ? [asked('b', 1)] : []));
+  const at = rounds.flatMap((round, index) => (round.some(({ accountId }) => accountId === 'a') ? [index] : []));
+  assert.equal(at[0], 0);
+  assert.ok(at[1]! >= 80 && at[1]! <= 85, `${at[1]}`);
 });
 
 test('an account that asks for little waits for one round of one that asks for very much', () => {
@@ -131,9 +156,12 @@ test('what an account’s work takes is learned, and the account that was seen l
 
 test('a round holds exactly its budget, in the order in which it was asked', () => {
   const turns = new Turns();
-  assert.deepEqual(turns.choose([asked('a', 50), asked('b', 50), asked('c', 50)], BUDGET), [0, 1]);
+  const all = (costs: Record<string, number>) => Object.entries(costs).map(([id, cost]) => asked(id, cost));
+  assert.deepEqual(turns.choose(all({ a: 25, b: 25, c: 25, d: 25, e: 25 }), BUDGET), [0, 1, 2, 3]);
   // The account that has used least goes first, and what is chosen is told in the order in which it came.
-  assert.deepEqual(turns.choose([asked('a', 60), asked('c', 40), asked('b', 60), asked('d', 60)], BUDGET), [1, 3]);
+  assert.deepEqual(turns.choose(all({ a: 25, e: 25, b: 25, f: 25, c: 25 }), BUDGET), [0, 1, 2, 3]);
+  turns.charge('a', 10);
+  assert.deepEqual(turns.choose(all({ a: 25, b: 25, c: 25, d: 24, g: 25, h: 1 }), BUDGET), [1, 2, 3, 4, 5]);
 });
 
 test('an account is remembered only while it is ahead of the others', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { SharedTransactions, TRANSACTION_MS } from '../../src/store/sqlite/shared-transaction.ts';
+import { nextTogether, SharedTransactions, TRANSACTION_MS } from '../../src/store/sqlite/shared-transaction.ts';
 import { type Command, createVerbs, type Reply } from '../../src/store/sqlite/verbs.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 
@@ -82,4 +82,20 @@ test('while commits take long, a transaction takes as long', (t) => {
 test('what was short is not told', (t) => {
   const { shared } = open(t, () => 0.5);
   assert.equal(shared.run([batch(3)])[0]!.took, null);
+});
+
+const many = (count: number): Command => ({
+  verb: 'accept',
+  args: [
+    { messages: Array.from({ length: count }, () => message()), leases: [], node: 'nod_a', now: NOW, dayMax: null },
+  ],
+});
+
+test('a lane with a long command does not share a transaction with the others, and takes turns with them', () => {
+  const lanes = [[many(201)], [accept()], [many(500)], [look]];
+  assert.deepEqual(nextTogether(lanes, false), { chosen: [1, 3], areLong: false });
+  assert.deepEqual(nextTogether(lanes, true), { chosen: [0], areLong: true });
+  assert.deepEqual(nextTogether([[many(201)], [many(201)]], false), { chosen: [0], areLong: true });
+  assert.deepEqual(nextTogether([[many(200)], batch(500), [look]], true), { chosen: [0, 1, 2], areLong: false });
+  assert.deepEqual(nextTogether([[many(500)]], false), { chosen: [0], areLong: false });
 });

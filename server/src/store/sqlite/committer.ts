@@ -3,7 +3,7 @@
 // accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
 import { lanes } from '../../domain/lanes.ts';
-import { type Asked, Costs, Turns } from '../../domain/turns.ts';
+import { type Asked, Costs, isLong, Turns } from '../../domain/turns.ts';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
@@ -130,15 +130,21 @@ export class Committer {
   }
 
   /**
-   * All that waits, if it takes no longer than one transaction should. Else the accounts take turns: nobody gets a reply
-   * before the transaction is done.
+   * All that waits, if it takes no longer than one transaction should, and no piece of it is long. Else the accounts take
+   * turns: nobody gets a reply before the transaction is done.
    */
   #nextBatch(): Waiting[] {
     const waiting = this.#waiting;
     const budget = partUs(this.#commitMs);
     let cost = 0;
-    for (const { command, work } of waiting) if (work !== null) cost += this.#costOf(command.verb, work);
-    if (cost <= budget) {
+    let longest = 0;
+    for (const { command, work } of waiting) {
+      if (work === null) continue;
+      const own = this.#costOf(command.verb, work);
+      cost += own;
+      if (own > longest) longest = own;
+    }
+    if (cost <= budget && !isLong(longest, budget)) {
       this.#turns.forget();
       this.#waiting = [];
       return waiting;

@@ -14,6 +14,29 @@ const OVERRUN = 2;
 /** What took less is not worth telling. */
 const TOLD_MS_MIN = 5;
 
+/** A command that writes so much takes long; others would wait for its end. */
+const LONG_UNITS = 200;
+
+/**
+ * Which of the batches that have arrived run first, by their numbers: all those without a long command as one transaction, or
+ * the first of the others alone. They take turns: `hasLongWaited` if those without one have just had theirs.
+ */
+export function nextTogether(
+  batches: readonly (readonly Command[])[],
+  hasLongWaited: boolean,
+): { readonly chosen: readonly number[]; readonly areLong: boolean } {
+  const all = [...batches.keys()];
+  if (all.length === 1) return { chosen: all, areLong: false };
+  const long = all.filter((index) => batches[index]!.some(isLong));
+  if (long.length === 0) return { chosen: all, areLong: false };
+  if (long.length === all.length || hasLongWaited) return { chosen: long.slice(0, 1), areLong: true };
+  return { chosen: all.filter((index) => !long.includes(index)), areLong: false };
+}
+
+function isLong({ verb, args }: Command): boolean {
+  return (marksOf(verb).work?.(...args).units ?? 0) > LONG_UNITS;
+}
+
 /** What a batch took. */
 export interface Took {
   readonly commitMs: number;

@@ -1,6 +1,6 @@
 // The thread of the writer or the reader: takes batches of commands, runs them in one transaction, replies after the
 // fsync. Several threads may send batches, each over its own port. The batches that have arrived share a transaction,
-// and its time.
+// and its time; one with a long command has its own.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { systemWorld } from '../../world.ts';
@@ -10,7 +10,7 @@ import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
-import { type Ran, SharedTransactions } from './shared-transaction.ts';
+import { nextTogether, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, isFull, runBatch } from './verbs.ts';
 
 /** One port's batch. */
@@ -25,6 +25,14 @@ const ports = new Set<MessagePort>([owner]);
 function sayBroken(error: unknown): void {
   const message: ThreadMessage = { kind: 'broken', message: (error as Error).message };
   for (const port of ports) port.postMessage(message);
+}
+
+function orBroken(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    sayBroken(error);
+  }
 }
 
 /** The next batch that has arrived at a port, if any. An order that arrived before it is obeyed at once. */
@@ -52,10 +60,10 @@ function emptyLog(database: Database): void {
 try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
-  const nowMs = systemWorld().clock.monotonicMs;
+  const { clock } = systemWorld();
+  const nowMs = clock.monotonicMs;
   const verbs = createVerbs(file.database, nowMs);
   const shared = new SharedTransactions(file.database, verbs, nowMs);
-  const read = ({ commands }: Batch): Ran => ({ replies: runBatch(file.database, verbs, commands, role), took: null });
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();
@@ -65,30 +73,58 @@ try {
       owner.postMessage({ kind: 'emptied' } satisfies ThreadMessage);
     } else listen(order.connect);
   };
-  const run = (first: MessagePort, packed: Packed) => {
-    const batches: Batch[] = [{ port: first, commands: unpackCommands(packed) }];
+  let waiting: Batch[] = [];
+  let hasLongWaited = false;
+  let isSoon = false;
+  const runNext = () => {
     // A port sends its next batch only after the reply to the one before, so none has more than one.
     for (const port of ports.size === 1 ? [] : ports) {
-      const other = port === first ? null : received(port, obey);
-      if (other) batches.push({ port, commands: unpackCommands(other) });
+      const other = waiting.some((batch) => batch.port === port) ? null : received(port, obey);
+      if (other) waiting.push({ port, commands: unpackCommands(other) });
     }
-    const ran = role === 'writer' ? shared.run(batches.map(({ commands }) => commands)) : batches.map(read);
-    batches.forEach(({ port, commands }, index) => {
+    const batches = waiting.map(({ commands }) => commands);
+    const { chosen, areLong } = nextTogether(batches, hasLongWaited);
+    const together = chosen.map((index) => waiting[index]!);
+    waiting = waiting.filter((batch) => !together.includes(batch));
+    hasLongWaited = !areLong && waiting.length > 0;
+    const ran = shared.run(together.map(({ commands }) => commands));
+    together.forEach(({ port, commands }, index) => {
       const { replies, took } = ran[index]!;
       postReplies(port, commands, replies, took);
     });
+    if (waiting.length > 0) runSoon();
+  };
+  const runSoon = () => {
+    if (isSoon) return;
+    isSoon = true;
+    clock.soon(() => {
+      isSoon = false;
+      orBroken(() => {
+        if (waiting.length > 0) runNext();
+      });
+    });
+  };
+  const run = (port: MessagePort, packed: Packed) => {
+    const commands = unpackCommands(packed);
+    if (role === 'reader') {
+      postReplies(port, commands, runBatch(file.database, verbs, commands, role));
+      return;
+    }
+    waiting.push({ port, commands });
+    runNext();
   };
   const listen = (port: MessagePort) => {
     ports.add(port);
     port.on('close', () => ports.delete(port));
-    port.on('message', (message: Packed | ThreadOrder) => {
-      try {
+    port.on('message', (message: Packed | ThreadOrder) =>
+      orBroken(() => {
         if (isBatch(message)) run(port, message);
-        else obey(message);
-      } catch (error) {
-        sayBroken(error);
-      }
-    });
+        else {
+          while (message === 'close' && waiting.length > 0) runNext();
+          obey(message);
+        }
+      }),
+    );
   };
   listen(owner);
   owner.postMessage({ kind: 'opened', found: file.found } satisfies ThreadMessage);
