@@ -107,6 +107,8 @@ export class LiveLog {
     if (!header.subarray(16, 24).equals(salts)) return false;
     const earlier = this.#before?.salts.equals(salts) ? [this.#before] : [];
     for (const { frames, frameBytes, sums } of [...earlier, committed]) {
+      // At the earlier look the log had just been begun anew.
+      if (frames === 0) continue;
       const at = LOG_HEADER_BYTES + (frames - 1) * frameBytes;
       const frame: Buffer = yield { of: 'log', length: FRAME_HEADER_BYTES, at };
       if (!frame.subarray(8, 16).equals(salts) || !frame.subarray(16, 24).equals(sums)) return false;
