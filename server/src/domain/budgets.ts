@@ -273,6 +273,12 @@ export const BUDGETS = budgets({
     each: 16 * MIB,
     beyond: 'the others follow in the next transaction; deliveries do not wait for it',
   },
+  changedBytes: {
+    what: 'Bodies of the messages that a cancel, a bulk operation or a delete of dead letters changes or deletes in one transaction, without the last one',
+    unit: 'bytes',
+    each: 4 * MIB,
+    beyond: 'the others follow in the next transaction; others have their turn before it',
+  },
   ...ALERT_BUDGETS,
   sessions: { what: 'Console sessions of one token', unit: 'sessions', each: 100, beyond: 'the oldest one ends' },
   runningJobs: {

@@ -3,12 +3,16 @@
 
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../domain/account.ts';
+import { eachMax } from '../domain/budgets.ts';
 import type { StoredRoom } from '../publish/stored-room.ts';
 import type { MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller waits for those nodes. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
+
+/** How messages are looked for that one transaction changes or deletes. */
+export const CHANGED = { withBodies: false, isForChange: true, bytesMax: eachMax('changedBytes') } as const;
 
 export interface CancelCount {
   /** Ended as cancelled, or soon to be. */

@@ -43,6 +43,11 @@ export interface PageRequest {
   readonly order: 'newestFirst' | 'oldestFirst';
   /** If false, bodies read as empty: they may be large. */
   readonly withBodies: boolean;
+  /**
+   * For messages that one transaction is going to change or delete: their bodies count like entries of the page, although
+   * they are not read. A changed row may be written with its body, and the pages of a deleted one are visited.
+   */
+  readonly isForChange?: boolean;
   /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
   /** Of events only: for a reader that continues after the page and never reads it again. */

@@ -2,6 +2,7 @@
 // newest message to the oldest: messages accepted while one runs are not touched.
 
 import type { Account } from '../domain/account.ts';
+import { eachMax } from '../domain/budgets.ts';
 import type { NewId } from '../domain/id.ts';
 import { type Job, type JobWork, jobFilter } from '../domain/job.ts';
 import type { Message } from '../domain/message.ts';
@@ -14,7 +15,7 @@ import type { MessageStore } from '../store/message-store.ts';
 /** The messages of a piece are not shown, so they may be more than a page. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 2000;
-/** Messages of one piece, which is one transaction. Fewer when their bodies are read, which may be large. */
+/** Messages of one piece. Fewer when their bodies are read, which may be large. */
 const PIECE_MAX = 100;
 const PIECE_WITH_BODIES_MAX = 10;
 /**
@@ -72,17 +73,27 @@ function isJustDone(job: Job, now: number): boolean {
   return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
 }
 
+/** One piece: one transaction, or several if the messages are large. */
 async function advance(options: JobRunnerOptions, job: Job, account: Account, now: number): Promise<void> {
   const { store } = options;
-  const { messages, cursor } = await store.searchMessages(job.accountId, jobFilter(job), {
-    limit: pieceOf(job),
-    cursor: job.atSeq,
-    order: 'newestFirst',
-    withBodies: job.action === 'retry',
-    bytesMax: PIECE_BYTES_MAX,
-  });
-  const work = await workOn(options, job, account, messages, now);
-  await store.runJobStep(account.id, job.id, work, { atSeq: cursor, now });
+  const isRetry = job.action === 'retry';
+  let cursor = job.atSeq;
+  for (let left = pieceOf(job); left > 0; ) {
+    const found = await store.searchMessages(job.accountId, jobFilter(job), {
+      limit: left,
+      cursor,
+      order: 'newestFirst',
+      withBodies: isRetry,
+      isForChange: !isRetry,
+      bytesMax: isRetry ? PIECE_BYTES_MAX : eachMax('changedBytes'),
+    });
+    const work = await workOn(options, job, account, found.messages, now);
+    const done = await store.runJobStep(account.id, job.id, work, { atSeq: found.cursor, now });
+    cursor = found.cursor;
+    left -= found.messages.length;
+    // It was stopped, has nothing here for now, or looked at as much as one call may.
+    if (cursor === null || done === 0 || isRetry) return;
+  }
 }
 
 async function workOn(

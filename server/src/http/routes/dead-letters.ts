@@ -19,6 +19,7 @@ import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { parseBody } from '../batch.ts';
+import { CHANGED } from '../cancelling.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -45,10 +46,8 @@ const BULK_NAMES = [...NAMES, 'all'];
 const COUNT_MAX = 1000;
 
 const LISTED = { withBodies: true, withLastAttempts: true };
-/** The messages that one call sends again or deletes are not shown, so they may be more than a page. */
-const CHANGED_BYTES_MAX = 32 * 1024 * 1024;
-const RETRIED = { withBodies: true, bytesMax: CHANGED_BYTES_MAX };
-const DELETED = { withBodies: false, bytesMax: CHANGED_BYTES_MAX };
+/** The messages that one call sends again are not shown, so they may be more than a page. */
+const RETRIED = { withBodies: true, bytesMax: 32 * 1024 * 1024 };
 
 /** What a retry may change. The rest stays as it was. */
 const Overrides = Type.Object(
@@ -142,12 +141,8 @@ function deleteRoutes(api: Api, context: Context): void {
     answer: DeletedAnswer,
     isRead: true,
     handle: async ({ principal, query, body }) => {
-      const { messages, next } = await search(context, principal, bulk(context, query, body), DELETED);
-      const deleted = await store.deleteDeadLetters(
-        principal.account.id,
-        messages.map(({ id }) => id),
-      );
-      return { deleted, ...next };
+      const values = bulk(context, query, body);
+      return deleteMatching(context, principal.account.id, deadLetterFilter(values), values);
     },
   });
 }
@@ -240,12 +235,42 @@ async function search(
   values: ReturnType<typeof given>,
   how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
 ) {
-  const filter: MessageFilter = { isRetried: false, ...parseMessageFilter(values), states: ['FAILED'] };
+  const filter = deadLetterFilter(values);
   const cursors = messageCursors('dlq', values);
-  const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
+  const page = pageOf(values, how.withBodies);
   const asked = { ...page, ...how, cursor: cursors.from };
   const { messages, lastAttempts, cursor } = await store.searchMessages(principal.account.id, filter, asked);
   return { messages, lastAttempts, next: cursors.next(cursor) };
+}
+
+/** One page, in several transactions if the dead letters are large. */
+async function deleteMatching(
+  { store }: Context,
+  accountId: string,
+  filter: MessageFilter,
+  values: ReturnType<typeof given>,
+) {
+  const cursors = messageCursors('dlq', values);
+  const page = pageOf(values, CHANGED.withBodies);
+  let deleted = 0;
+  let cursor = cursors.from;
+  for (let left = page.limit; left > 0; ) {
+    const found = await store.searchMessages(accountId, filter, { ...page, ...CHANGED, limit: left, cursor });
+    const ids = found.messages.map(({ id }) => id);
+    if (ids.length > 0) deleted += await store.deleteDeadLetters(accountId, ids);
+    left -= ids.length;
+    cursor = found.cursor;
+    if (cursor === null || ids.length === 0) break;
+  }
+  return { deleted, ...cursors.next(cursor) };
+}
+
+function deadLetterFilter(values: ReturnType<typeof given>): MessageFilter {
+  return { isRetried: false, ...parseMessageFilter(values), states: ['FAILED'] };
+}
+
+function pageOf(values: ReturnType<typeof given>, withBodies: boolean) {
+  return parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, withBodies);
 }
 
 function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof given> {

@@ -16,7 +16,7 @@ import {
   WhyAnswer,
 } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { CancelCall, type CancelCount, unconfirmed } from '../cancelling.ts';
+import { CancelCall, type CancelCount, CHANGED, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
@@ -233,7 +233,7 @@ async function cancelMatching(
       limit: Math.min(CANCEL_CHUNK, max - call.count),
       cursor,
       order: 'newestFirst',
-      withBodies: false,
+      ...CHANGED,
     } as const;
     const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
     if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));

@@ -10,7 +10,7 @@ import type { MessageStore } from '../../store/message-store.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
 import { QueueAnswer, QueueDeletedAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { CancelCall, unconfirmed } from '../cancelling.ts';
+import { CancelCall, CHANGED, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import { Lags } from '../lags.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
@@ -180,11 +180,11 @@ async function requireQueueRoom(context: Context, { account }: Principal, name: 
 async function cancelAll({ store }: Context, call: CancelCall, { account }: Principal, name: string): Promise<void> {
   const filter = { queueNames: [name], states: CANCELLABLE } as const;
   for (let cursor: number | null = null; ; ) {
-    const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', withBodies: false } as const;
-    const { messages, cursor: next } = await store.searchMessages(account.id, filter, page);
-    if (messages.length === 0 && next === null) return;
-    cursor = messages.length === 0 ? next : null;
-    await call.cancel(messages.map(({ id }) => id));
+    const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', ...CHANGED } as const;
+    const found = await store.searchMessages(account.id, filter, page);
+    if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));
+    cursor = found.cursor;
+    if (cursor === null) return;
   }
 }
 

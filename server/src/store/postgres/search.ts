@@ -57,13 +57,15 @@ export async function searchMessages(
       if (judged.length === 0) return pageTo(cursor);
       const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, judged) : [];
       for (const [index, message] of judged.entries()) {
-        cursor = rows[at]!.seq;
+        const { seq, body_id, body_bytes } = rows[at]!;
+        cursor = seq;
         at += 1;
         if (!message) continue;
         const last = lasts[index] ?? null;
         messages.push(message);
         lastAttempts.push(last);
         weight += messageWeight(message) + (last ? attemptWeight(last) : 0);
+        if (page.isForChange && body_id === null) weight += body_bytes;
         if (messages.length >= page.limit || weight >= pageBytes(page)) break;
       }
       if (messages.length >= page.limit || weight >= pageBytes(page) || looking.isEnough) {

@@ -60,6 +60,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   dueScheduleBytes: 'conformance/schedules.ts',
   upkeepRows: 'outside/isolation/engine-loop.test.ts',
   upkeepBytes: 'conformance/retention.ts',
+  changedBytes: 'outside/isolation/large-changes.test.ts',
   alerts: 'outside/alerts/alerts.test.ts',
   dueAlerts: 'upkeep/alerts.test.ts',
   alertRows: 'conformance/alerts.ts',
