@@ -12,11 +12,11 @@ import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, ensureKeys, type LockedKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
+import { admitWaiting, type LockedKeys, lockOrCreateKeys, noteKeysDue } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { OrderKeys } from './order-keys.ts';
-import { ensureQueues, type LockedQueues, lockQueues, noteQueuesDue, startHeads } from './queues.ts';
+import { type LockedQueues, lockOrCreateQueues, noteQueuesDue, startHeads } from './queues.ts';
 import { noteLimits } from './said-limits.ts';
 
 /** Whether one statement writes all of it, so that it needs no transaction. */
@@ -165,19 +165,11 @@ function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues)
   return { message, bodyOf, state, claim, firstDueAt: queue.line_at };
 }
 
-/**
- * Locks the queues of these messages and creates missing ones. A queue may be deleted between the insert and the lock.
- */
+/** Locks the queues of these messages. */
 async function lockLines(database: Database, drafts: readonly Draft[], now: number): Promise<LockedQueues> {
   const pairs = new Pairs();
   for (const { message } of drafts) if (message.queueName !== null) pairs.add(message.accountId, message.queueName);
-  if (pairs.isEmpty) return new Map();
-  const count = pairs.columns()[0].length;
-  for (;;) {
-    const locked = await lockQueues(database, pairs);
-    if (locked.size === count) return locked;
-    await ensureQueues(database, pairs, now);
-  }
+  return pairs.isEmpty ? new Map() : lockOrCreateQueues(database, pairs, now);
 }
 
 /** `isPutOff`: new limits of some keys wait for a claim. */
@@ -197,13 +189,7 @@ async function lockFlow(
       limits.set(keyOf(accountId, flow.key), { accountId, key: flow.key, limits: flow.limits });
   }
   if (limits.size === 0) return { keys: new Map(), isPutOff: false };
-  const pairs = new Pairs([...limits.values()].map(({ accountId, key }) => [accountId, key] as const));
-  let locked = await lockKeys(database, pairs);
-  // Between the two calls, retention may delete a key that nobody uses.
-  while (locked.size < limits.size) {
-    await ensureKeys(database, [...limits.values()]);
-    locked = await lockKeys(database, pairs);
-  }
+  const locked = await lockOrCreateKeys(database, [...limits.values()]);
   const said = [...locked].map(([key, row]) => ({ row, limits: limits.get(key)!.limits }));
   return { keys: locked, isPutOff: await noteLimits(database, said, now) };
 }

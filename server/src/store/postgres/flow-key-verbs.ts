@@ -7,7 +7,7 @@ import { bytesOfLine } from '../../domain/stored-bytes.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, ensureKeys, lockKeys, readCounts, setLimits, takeBack } from './flow-keys.ts';
+import { admitWaiting, lockKeys, lockOrCreateKeys, readCounts, setLimits, takeBack } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
 import { weigh } from './stored.ts';
@@ -95,7 +95,7 @@ export async function pinFlowKey(
   now: number,
 ): Promise<FlowKey> {
   const none = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
-  await ensureKeys(database, [{ accountId, key, limits: none }]);
+  await lockOrCreateKeys(database, [{ accountId, key, limits: none }]);
   const pinned = await change(database, accountId, key, now, async (row) => {
     const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
     await database.run(

@@ -51,11 +51,24 @@ export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP
   return new Map(rows.map((row) => [keyOf(row.account_id, row.key), row]));
 }
 
-/** Creates missing keys with these limits. */
-export async function ensureKeys(
-  database: Database,
-  keys: readonly { readonly accountId: string; readonly key: string; readonly limits: FlowLimits }[],
-): Promise<void> {
+interface WantedKey {
+  readonly accountId: string;
+  readonly key: string;
+  /** If it is created. */
+  readonly limits: FlowLimits;
+}
+
+/** Locks keys and creates missing ones. Between the two, retention may delete a key that nobody uses. */
+export async function lockOrCreateKeys(database: Database, keys: readonly WantedKey[]): Promise<LockedKeys> {
+  const pairs = new Pairs(keys.map(({ accountId, key }) => [accountId, key] as const));
+  for (;;) {
+    const locked = await lockKeys(database, pairs);
+    if (locked.size === keys.length) return locked;
+    await ensureKeys(database, keys);
+  }
+}
+
+async function ensureKeys(database: Database, keys: readonly WantedKey[]): Promise<void> {
   await database.run(
     `INSERT INTO flow_keys (account_id, key, parallelism, rate, period_ms, window_start_at, window_count)
        SELECT account_id, key, parallelism, rate, period_ms, 0, 0

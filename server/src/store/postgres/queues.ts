@@ -59,8 +59,17 @@ export async function lockQueues(
   return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
 }
 
-/** Creates missing queues. */
-export async function ensureQueues(database: Database, pairs: Pairs, now: number): Promise<void> {
+/** Locks queues and creates missing ones. One may be deleted between the insert and the lock, by a person or by retention. */
+export async function lockOrCreateQueues(database: Database, pairs: Pairs, now: number): Promise<LockedQueues> {
+  const count = pairs.columns()[0].length;
+  for (;;) {
+    const locked = await lockQueues(database, pairs);
+    if (locked.size === count) return locked;
+    await ensureQueues(database, pairs, now);
+  }
+}
+
+async function ensureQueues(database: Database, pairs: Pairs, now: number): Promise<void> {
   const [accountIds, names] = pairs.columns();
   await database.run(
     `INSERT INTO queues (account_id, name, parallelism, created_at, updated_at)
@@ -256,8 +265,7 @@ export async function saveQueue(
   now: number,
 ): Promise<Queue> {
   const pairs = new Pairs([[accountId, name]]);
-  await ensureQueues(database, pairs, now);
-  const before = (await lockQueues(database, pairs)).get(keyOf(accountId, name))!;
+  const before = (await lockOrCreateQueues(database, pairs, now)).get(keyOf(accountId, name))!;
   await weigh(database, 'queues', accountId, name, bytesOfLine(name));
   const rules = changedRules(toRules(before), change);
   await database.run(
