@@ -2,7 +2,7 @@
 // the five feel is compared with calm times of the same server, and the memory of the server with its budgets.
 
 import { fork } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { ServerProcess } from '../../crash/server-process.ts';
@@ -36,6 +36,8 @@ export interface AttackRow {
   readonly deliveredRatio: number;
   /** The most that the server took during the attack; null where the system does not tell. */
   readonly memoryMb: number | null;
+  /** The part of the processors' time that the machine did not get, calm times included; 0 where the system does not tell. */
+  readonly stolenPart: number;
   /** What the attacker was answered. */
   readonly statuses: AttackReport;
   readonly problems: readonly string[];
@@ -51,6 +53,11 @@ const CALM_MS_MIN = 20;
 const CALM_EVERY = 8;
 /** What the attacker has stored before it reads. */
 const STORED = { batches: 20, elements: 500, large: 60, largeBytes: 1_000_000 };
+/** A row that is too much is measured so often before it is believed: the machine may have been busy with something else. */
+const MEASURED_MAX = 2;
+/** Above this part, what was measured says nothing. It is measured again, so often at most. */
+const STOLEN_PART_MAX = 0.02;
+const STOLEN_MAX = 4;
 const KNOWN_WAYS = 'every known way at once';
 
 export async function tenantsCampaign(options: TenantsOptions): Promise<readonly AttackRow[]> {
@@ -66,10 +73,8 @@ export async function tenantsCampaign(options: TenantsOptions): Promise<readonly
     for (const { name, isRead } of attacks) {
       if (performance.now() > endsAt) return rows;
       // An attack that writes leaves its work behind, so each has a server of its own.
-      let row = await onStage(isRead ? reading : null, options, (stage) => stage.measure(name, seconds));
-      // Twice, before it is believed: the machine may have been busy with something else.
-      if (isTooMuch(row))
-        row = await onStage(isRead ? reading : null, options, (stage) => stage.measure(name, seconds));
+      const measure = () => onStage(isRead ? reading : null, options, (stage) => stage.measure(name, seconds));
+      const row = await believed(measure);
       rows.push(row);
       onRow(row);
     }
@@ -77,11 +82,22 @@ export async function tenantsCampaign(options: TenantsOptions): Promise<readonly
     await reading.close();
   }
   if (only.test(KNOWN_WAYS) && performance.now() < endsAt) {
-    const row = await onStage(null, options, (stage) => stage.measureKnownWays(seconds * 4));
+    const row = await believed(() => onStage(null, options, (stage) => stage.measureKnownWays(seconds * 4)));
     rows.push(row);
     onRow(row);
   }
   return rows;
+}
+
+async function believed(measure: () => Promise<AttackRow>): Promise<AttackRow> {
+  let row = await measure();
+  let measured = 1;
+  for (let stolen = 0; isTooMuch(row) && measured < MEASURED_MAX; ) {
+    if (row.stolenPart > STOLEN_PART_MAX && stolen < STOLEN_MAX) stolen += 1;
+    else measured += 1;
+    row = await measure();
+  }
+  return row;
 }
 
 export function isTooMuch({ answeredRatio, deliveredRatio, memoryMb: taken, problems }: AttackRow): boolean {
@@ -218,6 +234,7 @@ class Stage {
 
   async #beside(name: string, seconds: number, attack: () => Promise<AttackReport>): Promise<AttackRow> {
     const problems: string[] = [];
+    const before = processorTicks();
     if (this.#measured % CALM_EVERY === 0) {
       this.#calm.push(await feel(this.#api, this.#good, this.#receiver, this.#calmSeconds, problems));
     }
@@ -227,6 +244,7 @@ class Stage {
       feel(this.#api, this.#good, this.#receiver, seconds, problems),
       attack(),
     ]);
+    const after = processorTicks();
     if (this.#hasEnded) problems.push(`the server ended: ${this.#server.stderr}`);
     const ratio = (of: 'answered' | 'delivered') =>
       felt[of].p99 / Math.max(CALM_MS_MIN, median(this.#calm.map((calm) => calm[of].p99)));
@@ -236,6 +254,7 @@ class Stage {
       answeredRatio: ratio('answered'),
       deliveredRatio: ratio('delivered'),
       memoryMb: memoryMb(this.#server.pid, 'VmHWM'),
+      stolenPart: (after.stolen - before.stolen) / Math.max(1, after.all - before.all),
       statuses,
       problems: [...new Set(problems)],
     };
@@ -292,6 +311,17 @@ function forgetMostMemory(pid: number): void {
   }
 }
 
+/** Of all processors since the machine started, and how many of them another machine on the same host had. Only Linux tells. */
+function processorTicks(): { readonly all: number; readonly stolen: number } {
+  try {
+    const [first] = readFileSync('/proc/stat', 'utf8').split('\n');
+    const ticks = first!.trim().split(/\s+/).slice(1, 9).map(Number);
+    return { all: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
+  } catch {
+    return { all: 0, stolen: 0 };
+  }
+}
+
 /** A line of the table. */
 export function attackLine(row: AttackRow): string {
   const { name, felt, answeredRatio, deliveredRatio, memoryMb: taken, statuses, problems } = row;
@@ -303,9 +333,15 @@ export function attackLine(row: AttackRow): string {
     show('delivered', deliveredRatio),
     taken === null ? '' : `${taken} MB`,
     counts.join(', '),
-    isTooMuch(row) ? ['TOO MUCH', ...problems.slice(0, 3)].join('; ') : '',
+    isTooMuch(row) ? ['TOO MUCH', ...stolenNote(row), ...problems.slice(0, 3)].join('; ') : '',
   ];
   return `| ${cells.join(' | ')} |`;
+}
+
+function stolenNote({ stolenPart }: AttackRow): string[] {
+  return stolenPart > STOLEN_PART_MAX
+    ? [`the host kept ${Math.round(stolenPart * 100)} % of the processors’ time`]
+    : [];
 }
 
 export const ATTACK_HEAD = `| Attack | Accept p99 of others | Delivery p99 of others | Memory | Responses to the attacker | |
