@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER_WITH_CURL, openPage, sharedBrowser } from './browser.ts';
 import { type Service, sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -39,7 +39,7 @@ async function checkCommands(page: Page, { url, client, token }: Service): Promi
   await page.getByRole('navigation', { name: 'Screens' }).waitFor();
 }
 
-suite('access', () => {
+suite('access', IN_BROWSER_WITH_CURL, () => {
   test('the printed link opens signed in, and the token leaves the address bar', async () => {
     const { page, context } = await openPage(browser(), service().link);
     await page.getByRole('navigation', { name: 'Screens' }).waitFor();

@@ -1,47 +1,22 @@
-// A real Chromium: the one that is named, the one that is installed, or the one that Debian's package brings.
+// A real Chromium: the one that CHROMIUM_PATH names, or an installed one. Tests that need it are skipped where there is none.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { after, before } from 'node:test';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { chromiumPath, lacks, whySkipped } from '../../server/test/support/machine.ts';
 
-const INSTALLED = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
-];
-
-const NONE =
-  'No Chromium for the console tests: set CHROMIUM_PATH to one, or install it (Debian: apt-get install chromium).';
+/** For tests and suites that need one. */
+export const IN_BROWSER = { skip: lacks('chromium') };
+export const IN_BROWSER_WITH_CURL = { skip: lacks('chromium', 'curl') };
 
 function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-export function findChromium(): string {
-  const named = process.env.CHROMIUM_PATH;
-  if (named) return named;
-  const installed = INSTALLED.find((path) => existsSync(path));
-  if (installed) return installed;
-  if (isRoot() && existsSync('/usr/bin/apt-get')) {
-    const quietly = { stdio: 'ignore', timeout: 600_000 } as const;
-    try {
-      execFileSync('apt-get', ['update'], quietly);
-      execFileSync('apt-get', ['install', '-y', '--no-install-recommends', 'chromium'], quietly);
-    } catch {
-      // Said below.
-    }
-    if (existsSync('/usr/bin/chromium')) return '/usr/bin/chromium';
-  }
-  throw new Error(NONE);
-}
-
-export function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(): Promise<Browser> {
+  const executablePath = chromiumPath();
+  if (executablePath === null) throw new Error(whySkipped('chromium'));
   return chromium.launch({
-    executablePath: findChromium(),
+    executablePath,
     args: [
       ...(isRoot() ? ['--no-sandbox'] : []),
       '--disable-gpu',
@@ -54,12 +29,17 @@ export function launchBrowser(): Promise<Browser> {
 
 /** One browser for all tests of a file. */
 export function sharedBrowser(): () => Browser {
-  let browser: Browser;
+  let browser: Browser | Error = new Error('the browser is not started yet');
   before(async () => {
-    browser = await launchBrowser();
+    if (IN_BROWSER.skip) return;
+    // Told to the tests: after a hook that fails, the others that close things are not called, and the file never ends.
+    browser = await launchBrowser().catch((error: Error) => error);
   });
-  after(() => browser?.close());
-  return () => browser;
+  after(() => (browser instanceof Error ? undefined : browser.close()));
+  return () => {
+    if (browser instanceof Error) throw browser;
+    return browser;
+  };
 }
 
 export const DESKTOP = { width: 1280, height: 800 };

@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { createClient } from 'postrider-sdk';
 import { startProcess } from '../../server/test/support/process.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
-import { openPage, openScreen, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -34,7 +34,7 @@ const topRow = (page: Page) =>
 const isLive = (page: Page) =>
   page.getByRole('button', { name: 'Pause live updates' }).getByText('Live', { exact: true }).waitFor();
 
-suite('a burst', () => {
+suite('a burst', IN_BROWSER, () => {
   test('the newest rows are shown all the time, in two tabs, and the list says that it cannot show each', async () => {
     const { page, context, complaints } = await openScreen(browser(), service(), 'messages?label=fast');
     const other = await context.newPage();
@@ -87,30 +87,34 @@ suite('a burst', () => {
   });
 });
 
-test('while the service hangs, the list says since when it is not live, and goes on by itself after that', async (t) => {
-  const data = mkdtempSync(join(tmpdir(), 'postrider-hang-'));
-  const started = startProcess(t, ['dev', '--host', '127.0.0.1', '--port', '0', '--data', data, '--json']);
-  t.after(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }));
-  const { api, token = 'dev_postrider' } = await started.ready();
-  const client = createClient({ baseUrl: api, token });
-  const { page, context } = await openPage(browser(), `${api}/console#t=${token}`);
-  context.setDefaultTimeout(90_000);
-  t.after(() => context.close());
-  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
-  const other = await context.newPage();
-  await other.goto(`${api}/console/messages`);
-  for (const tab of [page, other]) await isLive(tab);
-  started.signal('SIGSTOP');
-  try {
-    for (const tab of [page, other]) {
-      const button = tab.getByRole('button', { name: 'Pause live updates' });
-      await button.getByText(/Not live since \d/).waitFor();
-      assert.equal(await button.getByText('Live', { exact: true }).count(), 0);
+test(
+  'while the service hangs, the list says since when it is not live, and goes on by itself after that',
+  IN_BROWSER,
+  async (t) => {
+    const data = mkdtempSync(join(tmpdir(), 'postrider-hang-'));
+    const started = startProcess(t, ['dev', '--host', '127.0.0.1', '--port', '0', '--data', data, '--json']);
+    t.after(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }));
+    const { api, token = 'dev_postrider' } = await started.ready();
+    const client = createClient({ baseUrl: api, token });
+    const { page, context } = await openPage(browser(), `${api}/console#t=${token}`);
+    context.setDefaultTimeout(90_000);
+    t.after(() => context.close());
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    const other = await context.newPage();
+    await other.goto(`${api}/console/messages`);
+    for (const tab of [page, other]) await isLive(tab);
+    started.signal('SIGSTOP');
+    try {
+      for (const tab of [page, other]) {
+        const button = tab.getByRole('button', { name: 'Pause live updates' });
+        await button.getByText(/Not live since \d/).waitFor();
+        assert.equal(await button.getByText('Live', { exact: true }).count(), 0);
+      }
+    } finally {
+      started.signal('SIGCONT');
     }
-  } finally {
-    started.signal('SIGCONT');
-  }
-  for (const tab of [page, other]) await isLive(tab);
-  await client.publish({ url: `${api}/dev/sink/ok?after=the-pause` });
-  for (const tab of [page, other]) await tab.getByRole('row').filter({ hasText: 'after=the-pause' }).waitFor();
-});
+    for (const tab of [page, other]) await isLive(tab);
+    await client.publish({ url: `${api}/dev/sink/ok?after=the-pause` });
+    for (const tab of [page, other]) await tab.getByRole('row').filter({ hasText: 'after=the-pause' }).waitFor();
+  },
+);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -36,7 +36,7 @@ async function signInAgain(page: Page, token: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-suite('drafts of a topic', () => {
+suite('drafts of a topic', IN_BROWSER, () => {
   test('saving the settings of a topic keeps the unsaved endpoints, and the other way round', async () => {
     const { client, sink, url, link } = service();
     await client.addEndpoints('kept', [{ url: sink('ok?1') }]);
@@ -89,7 +89,7 @@ suite('drafts of a topic', () => {
   });
 });
 
-suite('drafts and the end of a session', () => {
+suite('drafts and the end of a session', IN_BROWSER, () => {
   test('a message that is being written is still there after signing in again, and is sent', async () => {
     const { client, sink, url } = service();
     const { token, tokenId, accountId } = await makeToken();

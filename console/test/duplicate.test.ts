@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import type { MessageWithAttempts, Published } from 'postrider-sdk';
 import { CALLBACK_NAMES, SETTING_TABLE } from '../../server/src/domain/setting-table.ts';
-import { openScreen, sharedBrowser } from './browser.ts';
+import { IN_BROWSER_WITH_CURL, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -121,7 +121,7 @@ async function checkCopies(messageId: string): Promise<void> {
   });
 }
 
-suite('a duplicate', () => {
+suite('a duplicate', IN_BROWSER_WITH_CURL, () => {
   for (const isQueued of [false, true]) {
     test(`has every setting of the message ${isQueued ? 'in a queue' : 'under a flow key'}`, async () => {
       const { publish, client } = service();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { startProcess } from '../../server/test/support/process.ts';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER_WITH_CURL, openPage, sharedBrowser } from './browser.ts';
 
 const browser = sharedBrowser();
 const shell = promisify(execFile);
@@ -21,6 +21,7 @@ const EMPTY_PAGES = [
 const FIVE_MINUTES_MS = 5 * 60_000;
 
 test('a new user sees a message arrive, fixes a failed one, and sends to a topic', {
+  ...IN_BROWSER_WITH_CURL,
   timeout: FIVE_MINUTES_MS,
 }, async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'postrider-newcomer-'));

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, suite, test } from 'node:test';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -30,7 +30,7 @@ const BODY = JSON.stringify({
   ...Object.fromEntries(HOSTILE.map((text, index) => [text, { index, text }])),
 });
 
-suite('hostile content', () => {
+suite('hostile content', IN_BROWSER, () => {
   let hostileUrl = '';
   const server = createServer((request, response) => {
     request.resume();

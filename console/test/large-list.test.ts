@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -14,7 +14,7 @@ const FRAMES = 90;
 const ROWS_MAX = 80;
 const LAYOUTS_PER_FRAME_MAX = 3;
 
-test('a hundred thousand rows scroll smoothly', { timeout: 480_000 }, async () => {
+test('a hundred thousand rows scroll smoothly', { ...IN_BROWSER, timeout: 480_000 }, async () => {
   const { client, url, link } = service();
   const element = { destination: 'http://127.0.0.1:1/later', headers: { 'Service-Delay': '1d' } };
   for (let made = 0; made < MESSAGES; made += BATCH) await client.batch(new Array(BATCH).fill(element));

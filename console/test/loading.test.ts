@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { waitFor } from '../../server/test/support/wait.ts';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -180,7 +180,7 @@ const falseLines = (early: ReadonlySet<string>, loaded: ReadonlySet<string>) =>
     (line) => line !== '' && !loaded.has(line) && !KNOWN_BEFORE.test(line) && !/made to fail/i.test(line),
   );
 
-suite('while a response is on its way', () => {
+suite('while a response is on its way', IN_BROWSER, () => {
   let paths: readonly string[] = [];
   let page: Page;
   before(async () => {

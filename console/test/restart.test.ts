@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
 import { startService } from './service.ts';
 
 const browser = sharedBrowser();
 
-test('after a restart of the service the list is complete without a reload', async (t) => {
+test('after a restart of the service the list is complete without a reload', IN_BROWSER, async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'postrider-restart-'));
   let service = await startService({ data });
   t.after(async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { waitFor } from '../../server/test/support/wait.ts';
-import { openPage, openScreen, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -27,7 +27,7 @@ async function onScreen(path: string, act: (page: Page, service: Service) => Pro
 const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' });
 
-suite('the screens', () => {
+suite('the screens', IN_BROWSER, () => {
   test('messages appear live within a second and are updated in place', () =>
     onScreen('messages', async (page, { publish, sink }) => {
       await page.getByRole('button', { name: 'Pause live updates' }).getByText('Live').waitFor();
@@ -365,7 +365,7 @@ suite('the screens', () => {
     }));
 });
 
-test('ages and countdowns go by a manual clock, which is shown', async (t) => {
+test('ages and countdowns go by a manual clock, which is shown', IN_BROWSER, async (t) => {
   const { url, link, client, sink, publish, close } = await startService({ flags: ['--clock', 'manual'] });
   t.after(close);
   const { page, context, complaints } = await openPage(browser(), link);

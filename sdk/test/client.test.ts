@@ -21,6 +21,7 @@ import {
   verifyWebhook,
 } from 'postrider-sdk';
 import { sharedService } from '../../console/test/service.ts';
+import { lacks } from '../../server/test/support/machine.ts';
 
 const service = sharedService();
 const shell = promisify(execFile);
@@ -108,7 +109,7 @@ test('the stream yields events, and continues after the last event', async () =>
   }
 });
 
-test('a call printed as cURL does the same as the call, for any content', async (t) => {
+test('a call printed as cURL does the same as the call, for any content', { skip: lacks('curl') }, async (t) => {
   const receiver = await receive(t);
   const { token, url } = service();
   const body = `it's "quoted" $HOME \`x\` \\ \n ü`;

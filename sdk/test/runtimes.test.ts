@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { launchBrowser } from '../../console/test/browser.ts';
 import { type Service, startService } from '../../console/test/service.ts';
 import { binaryOf, installed, programFolder } from '../../packaging/installed.ts';
+import { lacks, whySkipped } from '../../server/test/support/machine.ts';
 import { bundled } from './frameworks/bundle.ts';
 import { EXPECTED, type scenario } from './scenario.ts';
 
@@ -39,7 +40,7 @@ after(async () => {
 test('in Bun a program does what it does in Node.js', async (t) => {
   const packages = await installed(join(import.meta.dirname, 'installed', 'bun'));
   const bun = binaryOf(packages, BUN, join('bin', 'bun'));
-  if (bun === null) return t.skip('npm has no Bun for this machine');
+  if (bun === null) return t.skip(whySkipped('bun'));
   const folder = programFolder(packages);
   t.after(() => rmSync(folder, { recursive: true }));
   const place = { url: service.url, token: service.token, run: 'bun' };
@@ -49,7 +50,9 @@ test('in Bun a program does what it does in Node.js', async (t) => {
   assert.deepEqual(JSON.parse(stdout), EXPECTED);
 });
 
-test('in a browser a page of an allowed origin does the same, and one of another origin nothing', async (t) => {
+test('in a browser a page of an allowed origin does the same, and one of another origin nothing', {
+  skip: lacks('chromium'),
+}, async (t) => {
   const browser = await launchBrowser();
   t.after(() => browser.close());
   const page = await browser.newPage();

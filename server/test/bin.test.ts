@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { lacks } from './support/machine.ts';
 
 const bin = join(import.meta.dirname, '..', 'bin', 'postrider.js');
 
@@ -61,7 +62,7 @@ suite('the command', () => {
     assert.equal(stderr, '');
     return JSON.parse(stdout) as [threshold: string | null, flags: readonly string[], args: readonly string[]];
   };
-  const skip = process.platform !== 'linux' && 'the allocator is that of Linux';
+  const skip = lacks('linux');
 
   test('a service lets the allocator give large buffers back, and keeps its flags', { skip }, () => {
     const flags = ['--max-semi-space-size=16', '--stack-trace-limit=3'];

@@ -12,6 +12,7 @@ import { parse } from 'yaml';
 import { EXIT } from '../src/cli/frame/exit-codes.ts';
 import { environmentName, parseConfig, SETTINGS, type Setting } from '../src/config.ts';
 import { eachMax } from '../src/domain/budgets.ts';
+import { lacks, programPath } from './support/machine.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const SERVE = Object.values<Setting<unknown>>(SETTINGS).filter(({ commands }) => commands.includes('serve'));
@@ -51,12 +52,9 @@ function folderFor(t: TestContext): string {
   return folder;
 }
 
-/** Runs a program on a file of ours; where the program is missing, the test is skipped. */
-function runs(t: TestContext, program: string, ...args: string[]): string {
-  const { error, status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
-  const isMissing = error !== undefined && 'code' in error && error.code === 'ENOENT';
-  if (isMissing) t.skip(`${program} is not installed`);
-  else assert.equal(status, 0, `${error ?? ''}${stdout}${stderr}`);
+function runs(program: string, ...args: string[]): string {
+  const { error, status, stdout, stderr } = spawnSync(programPath(program)!, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${error ?? ''}${stdout}${stderr}`);
   return `${stdout}${stderr}`;
 }
 
@@ -75,12 +73,12 @@ suite('the unit of systemd', () => {
     );
   });
 
-  test('systemd understands every line', (t) => {
+  test('systemd understands every line', { skip: lacks('systemd-analyze') }, (t) => {
     const file = join(folderFor(t), 'postrider.service');
     // The command is not installed where this runs.
     writeFileSync(file, unit.replace('ExecStart=postrider', `ExecStart=${process.execPath}`));
     // It ends with 0 when it leaves out a line that it does not understand. Other units may have faults of their own.
-    assert.doesNotMatch(runs(t, 'systemd-analyze', 'verify', '--man=no', file), /postrider\.service/);
+    assert.doesNotMatch(runs('systemd-analyze', 'verify', '--man=no', file), /postrider\.service/);
   });
 });
 
@@ -177,12 +175,12 @@ suite('compose', () => {
   }
 
   for (const file of ['compose.yaml', 'compose.three-nodes.yaml']) {
-    test(`${file}: docker-compose finds nothing wrong by its schema`, (t) => {
+    test(`${file}: docker-compose finds nothing wrong by its schema`, { skip: lacks('docker-compose') }, (t) => {
       const folder = folderFor(t);
       // Its first version, the one that Debian has, knows all of it but the name of the project.
       writeFileSync(join(folder, file), read('deploy', 'docker', file).replace(/^name: .*$/m, ''));
       writeFileSync(join(folder, '.env'), 'POSTRIDER_DB_PASSWORD=secret\n');
-      runs(t, 'docker-compose', '--project-directory', folder, '--file', join(folder, file), 'config', '--quiet');
+      runs('docker-compose', '--project-directory', folder, '--file', join(folder, file), 'config', '--quiet');
     });
   }
 
@@ -213,7 +211,7 @@ suite('proxies', () => {
     assert.doesNotMatch(nginx.replaceAll(/#.*/g, ''), /non_idempotent|http_503/, 'a publish would be sent twice');
   });
 
-  test('nginx understands every line', (t) => {
+  test('nginx understands every line', { skip: lacks('nginx') }, (t) => {
     const folder = folderFor(t);
     // No certificate, and no port that needs rights or that another program may use.
     const sites = nginx
@@ -226,7 +224,7 @@ suite('proxies', () => {
     );
     const http = `http { access_log off; ${paths.join(' ')} include ${folder}/sites.conf; }`;
     writeFileSync(join(folder, 'nginx.conf'), `pid ${folder}/pid; error_log stderr; events {} ${http}`);
-    runs(t, 'nginx', '-t', '-q', '-e', 'stderr', '-c', join(folder, 'nginx.conf'));
+    runs('nginx', '-t', '-q', '-e', 'stderr', '-c', join(folder, 'nginx.conf'));
   });
 
   for (const path of [join('proxy', 'Caddyfile'), join('docker', 'Caddyfile')]) {

@@ -21,10 +21,10 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
-import { findChromium } from '../../console/test/browser.ts';
 import { buildPackages } from '../../packaging/build.ts';
 import { installed as installedOnce } from '../../packaging/installed.ts';
 import { buildSingleFile } from '../../packaging/single-file.ts';
+import { chromiumPath, lacks } from './support/machine.ts';
 import { waitFor } from './support/wait.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -275,19 +275,12 @@ suite('the packages, installed', () => {
 
     test('Vitest passes', () => passes('node', [join(runners, 'vitest/vitest.mjs'), 'run', '--root', 'vitest']));
 
-    test('Playwright passes', (t) => {
-      let chromium: string;
-      try {
-        chromium = findChromium();
-      } catch (error) {
-        return t.skip(String(error));
-      }
+    test('Playwright passes', { skip: lacks('chromium') }, () => {
       const cli = join(runners, '@playwright/test/cli.js');
-      passes('node', [cli, 'test', '-c', 'playwright'], { CHROMIUM_PATH: chromium });
+      passes('node', [cli, 'test', '-c', 'playwright'], { CHROMIUM_PATH: chromiumPath()! });
     });
 
-    test('pytest passes', (t) => {
-      if (run('python3', ['-c', 'import pytest']).status !== 0) return t.skip('pytest is not installed here');
+    test('pytest passes', { skip: lacks('pytest') }, () => {
       // Without the plugins of this machine.
       const env = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' };
       passes('python3', ['-B', '-m', 'pytest', '-p', 'no:cacheprovider', 'pytest'], env);

@@ -3,14 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { lacks } from '../support/machine.ts';
 
 const SOURCE = join(import.meta.dirname, 'power-loss-shim.c');
 
 /** Why the shim cannot be used on this machine; false when it can: what `node:test` takes as `skip`. */
 export function noShim(): string | false {
-  if (process.platform !== 'linux') return 'the shim needs Linux';
-  const { status } = spawnSync('cc', ['--version'], { stdio: 'ignore' });
-  return status === 0 ? false : 'there is no C compiler (cc) to build the shim with';
+  return lacks('linux', 'cc');
 }
 
 export class Shim {

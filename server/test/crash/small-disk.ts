@@ -1,19 +1,18 @@
 // A server on a small file system of its own, which the test can fill: mounted in a namespace of the process, so that no
 // rights are needed for it.
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { lacks } from '../support/machine.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const MOUNT = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"';
 
 /** Why it cannot be made on this machine; false when it can: what `node:test` takes as `skip`. */
 export function noSmallDisk(): string | false {
-  if (process.platform !== 'linux') return 'file systems of a process need Linux';
-  const { status } = spawnSync('unshare', ['-rm', 'sh', '-c', MOUNT, 'sh', '1m', '/tmp', 'true'], { stdio: 'ignore' });
-  return status === 0 ? false : 'this user may not mount a file system in a namespace of its own';
+  return lacks('linux', 'mounts');
 }
 
 export class SmallDisk {

@@ -4,15 +4,19 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { lacks, programPath } from '../support/machine.ts';
 
-type OnMissing = (program: string) => void;
+type Judge = 'nginx' | 'systemd-analyze';
+export type OnMissing = (program: Judge) => void;
 
-function run(program: string, args: readonly string[], onMissing: OnMissing): string {
-  const { error, status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
-  const isMissing = error !== undefined && 'code' in error && error.code === 'ENOENT';
-  if (isMissing) onMissing(program);
-  else assert.equal(status, 0, `${error ?? ''}${stdout}${stderr}`);
-  return isMissing ? '' : `${stdout}${stderr}`;
+function run(program: Judge, args: readonly string[], onMissing: OnMissing): string {
+  if (lacks(program)) {
+    onMissing(program);
+    return '';
+  }
+  const { error, status, stdout, stderr } = spawnSync(programPath(program)!, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${error ?? ''}${stdout}${stderr}`);
+  return `${stdout}${stderr}`;
 }
 
 /** Locations, as the page says, stand in a server of nginx. */

@@ -15,7 +15,7 @@ import { runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Block, callsIn, ROOT } from './blocks.ts';
-import { judgedByNginx, judgedBySystemd } from './judged-by.ts';
+import { judgedByNginx, judgedBySystemd, type OnMissing } from './judged-by.ts';
 
 export const shell = promisify(execFile);
 const BIN = join(ROOT, 'server', 'bin', 'postrider.js');
@@ -159,7 +159,7 @@ export class PageRun {
   }
 
   /** A program that is not on this machine is told to `onMissing`. */
-  async run(block: Block, index: number, onMissing: (program: string) => void): Promise<void> {
+  async run(block: Block, index: number, onMissing: OnMissing): Promise<void> {
     this.#receiverPort ||= await freePort();
     if (isStart(block)) {
       this.#portOfPage = /--port (\d+)/.exec(block.text)?.[1] ?? '8411';
@@ -278,7 +278,7 @@ export class PageRun {
     this.#receiver = output;
   }
 
-  async #read({ language, text }: Block, onMissing: (program: string) => void): Promise<void> {
+  async #read({ language, text }: Block, onMissing: OnMissing): Promise<void> {
     if (language === 'json') await this.#checkJson(text);
     else if (language === 'text') this.#checkGreeting(text);
     else if (language === 'yaml') await this.#checkYaml(text);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse as parseYaml } from 'yaml';
+import { lacks, whySkipped } from '../support/machine.ts';
 import {
   type Block,
   blocksOf,
@@ -87,14 +88,14 @@ suite('the code blocks of the documentation', () => {
   for (const page of PAGES) {
     const blocks = blocksOf(page);
     if (blocks.length === 0) continue;
-    test(`${page}: every block works as it is pasted`, async (t) => {
+    test(`${page}: every block works as it is pasted`, { skip: lacks('bash', 'curl') }, async (t) => {
       const run = new PageRun(page);
       for (const [index, block] of blocks.entries()) {
         const { rest, reasons } = runnable(block);
         for (const why of reasons) t.diagnostic(`of line ${block.line} not all is run: ${why}`);
         try {
           if (isShell(block)) await shell('bash', ['-n', '-c', block.text]);
-          if (rest) await run.run(rest, index, (program) => t.diagnostic(`${program} is not installed: not judged`));
+          if (rest) await run.run(rest, index, (program) => t.skip(whySkipped(program)));
         } catch (error) {
           const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string };
           throw new Error(`${page}:${block.line}: ${message}\n${stdout}\n${stderr}`, { cause: error });

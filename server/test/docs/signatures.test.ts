@@ -2,7 +2,7 @@
 // that is not on this machine is skipped.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { createClient } from 'postrider-sdk';
 import { parseConfig } from '../../src/config.ts';
 import { startPostrider } from '../../src/main.ts';
 import { temporaryFolder } from '../support/harness.ts';
+import { lacks, type NeedName } from '../support/machine.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { blocksOf } from './blocks.ts';
 
@@ -28,8 +29,8 @@ interface Language {
   readonly name: string;
   /** Of its blocks on the page, the first. */
   readonly block: string;
-  /** Fails when the language is not here. */
-  readonly version: readonly string[];
+  /** What has to be installed. */
+  readonly needs?: NeedName;
   /** The files beside the cases: the block, and what calls it for each line of standard input. */
   readonly files: (block: string) => Readonly<Record<string, string>>;
   readonly run: readonly string[];
@@ -42,7 +43,6 @@ const LANGUAGES: readonly Language[] = [
   {
     name: 'JavaScript',
     block: 'js',
-    version: [process.execPath, '--version'],
     files: (block) => ({
       'block.mjs': block,
       'main.mjs': `import { readFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ for (const line of readFileSync(0, 'utf8').trimEnd().split('\\n')) {
   {
     name: 'Python',
     block: 'python',
-    version: ['python3', '--version'],
+    needs: 'python3',
     files: (block) => ({
       'main.py': `${block}
 
@@ -74,7 +74,7 @@ for line in sys.stdin:
   {
     name: 'Go',
     block: 'go',
-    version: ['go', 'version'],
+    needs: 'go',
     files: (block) => ({
       'go.mod': 'module example\n\ngo 1.19\n',
       'block.go': `package main\n\n${block}\n`,
@@ -112,7 +112,7 @@ func main() {
   {
     name: 'Java',
     block: 'java',
-    version: ['javac', '-version'],
+    needs: 'javac',
     files: (block) => {
       const imports = [...block.matchAll(/^import .*$/gm)].join('\n');
       return {
@@ -137,7 +137,7 @@ ${block.replaceAll(/^import .*$/gm, '')}
   {
     name: 'PHP',
     block: 'php',
-    version: ['php', '--version'],
+    needs: 'php',
     files: (block) => ({
       'main.php': `<?php
 ${block}
@@ -153,7 +153,7 @@ while (($line = fgets(STDIN)) !== false) {
   {
     name: 'Ruby',
     block: 'ruby',
-    version: ['ruby', '--version'],
+    needs: 'ruby',
     files: (block) => ({
       'main.rb': `${block}
 STDIN.each_line do |line|
@@ -168,7 +168,7 @@ end
   {
     name: 'Perl',
     block: 'perl',
-    version: ['perl', '-MDigest::SHA', '-e', '1'],
+    needs: 'perl',
     files: (block) => ({
       'main.pl': `use strict;
 use warnings;
@@ -254,16 +254,14 @@ suite('docs/guides/signatures.md', () => {
     return found.text;
   };
 
-  for (const { name, block, version, files, run } of LANGUAGES) {
-    test(`${name} accepts a real delivery and refuses forged ones`, (t) => {
+  for (const { name, block, needs, files, run } of LANGUAGES) {
+    test(`${name} accepts a real delivery and refuses forged ones`, { skip: needs && lacks(needs) }, (t) => {
       const text = blockIn(block);
-      if (spawnSync(version[0]!, version.slice(1)).status !== 0) return t.skip(`${name} is not on this machine`);
       judge(t, cases, run, files(text));
     });
   }
 
-  test('a shell computes the same signature', (t) => {
-    if (spawnSync('openssl', ['version']).status !== 0) return t.skip('openssl is not on this machine');
+  test('a shell computes the same signature', { skip: lacks('bash', 'openssl') }, (t) => {
     const comparable = cases.filter(({ name }) => !/old|ahead|second|^no /.test(name));
     judge(t, comparable, ['bash', 'main.sh'], { 'main.sh': `${blockIn('bash')}\n${SHELL}\n` });
   });

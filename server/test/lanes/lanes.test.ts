@@ -2,7 +2,7 @@
 // the connection, also when a lane ends.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { parseConfig } from '../../src/config.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
 import { openReader } from '../../src/store/sqlite/open.ts';
 import { ask } from '../support/client.ts';
+import { lacks } from '../support/machine.ts';
 import { type Reply, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -196,7 +197,7 @@ test('a lane that ends is replaced, and what it had under way is delivered', asy
 });
 
 test('a lane that ends leaves the locks of the process on the database alone', {
-  skip: existsSync('/proc/locks') ? false : 'this system does not list its locks',
+  skip: lacks('linux'),
 }, async () => {
   const { ino } = statSync(join(data, 'postrider.db'));
   const locks = () =>

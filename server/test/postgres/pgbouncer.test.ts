@@ -11,15 +11,16 @@ import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { lacks } from '../support/machine.ts';
 import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 import { withClient } from './databases.ts';
 import { openPatiently } from './open-patiently.ts';
-import { Bouncer, type BouncerOptions, findPgbouncer, NONE_FOUND } from './pgbouncer.ts';
+import { Bouncer, type BouncerOptions } from './pgbouncer.ts';
 import { sharedServer } from './server.ts';
 
-const behindPgbouncer = { skip: findPgbouncer() === null && NONE_FOUND };
+const behindPgbouncer = { skip: lacks('pgbouncer') };
 
 async function newDatabase(t: Cleanup): Promise<string> {
   const server = await sharedServer();

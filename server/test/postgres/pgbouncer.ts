@@ -1,20 +1,17 @@
 // The real pgbouncer in front of a PostgreSQL server, where it is installed: in the mode a test asks for, on a port of its
 // own, and able to be restarted or to change its mode.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
+import { programPath } from '../support/machine.ts';
 import type { Cleanup } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 import { serverAccount } from './binaries.ts';
 import { withClient } from './databases.ts';
-
-const PLACES = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'];
-
-export const NONE_FOUND = 'pgbouncer is not installed (Debian: apt-get install pgbouncer)';
 
 export type Mode = 'session' | 'transaction' | 'statement';
 
@@ -23,22 +20,6 @@ export interface BouncerOptions {
   readonly poolSize?: number;
   /** More lines of its file. */
   readonly more?: readonly string[];
-}
-
-export function findPgbouncer(): string | null {
-  return PLACES.find((place) => existsSync(place)) ?? null;
-}
-
-/** Before the tests, as root on Debian, where it may be done. */
-export function preparePgbouncer(): void {
-  if (findPgbouncer() !== null || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;
-  const quietly = { stdio: 'ignore', timeout: 600_000 } as const;
-  try {
-    execFileSync('apt-get', ['update'], quietly);
-    execFileSync('apt-get', ['install', '-y', '--no-install-recommends', 'pgbouncer'], quietly);
-  } catch {
-    // Its tests are skipped and say so.
-  }
 }
 
 export class Bouncer {
@@ -102,7 +83,11 @@ export class Bouncer {
     // It refuses to run as root, like the server.
     const account = serverAccount();
     if (account) for (const path of [this.#folder, this.#file]) chownSync(path, account.uid, account.gid);
-    const child = spawn(findPgbouncer()!, ['-q', this.#file], { ...account, cwd: this.#folder, stdio: 'ignore' });
+    const child = spawn(programPath('pgbouncer')!, ['-q', this.#file], {
+      ...account,
+      cwd: this.#folder,
+      stdio: 'ignore',
+    });
     this.#child = child;
     await waitFor('pgbouncer to answer', async () => {
       if (child.exitCode !== null)

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { prepareDirectory } from '../../src/store/sqlite/directory.ts';
 import { openDirectory, openReader } from '../../src/store/sqlite/open.ts';
+import { lacks } from '../support/machine.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
-const skip = process.platform === 'win32' && 'Windows has no such permissions';
-const isRoot = process.getuid?.() === 0;
+const skip = lacks('posix');
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -71,7 +71,7 @@ test('a directory with other files in it is left open and warned about; our file
 });
 
 test('a directory of another user is left as it is and warned about', {
-  skip: skip || (!isRoot && 'needs root'),
+  skip: lacks('posix', 'root'),
 }, (t) => {
   const directory = join(scratchDirectory(t), 'data');
   mkdirSync(directory);

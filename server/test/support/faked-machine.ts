@@ -1,16 +1,15 @@
 // The wall clock of a real process, turned by libfaketime while it runs and between two starts. Its monotonic clock is that
 // of the machine.
 
-import { globSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ask } from './client.ts';
+import { faketimeLibrary, lacks } from './machine.ts';
 import { waitFor } from './wait.ts';
-
-const [library] = globSync('/usr/lib/**/faketime/libfaketimeMT.so.1');
 
 /** Why no clock can be turned here; false if it can. */
 export function noFakedClock(): string | false {
-  return library === undefined && 'libfaketime is not installed (Debian: apt install libfaketime)';
+  return lacks('libfaketime');
 }
 
 /** A machine whose wall clock is so far off, and a server on it. */
@@ -26,7 +25,7 @@ export class FakedMachine {
 
   get env(): Record<string, string> {
     return {
-      LD_PRELOAD: library!,
+      LD_PRELOAD: faketimeLibrary()!,
       FAKETIME_TIMESTAMP_FILE: this.#file,
       FAKETIME_CACHE_DURATION: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',

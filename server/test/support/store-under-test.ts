@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { sharedServer } from '../postgres/server.ts';
+import { lacks } from './machine.ts';
 
 const CREATE = join(import.meta.dirname, '..', 'postgres', 'create-database.ts');
 
@@ -12,7 +13,7 @@ const postgres = process.env.POSTRIDER_TEST_STORE === 'postgres' ? await sharedS
 export const isOnPostgres = postgres !== null;
 
 /** Why a test is left out that is about SQLite alone; false where it is not left out. */
-export const onlySqlite = isOnPostgres && 'it is about the data directory, of which PostgreSQL has no need';
+export const onlySqlite = lacks('sqlite');
 
 export interface StoreInUse {
   /** What a server is given beside its data directory. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { type Answered, ask } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider, startRider, temporaryFolder } from '../../support/harness.ts';
-import { isOnPostgres } from '../../support/store-under-test.ts';
+import { lacks } from '../../support/machine.ts';
 import { openTail } from '../../support/tail.ts';
 import { waitFor } from '../../support/wait.ts';
 
@@ -141,7 +141,7 @@ test('a live stream of the console ends when its session is signed out, not with
 });
 
 test('a token revoked on another node ends streams and sessions here when the store is asked next, within 5 s', {
-  skip: !isOnPostgres && 'over a file there is one node',
+  skip: lacks('postgres'),
 }, async (t) => {
   const data = temporaryFolder(t);
   const [here, there] = [await startRider(t, { data }), await startRider(t, { data })];

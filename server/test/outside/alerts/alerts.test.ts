@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { jwtVerify } from 'jose';
 import { accountMax } from '../../../src/domain/budgets.ts';
 import { type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
+import { lacks } from '../../support/machine.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { isOnPostgres } from '../../support/store-under-test.ts';
 
@@ -187,7 +188,7 @@ test('quotaNear is told before the quota is used up; when it is, an alert waits 
 });
 
 test('two nodes over one database tell the target once', {
-  skip: !isOnPostgres && 'one node has a data directory for itself',
+  skip: lacks('postgres'),
 }, async (t) => {
   const data = temporaryFolder(t);
   const [one, two] = [await startRider(t, { data }), await startRider(t, { data })];

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { listenWide } from '../../../src/http/wide-listening.ts';
+import { whySkipped } from '../../support/machine.ts';
 
 const COUNT = 128;
 
@@ -35,7 +36,7 @@ test('of many connections that wait, several are taken in one turn of the loop',
     await listening.close();
   });
   // On Linux they always can: there, a single socket is what this test is to find.
-  if (listening.sockets === 1 && process.platform !== 'linux') return t.skip('sockets cannot share a port here');
+  if (listening.sockets === 1 && process.platform !== 'linux') return t.skip(whySkipped('linux'));
   for (let seen = 0; seen < COUNT; seen = Atomics.load(open, 0)) Atomics.wait(open, 0, seen);
   let turns = 0;
   for (; taken < COUNT; turns += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import type { Network } from '../../../src/delivery/dial.ts';
 import { nodeMax } from '../../../src/domain/budgets.ts';
 import { startRider, temporaryFolder } from '../../support/harness.ts';
+import { lacks } from '../../support/machine.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
 import { startChild } from './child.ts';
@@ -134,9 +135,7 @@ test('a node that stops gives back what waits for a look-up, and another deliver
   );
 });
 
-const isLinux = process.platform === 'linux';
-
-test('the process has two threads for each look-up of the budget', { skip: !isLinux }, async (t) => {
+test('the process has two threads for each look-up of the budget', { skip: lacks('linux') }, async (t) => {
   const child = await startChild(t, [], { UV_THREADPOOL_SIZE: '4' });
   // The threads are made with the first look-up.
   await child.call('POST', `/v2/publish/http://localhost:${child.receiver.port}/`);

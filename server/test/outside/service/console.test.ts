@@ -131,7 +131,7 @@ test('the page comes for every path below /console, under a strict policy', asyn
 });
 
 test('its files are found from any depth, packed when asked for, and kept by browsers', {
-  skip: !isBuilt,
+  skip: !isBuilt && 'the console is not built (npm run build)',
 }, async () => {
   const { url } = rider();
   const page = await ask(url, '/console/messages/msg_1', {});
