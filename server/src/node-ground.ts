@@ -76,7 +76,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
-  const disk = watchDisk(config, lane === null, opened, log);
+  const disk = watchDisk(config, lane === null, opened, log, world.clock);
   const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
   const { filesGone, openFiles, files } = watchFiles(config, lane, log);
@@ -158,6 +158,7 @@ function watchDisk(
   isFirstLane: boolean,
   { store, emptyLog }: Pick<OpenedStore, 'store' | 'emptyLog'>,
   log: Log,
+  clock: World['clock'],
 ): DiskWatch {
   const { command, data, minFreeDiskBytes: freeBytesMin } = config;
   const directory = config.store === null ? data : null;
@@ -167,7 +168,7 @@ function watchDisk(
   };
   const hasReserve = directory !== null && command === 'serve';
   const reserve = hasReserve ? reserveFile(directory, reserveBytes(freeBytesMin), isFirstLane, say) : null;
-  return diskWatch({ directory, freeBytesMin, reserve, freeInside: store.freeInside, emptyLog });
+  return diskWatch({ directory, freeBytesMin, clock, reserve, freeInside: store.freeInside, emptyLog });
 }
 
 /** One watch for all lanes. */

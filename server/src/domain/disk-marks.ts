@@ -24,6 +24,18 @@ export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: nu
   return free < freeBytesMin * LARGEST_TIMES ? 'largest' : 'none';
 }
 
+/** So long after a write that found no space, space counts as scarce. */
+const AFTER_FULL_MS = 10 * 60 * 1000;
+
+/**
+ * The mark while a write found no space a short time ago, null: never. It says more than the free space where that cannot
+ * be seen: on the disk of a database, or with a quota. The first space that comes back is not for whoever took the last.
+ */
+export function markAfterFull(mark: DiskMark, sinceFullMs: number | null): DiskMark {
+  const wasFull = sinceFullMs !== null && sinceFullMs < AFTER_FULL_MS;
+  return mark === 'none' && wasFull ? 'largest' : mark;
+}
+
 /** A publisher may fill the disk so fast, in bytes a millisecond. */
 const FILLED_BYTES_PER_MS = 200_000;
 const LOOK_MS = { min: 250, max: 5000 };

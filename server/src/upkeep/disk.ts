@@ -2,8 +2,9 @@
 // reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
-import { type DiskMark, diskMark, nextLookMs, reserveStep } from '../domain/disk-marks.ts';
+import { type DiskMark, diskMark, markAfterFull, nextLookMs, reserveStep } from '../domain/disk-marks.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import type { Clock } from '../world.ts';
 import type { Reserve } from './reserve.ts';
 
 /** Where nothing is known of the disk. */
@@ -24,6 +25,7 @@ export interface DiskWatchOptions {
   /** Null for a store that is not on our disk. */
   readonly directory: string | null;
   readonly freeBytesMin: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Null where none is kept. Every lane may give it up; only one makes it. */
   readonly reserve: Reserve | null;
   /** Bytes that are free inside the file of the store. */
@@ -38,10 +40,11 @@ export interface DiskWatchOptions {
 }
 
 export function diskWatch(options: DiskWatchOptions): DiskWatch {
-  const { directory, freeBytesMin, reserve, freeInside, emptyLog, freeOf = freeBytesOf } = options;
+  const { directory, freeBytesMin, clock, reserve, freeInside, emptyLog, freeOf = freeBytesOf } = options;
   let freeBytes: number | null = null;
   let mark: DiskMark = 'none';
   let wasFull = false;
+  let fullAtMs: number | null = null;
   return {
     name: 'disk watch',
     async run() {
@@ -60,13 +63,14 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       if (step === 'giveUp' || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
       return nextLookMs(diskBytes, freeBytesMin);
     },
-    mark: () => mark,
+    mark: () => markAfterFull(mark, fullAtMs === null ? null : clock.monotonicMs() - fullAtMs),
     freeBytes: () => freeBytes,
     wasFull: () => wasFull,
     noteWrite(error) {
       if (error === null) wasFull = false;
       else if (error instanceof StoreUnavailable && error.reason === 'full') {
         wasFull = true;
+        fullAtMs = clock.monotonicMs();
         if (!reserve?.isThere()) return;
         reserve.giveUp();
         emptyLog?.().catch(() => {});

@@ -9,6 +9,7 @@ import { StoreUnavailable } from '../../src/store/store.ts';
 import { diskWatch } from '../../src/upkeep/disk.ts';
 import { reserveFile } from '../../src/upkeep/reserve.ts';
 import { temporaryFolder } from '../support/harness.ts';
+import { manualWorld } from '../support/manual-clock.ts';
 
 const MIB = 1024 * 1024;
 const MIN = 8 * MIB;
@@ -22,6 +23,7 @@ test('the reserve is made with space above the minimum, given up on a full disk,
   const watch = diskWatch({
     directory,
     freeBytesMin: MIN,
+    clock: manualWorld().clock,
     reserve,
     freeInside: async () => disk.inside,
     emptyLog: null,
