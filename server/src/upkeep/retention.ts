@@ -7,64 +7,109 @@ import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/acti
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { AccountStore } from '../store/account-store.ts';
-import { type MessageStore, WALK_START } from '../store/message-store.ts';
+import { type MessageStore, WALK_START, type Walked, type WalkPosition } from '../store/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
 /** The pause while there is much to delete: short enough to keep up, long enough for other work. */
 const CATCHING_UP_MS = 20;
+/**
+ * The pause between two pieces of a walk over rows most of which stay. A walk must not take days: whoever has a million flow
+ * keys in use could make others meanwhile that nothing counts, faster than they are deleted.
+ */
+const WALKING_MS = 250;
+
+type RetentionStore = MessageStore & Pick<AccountStore, 'foldStored'>;
 
 /** `isTimeProven`: nothing is deleted by a clock that may be wrong. */
-export function retention(
-  store: MessageStore & Pick<AccountStore, 'foldStored'>,
-  tiers: Tiers,
-  isTimeProven = () => true,
-) {
+export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = () => true) {
   const rows = eachMax('upkeepRows');
+  const walks = new Walks(store, rows);
   let after = '';
-  /** Where the walks over flow keys, queues and bulk operations go on. */
-  let atKey = WALK_START;
-  let atQueue = WALK_START;
-  let atJob = WALK_START;
   /** Since the first account of this pass, some account had more to delete. */
   let isBehind = false;
+  /** Pieces of walks before the next whole run. */
+  let piecesLeft = 0;
+
+  /** Returns whether there is more to delete. */
+  async function runWhole(now: number): Promise<boolean> {
+    const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
+    const messages = await store.deleteExpired(now, rows);
+    // Fewer than the limit can mean that nothing is left, or that the bodies were too large for more. A second call
+    // tells.
+    const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
+    const keys = await store.deleteDeduplication(now, rows);
+    const keep = {
+      minutesFrom: startOf(now - MINUTES_KEPT_MS, HOUR_MS),
+      hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
+    };
+    const counts = await store.foldActivity(keep, rows);
+    const areMany = await walks.walk(now, 'all');
+    const folded = await store.foldStored(rows);
+    const part = { after, accounts: ACCOUNTS_PER_RUN, rows };
+    const usage = await store.deleteUsage(firstKeptDay(now), part);
+    const journal = await store.deleteJournal(before, part);
+    if (Math.max(journal.deleted, usage) >= rows) isBehind = true;
+    after = journal.after ?? '';
+    const isThrough = journal.after === null;
+    const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows || areMany;
+    if (isThrough) isBehind = false;
+    return isMore;
+  }
+
   return {
     name: 'retention',
     /** Deletes all that has expired by then, without pauses. */
     async runThrough(now: number): Promise<void> {
-      while ((await this.run(now)) < EVERY_MS);
+      if (!isTimeProven()) return;
+      while (await runWhole(now));
+      while (walks.areUnderWay) await walks.walk(now, 'begun');
     },
     async run(now: number): Promise<number> {
       if (!isTimeProven()) return EVERY_MS;
-      const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
-      const messages = await store.deleteExpired(now, rows);
-      // Fewer than the limit can mean that nothing is left, or that the bodies were too large for more. A second call
-      // tells.
-      const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
-      const keys = await store.deleteDeduplication(now, rows);
-      const keep = {
-        minutesFrom: startOf(now - MINUTES_KEPT_MS, HOUR_MS),
-        hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
-      };
-      const counts = await store.foldActivity(keep, rows);
-      const idle = await store.deleteIdleFlowKeys(now, atKey, rows);
-      const queues = await store.deleteIdleQueues(now, atQueue, rows);
-      const jobs = await store.deleteOldJobs(now, atJob, rows);
-      atKey = idle.after ?? WALK_START;
-      atQueue = queues.after ?? WALK_START;
-      atJob = jobs.after ?? WALK_START;
-      // Otherwise the walks go on with the next run: most of what they look at stays.
-      const areMany = Math.max(idle.deleted, queues.deleted, jobs.deleted) > rows / 2;
-      const folded = await store.foldStored(rows);
-      const part = { after, accounts: ACCOUNTS_PER_RUN, rows };
-      const usage = await store.deleteUsage(firstKeptDay(now), part);
-      const journal = await store.deleteJournal(before, part);
-      if (Math.max(journal.deleted, usage) >= rows) isBehind = true;
-      after = journal.after ?? '';
-      const isThrough = journal.after === null;
-      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows || areMany;
-      if (isThrough) isBehind = false;
-      return isMore ? CATCHING_UP_MS : EVERY_MS;
+      if (piecesLeft === 0) {
+        if (await runWhole(now)) return CATCHING_UP_MS;
+        piecesLeft = EVERY_MS / WALKING_MS;
+      } else {
+        piecesLeft -= 1;
+        if (await walks.walk(now, 'begun')) return CATCHING_UP_MS;
+      }
+      if (walks.areUnderWay && piecesLeft > 0) return WALKING_MS;
+      const restMs = Math.max(WALKING_MS, piecesLeft * WALKING_MS);
+      piecesLeft = 0;
+      return restMs;
     },
   };
+}
+
+/** The walks over flow keys, queues and bulk operations, each some rows at a time. After the last row a walk rests. */
+class Walks {
+  readonly #walks: { readonly look: (now: number, after: WalkPosition) => Promise<Walked>; at: WalkPosition }[];
+  readonly #rows: number;
+
+  constructor(store: RetentionStore, rows: number) {
+    this.#rows = rows;
+    const looks: ((now: number, after: WalkPosition) => Promise<Walked>)[] = [
+      (now, at) => store.deleteIdleFlowKeys(now, at, rows),
+      (now, at) => store.deleteIdleQueues(now, at, rows),
+      (now, at) => store.deleteOldJobs(now, at, rows),
+    ];
+    this.#walks = looks.map((look) => ({ look, at: WALK_START }));
+  }
+
+  get areUnderWay(): boolean {
+    return this.#walks.some(({ at }) => at !== WALK_START);
+  }
+
+  /** The next piece of all walks, or of those that have begun. Returns whether there may be much to delete. */
+  async walk(now: number, which: 'all' | 'begun'): Promise<boolean> {
+    let most = 0;
+    for (const walk of this.#walks) {
+      if (which === 'begun' && walk.at === WALK_START) continue;
+      const { deleted, after } = await walk.look(now, walk.at);
+      walk.at = after ?? WALK_START;
+      most = Math.max(most, deleted);
+    }
+    return most > this.#rows / 2;
+  }
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { retention } from '../../src/upkeep/retention.ts';
+import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, message, messages, NOW } from '../conformance/given.ts';
 import { countStates } from '../support/count-states.ts';
 import { Site } from './given-engine.ts';
@@ -69,4 +70,38 @@ test('by a time that is not proven nothing goes', async () => {
   isProven = true;
   await task.run(NOW + retentionMs + 1);
   assert.equal((await countStates(store)).cancelled, 0);
+});
+
+test('flow keys that nobody uses are found soon, also behind many that are in use', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  const later = { dueAt: NOW + 10 * retentionMs };
+  const keyed = (name: string, index: number, some = {}) =>
+    flowing({ parallelism: 1 }, some, `${name}-${1000 + index}`);
+  await store.accept(
+    Array.from({ length: 2000 }, (_, index) => keyed('in-use', index, later)),
+    NOW,
+  );
+  const ended = Array.from({ length: 20 }, (_, index) => keyed('unused', index));
+  await store.accept(ended, NOW);
+  await store.cancel(
+    ACCOUNT,
+    ended.map(({ id }) => id),
+    NOW,
+    NOW,
+  );
+  const task = retention(store, DEFAULT_TIERS);
+  const isThere = async () => (await store.getFlowKey(ACCOUNT, 'unused-1019')) !== null;
+  assert.ok(await isThere());
+  let [pausedMs, waitMs] = [0, 0];
+  for (let run = 0; run < 20 && (await isThere()); run += 1) {
+    pausedMs += waitMs;
+    waitMs = await task.run(NOW + retentionMs);
+  }
+  assert.ok(!(await isThere()));
+  assert.ok(pausedMs < 10_000, `after pauses of ${pausedMs} ms`);
+
+  assert.ok(waitMs > 20_000, 'then it rests');
+  await task.runThrough(NOW + retentionMs);
+  assert.ok((await store.getFlowKey(ACCOUNT, 'in-use-1000')) !== null);
 });
