@@ -67,12 +67,17 @@ function isMarked(modules: string, mark: string): boolean {
   return existsSync(file) && readFileSync(file, 'utf8') === mark;
 }
 
-/** Another process may have been faster. Then its result is as good. */
+/** Another process may have been faster. Then its result is as good, and stays: a test may run programs of it already. */
 function putInPlace(fresh: string, modules: string, mark: string): void {
-  rmSync(modules, { recursive: true, force: true, maxRetries: 5 });
-  try {
-    renameSync(fresh, modules);
-  } catch (error) {
-    if (!isMarked(modules, mark)) throw error;
+  for (;;) {
+    try {
+      renameSync(fresh, modules);
+      return;
+    } catch (error) {
+      if (isMarked(modules, mark)) return;
+      if (!existsSync(modules)) throw error;
+      // Of another lock file.
+      rmSync(modules, { recursive: true, force: true, maxRetries: 5 });
+    }
   }
 }

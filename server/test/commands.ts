@@ -25,7 +25,7 @@ export const ROWS: readonly Row[] = [
   { files: 'sdk/test/{compile-errors,runtimes,size}.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'sdk/test/installed/*.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'sdk/test/*.test.ts', in: 'test' },
-  { files: 'server/test/packages.test.ts', in: 'test:all', why: INSTALLS },
+  { files: 'server/test/{node-versions,packages}.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'server/test/skipped.test.ts', in: 'test:all', why: 'runs npm test itself' },
   { files: 'server/test/docs/pages.test.ts', in: 'test:all', why: 'runs every command of the docs' },
   { files: 'server/test/docs/signatures.test.ts', in: 'test:all', why: 'compiles programs in other languages' },

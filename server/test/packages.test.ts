@@ -1,6 +1,6 @@
 // The packages as a user gets them: built, packed, and installed into an empty folder without a network. Then the command
-// runs by its name and as a single file, and programs in JavaScript and TypeScript use what they import.
-// POSTRIDER_TEST_NODE names the folder of another Node.js to run the installed package on.
+// runs by its name and as a single file, and programs in JavaScript and TypeScript use what they import. What runs also runs
+// on the other versions of Node.js that the package promises.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -23,12 +23,13 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { buildPackages } from '../../packaging/build.ts';
 import { installed as installedOnce } from '../../packaging/installed.ts';
+import { folderOfNode, isPromised, OTHER_MAJORS } from '../../packaging/node-versions.ts';
 import { buildSingleFile } from '../../packaging/single-file.ts';
 import { chromiumPath, lacks } from './support/machine.ts';
 import { waitFor } from './support/wait.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const NODE = process.env.POSTRIDER_TEST_NODE ?? join(process.execPath, '..');
+const NODE = dirname(process.execPath);
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const MB = 1_000_000;
 
@@ -123,9 +124,9 @@ suite('the packages, installed', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Without the settings of the npm that runs the tests, and with nothing but what is in the folder. */
-  function environment(): NodeJS.ProcessEnv {
+  function environment(folderOf = NODE): NodeJS.ProcessEnv {
     const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|POSTRIDER_|NODE_|INIT_CWD)/i.test(name));
-    const PATH = [NODE, process.env.PATH].join(delimiter);
+    const PATH = [folderOf, process.env.PATH].join(delimiter);
     return { ...Object.fromEntries(kept), PATH, npm_config_cache: join(folder, 'cache'), npm_config_offline: 'true' };
   }
 
@@ -133,8 +134,8 @@ suite('the packages, installed', () => {
     execFileSync('npm', [command, '--silent', '--no-audit', '--no-fund', ...args], { cwd, env: environment() });
   }
 
-  function node(...args: string[]): string {
-    return execFileSync('node', args, { cwd: app, env: environment(), encoding: 'utf8' });
+  function node(file: string, folderOf = NODE): string {
+    return execFileSync(join(folderOf, 'node'), [file], { cwd: app, env: environment(folderOf), encoding: 'utf8' });
   }
 
   const installed = (name: string) => join(app, 'node_modules', name);
@@ -240,12 +241,23 @@ suite('the packages, installed', () => {
     assert.deepEqual(readdirSync(dirname(file)), ['postrider']);
   });
 
-  test('a program in JavaScript starts a service and calls it', () => {
-    writeFileSync(join(app, 'program.mjs'), PROGRAM);
-    const { state, status, refused, clock } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
+  function useProgram(folderOf = NODE): void {
+    const name = `program-${basename(mkdtempSync(join(folder, 'run-')))}.mjs`;
+    writeFileSync(join(app, name), PROGRAM.replace('data-of-program', `data-of-${name}`));
+    const { state, status, refused, clock } = JSON.parse(node(name, folderOf)) as Record<string, unknown>;
     assert.deepEqual([state, status, clock], ['DELIVERED', 401, 'frozen']);
     assert.match(String(refused), /--port/);
-  });
+  }
+
+  test('a program in JavaScript starts a service and calls it', () => useProgram());
+
+  for (const major of OTHER_MAJORS.filter((each) => isPromised('server', each))) {
+    test(`the command and a program do the same on Node.js ${major}`, async (t) => {
+      const folderOf = await folderOfNode(major);
+      await useDev(t, join(folderOf, 'node'), join(installed('postrider'), 'bin', 'postrider.js'));
+      useProgram(folderOf);
+    });
+  }
 
   /** The sample project and its tests, as they are in the repository, on the installed packages. */
   suite('the example for', () => {
