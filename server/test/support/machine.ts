@@ -21,7 +21,9 @@ interface Need {
 
 /** Where programs are that the PATH of an ordinary user does not name. */
 const PLACES = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
+/** The one without a window first: it does the same for two thirds of the processor time. */
 const CHROMIUM = [
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -62,7 +64,7 @@ const NEEDS = {
   chromium: {
     missing: 'Chromium is not installed',
     isThere: () => chromiumPath() !== null,
-    debian: ['chromium'],
+    debian: ['chromium-headless-shell'],
     how: 'or set CHROMIUM_PATH to a Chromium or Chrome',
   },
   curl: program('curl'),
