@@ -287,6 +287,12 @@ export const BUDGETS = budgets({
     account: 10,
     beyond: '429 `share_used`; the operations of an account take turns',
   },
+  smallJobBytes: {
+    what: 'A bulk operation that is accepted although the disk is nearly full, or the account stores as much as it may',
+    unit: 'bytes',
+    each: 4 * KIB,
+    beyond: '503 `disk_full` or 412 `storage_exceeded` then; use a shorter filter',
+  },
   jobsKept: {
     what: 'Bulk operations that are listed',
     unit: 'operations',

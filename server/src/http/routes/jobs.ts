@@ -1,7 +1,10 @@
 // Bulk operations over the API: count the matching messages, start at a chosen pace, watch, stop.
 
+import { whyNothingIsChanged } from '../../domain/acceptance.ts';
+import type { Account } from '../../domain/account.ts';
 import { accountMax, eachMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
+import { bytesOfJob } from '../../domain/stored-bytes.ts';
 import { countMatching } from '../../store/count-in-pieces.ts';
 import type { MessageStore } from '../../store/message-store.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
@@ -11,6 +14,7 @@ import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../filters.ts';
 import { objectPage, PageQuery } from '../list-pages.ts';
+import { requireRoom } from '../quota.ts';
 import Type from '../schema.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
@@ -33,7 +37,7 @@ function startRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk',
-    // It deletes what fills the disk. A retry waits.
+    // It deletes what fills the disk, unless it is large itself. A retry waits.
     storesNothing: true,
     scope: 'manage',
     body: Type.Object(
@@ -83,6 +87,7 @@ function startRoutes(api: Api, context: Context): void {
         createdAt: now,
         updatedAt: now,
       };
+      await requireRoomForLarge(context, principal.account, job);
       const runningMax = accountMax('runningJobs');
       if (!(await store.createJob(job, runningMax))) {
         throw new ApiError(
@@ -94,6 +99,15 @@ function startRoutes(api: Api, context: Context): void {
       return shown(job);
     },
   });
+}
+
+/** A thousand are kept: with large filters they would be as much as is refused elsewhere. */
+async function requireRoomForLarge({ facts, room }: Context, account: Account, job: Job): Promise<void> {
+  const bytes = bytesOfJob(job);
+  if (bytes <= eachMax('smallJobBytes')) return;
+  const why = whyNothingIsChanged(facts(), true);
+  if (why) throw new ApiError(why.code, why.message);
+  await requireRoom(room, account, bytes);
 }
 
 function readRoutes(api: Api, context: Context): void {

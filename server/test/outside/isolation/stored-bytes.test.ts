@@ -158,6 +158,22 @@ test('what a person sets up counts, is refused beyond the limit, and makes room 
   assert.equal((await call('POST', '/v2/topics/three/endpoints', { endpoints })).status, 200);
 });
 
+test('a full account can cancel and delete in bulk, but not with filters that are large themselves', async () => {
+  const rider = shared();
+  const { token } = await rider.account('bulk-when-full');
+  const start = (filter: object) =>
+    rider.call('POST', '/v2/bulk', { token, body: JSON.stringify({ action: 'cancel', filter }) });
+  let status = 201;
+  while (status === 201) {
+    status = (await rider.publish(NOWHERE, { token, headers: LATER, body: 'x'.repeat(30_000) })).status;
+  }
+  const ids = (count: number) => Array.from({ length: count }, (_, n) => `msg_${String(n).padStart(26, '0')}`);
+  const text = refusal(await start({ messageIds: ids(3000) }), 412, 'storage_exceeded');
+  assert.match(text, /would store more/);
+  assert.equal((await start({ messageIds: ids(50) })).status, 201);
+  assert.equal((await start({ all: true })).status, 201);
+});
+
 test('what is stored is shown in the metrics', async () => {
   const rider = shared();
   const { token } = await rider.account('counted');

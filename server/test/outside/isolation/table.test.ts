@@ -66,6 +66,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   alertRows: 'conformance/alerts.ts',
   sessions: 'outside/isolation/sessions.test.ts',
   runningJobs: 'outside/isolation/engine-loop.test.ts',
+  smallJobBytes: 'outside/isolation/stored-bytes.test.ts',
   jobsKept: 'conformance/stored.ts',
   lookups: 'outside/isolation/dns.test.ts',
   lookupNames: 'delivery/lookups.test.ts',

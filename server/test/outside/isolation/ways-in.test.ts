@@ -71,12 +71,14 @@ test('on a disk that is nearly full nothing grows, and what frees space works', 
   await rider.quiet();
   const endpoints = [{ url: receiver.url }];
   const alert = { rule: { type: 'messageFailed' }, target: { url: receiver.url } };
+  const many = Array.from({ length: 3000 }, (_, n) => `msg_${String(n).padStart(26, '0')}`);
   const growing: readonly (readonly [method: 'POST' | 'PUT', path: string, body: object])[] = [
     ['POST', '/v2/topics/t/endpoints', { endpoints }],
     ['POST', '/v2/queues', { queueName: 'r', parallelism: 2 }],
     ['PUT', '/v2/alerts/a', alert],
     ['POST', '/v2/admin/accounts', { name: 'more' }],
     ['POST', '/v2/flowControl/k/pin', { parallelism: 3 }],
+    ['POST', '/v2/bulk', { action: 'cancel', filter: { messageIds: many } }],
   ];
   for (const [method, path, body] of growing) {
     refusal(await rider.call(method, path, { body: JSON.stringify(body) }), 503, 'disk_full');
