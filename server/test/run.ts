@@ -10,7 +10,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ALONE, type Command, FROM_OUTSIDE, isIn, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
@@ -21,7 +21,9 @@ import { builtCommand, compileOnce } from './support/built-program.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const REPORTER = join(import.meta.dirname, 'support', 'summary-reporter.ts');
 const BEFORE_EACH_FILE = join(import.meta.dirname, 'support', 'test-process.ts');
-const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000', '--import', BEFORE_EACH_FILE];
+/** Some wait while others work. More at once only take memory. */
+const CONCURRENCY = Math.min(12, 2 * availableParallelism() + 1);
+const FLAGS = ['--test', `--test-concurrency=${CONCURRENCY}`, '--test-timeout=900000', '--import', BEFORE_EACH_FILE];
 /** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
 const CACHE = join(ROOT, 'node_modules', '.cache', 'tests');
 /** The largest stores of tests, several at once, and what they read of them. */
