@@ -19,6 +19,7 @@ interface Need {
   readonly allowedInCi?: string;
 }
 
+const ROOT = join(import.meta.dirname, '..', '..', '..');
 /** Where programs are that the PATH of an ordinary user does not name. */
 const PLACES = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 /** The one without a window first: it does the same for two thirds of the processor time. */
@@ -96,6 +97,11 @@ const NEEDS = {
     isThere: () => faketimeLibrary() !== null,
     debian: ['libfaketime'],
   },
+  console: {
+    missing: 'the console is not built',
+    isThere: () => existsSync(join(ROOT, 'console', 'dist', 'index.html')),
+    how: 'npm run build',
+  },
   root: {
     missing: 'it needs root, to be another user',
     isThere: () => process.getuid?.() === 0,
@@ -132,7 +138,7 @@ const NEEDS = {
     allowedInCi: 'npm test runs it on SQLite',
   },
   postgres: {
-    missing: 'it is about several nodes, which share no data directory',
+    missing: 'it is about PostgreSQL, or about several nodes, which it takes',
     isThere: () => process.env.POSTRIDER_TEST_STORE === 'postgres',
     allowedInCi: 'npm run test:all runs it on PostgreSQL',
   },

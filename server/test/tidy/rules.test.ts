@@ -336,6 +336,26 @@ const SAMPLES: Record<RuleName, Samples> = {
       ),
     ],
   },
+  skips: {
+    bad: [
+      at('server/test/a.test.ts', "test('x', { skip: !existsSync('/dev/full') }, () => {});"),
+      at('server/test/a.test.ts', "test('x', {\n  skip: isWindows && 'no such thing here',\n}, () => {});"),
+      at('server/test/a.test.ts', "const skip = !isOnPostgres && 'it is for PostgreSQL';"),
+      at('server/test/a.test.ts', "if (isMissing) return t.skip('not here');"),
+      at('sdk/test/a.test.ts', "test('x', { skip: true }, () => {});"),
+      at('sdk/test/a.test.ts', 'return t.skip();'),
+    ],
+    good: [
+      at('server/test/a.test.ts', "test('x', { skip: lacks('linux', 'cc') }, () => {});"),
+      at(
+        'server/test/a.test.ts',
+        "test('x', { skip: onlySqlite }, () => {});\nconst options = { skip: noShim(), a: 1 };",
+      ),
+      at('server/test/a.test.ts', "if (isMissing) return t.skip(whySkipped('bun'));"),
+      at('server/test/a.test.ts', "test('x', { skip: needs && lacks(needs) }, () => {});"),
+      at('console/test/a.test.ts', 'if (IN_BROWSER.skip) return;'),
+    ],
+  },
   'machine path': {
     bad: [
       at('docs/operations.md', `see ${machinePath('home')}`),

@@ -237,6 +237,13 @@ export const RULES = {
     reads: isTestFile,
     find: ({ path }, { code }) => findWallTime(path, code),
   },
+  // CI tells what may be skipped by the reason.
+  skips: ban(
+    isTestFile,
+    'code',
+    /\bskip(?:: | = |\()(?!(?:\w+ && )?(?:lacks|whySkipped)\(|(?!true\b)[\w.]+(?:\(\))?\s*[,;)}])[^\n]*/g,
+    'the reason of a skip is a row of server/test/support/machine.ts',
+  ),
   'machine path': {
     reads: () => true,
     find: ({ text }) =>

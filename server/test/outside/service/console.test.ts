@@ -10,6 +10,7 @@ import { VERSION } from '../../../src/version.ts';
 import type { Answered } from '../../support/client.ts';
 import { ask } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider } from '../../support/harness.ts';
+import { lacks } from '../../support/machine.ts';
 
 // In production: dev refuses pages of other sites before anything else.
 const rider = sharedRider({ command: 'serve' });
@@ -131,7 +132,7 @@ test('the page comes for every path below /console, under a strict policy', asyn
 });
 
 test('its files are found from any depth, packed when asked for, and kept by browsers', {
-  skip: !isBuilt && 'the console is not built (npm run build)',
+  skip: lacks('console'),
 }, async () => {
   const { url } = rider();
   const page = await ask(url, '/console/messages/msg_1', {});

@@ -5,10 +5,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withClient } from '../../postgres/databases.ts';
 import { refusal, startRider, temporaryFolder } from '../../support/harness.ts';
-import { isOnPostgres, storeOf } from '../../support/store-under-test.ts';
+import { lacks } from '../../support/machine.ts';
+import { storeOf } from '../../support/store-under-test.ts';
 import { waitFor } from '../../support/wait.ts';
 
-const skip = !isOnPostgres && 'the disk of SQLite is watched itself';
+/** The disk of SQLite is watched itself. */
+const skip = lacks('postgres');
 const NOWHERE = 'http://127.0.0.1:9/';
 const LATER = { 'Service-Delay': '300d' };
 const LARGE = 'x'.repeat(50_000);
