@@ -138,7 +138,7 @@ const NEEDS = {
     allowedInCi: 'npm test runs it on SQLite',
   },
   postgres: {
-    missing: 'it is about PostgreSQL, or about several nodes, which it takes',
+    missing: 'it is about PostgreSQL, or about several nodes, which need it',
     isThere: () => process.env.POSTRIDER_TEST_STORE === 'postgres',
     allowedInCi: 'npm run test:all runs it on PostgreSQL',
   },
