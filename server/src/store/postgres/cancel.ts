@@ -10,25 +10,66 @@ import { positionSql } from './journal.ts';
 import { forgetDeduplication } from './settle.ts';
 import { soughtAll } from './sought.ts';
 
-/**
- * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
- * claim. The update checks the lease again, because the message may be claimed or settled meanwhile.
- */
-export async function cancel(
+export interface CancelStep extends CancelReply {
+  /** Open messages that were left as they are, because another transaction changes them. */
+  readonly busy: readonly string[];
+}
+
+/** All in one transaction. It may wait for a claim that waits for it; the server then ends one of them, which is run again. */
+export function cancel(
   database: Database,
   accountId: string,
   messageIds: readonly string[],
   now: number,
   expiresAt: number,
 ): Promise<CancelReply> {
-  const open = await database.all<Held & { cancel_requested_at: number | null }>(
+  return cancelOpen(database, accountId, messageIds, now, expiresAt, null);
+}
+
+/**
+ * The same without those that another transaction changes. A claim has locked its messages when it locks their flow keys,
+ * and a cancel the keys when it changes the messages. So a cancel that waited for a message would wait for ever for a claim
+ * that waits for the key, and everybody else who needs the key with them, until the server notices after a second.
+ */
+export async function cancelFree(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+  expiresAt: number,
+): Promise<CancelStep> {
+  const busy: string[] = [];
+  return { ...(await cancelOpen(database, accountId, messageIds, now, expiresAt, busy)), busy };
+}
+
+/** Returns when one of these messages is no longer being changed. It holds nothing for which another could wait. */
+export async function awaitOne(database: Database, accountId: string, messageIds: readonly string[]): Promise<void> {
+  await database.run('SELECT 1 FROM messages WHERE account_id = $1 AND id = $2 FOR SHARE', accountId, messageIds[0]!);
+}
+
+/**
+ * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
+ * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. With a list for
+ * busy ones, it leaves them out and adds them to it.
+ */
+async function cancelOpen(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+  expiresAt: number,
+  busy: string[] | null,
+): Promise<CancelReply> {
+  const found = await database.all<Held & { cancel_requested_at: number | null }>(
     `SELECT ${HELD}, m.cancel_requested_at FROM messages m
        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
     accountId,
     soughtAll(messageIds),
   );
+  if (found.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
+  const lines = await Lines.lock(database, found);
+  const open = busy === null ? found : await lockFree(database, accountId, found, busy);
   if (open.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
-  const lines = await Lines.lock(database, open);
   const rows = await database.all<{ id: string; is_claimed: boolean }>(
     `WITH gone AS
        (UPDATE messages m SET state = CASE WHEN m.lease IS NULL THEN 'cancelled' ELSE m.state END,
@@ -67,6 +108,23 @@ export async function cancel(
     awaited: named.filter((id) => before.has(id)),
     dueAt,
   };
+}
+
+/** Locks those that can be locked at once. */
+async function lockFree<T extends { readonly id: string }>(
+  database: Database,
+  accountId: string,
+  found: readonly T[],
+  busy: string[],
+): Promise<T[]> {
+  const free = await database.all<{ id: string }>(
+    'SELECT id FROM messages WHERE account_id = $1 AND id = ANY($2::text[]) FOR UPDATE SKIP LOCKED',
+    accountId,
+    found.map(({ id }) => id),
+  );
+  const isFree = new Set(free.map(({ id }) => id));
+  for (const { id } of found) if (!isFree.has(id)) busy.push(id);
+  return found.filter(({ id }) => isFree.has(id));
 }
 
 /** The leases of a node whose messages are to be cancelled. */

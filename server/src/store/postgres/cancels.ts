@@ -7,7 +7,7 @@ import type { DeliveryStore } from '../delivery-store.ts';
 import type { MessageStore } from '../message-store.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Calls } from './calls.ts';
-import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
+import { awaitOne, cancelFree, cancelHolders, cancelledClaims } from './cancel.ts';
 import { release } from './claim.ts';
 
 export interface CancelsOptions {
@@ -22,7 +22,8 @@ export type Cancels = ReturnType<typeof createCancels>;
 
 export function createCancels({ calls, offer, node, timers, say }: CancelsOptions) {
   const giveBack = calls.writing(release, { makesWork: (dueAt, _leases, _node, now) => ({ dueAt, now }) });
-  const write = calls.writing(cancel, {
+  const wait = calls.writing(awaitOne);
+  const write = calls.writing(cancelFree, {
     makesWork: ({ dueAt }, _accountId, _ids, now) => ({ dueAt, now }),
     writesJournal: true,
   });
@@ -40,8 +41,16 @@ export function createCancels({ calls, offer, node, timers, say }: CancelsOption
     askOthers: (nodes, withinMs) => others.ask(nodes, withinMs),
   });
   const cancelHere: MessageStore['cancel'] = async (accountId, ids, now, expiresAt) => {
-    const { dueAt: _dueAt, ...answer } = await write(accountId, ids, now, expiresAt);
-    return cancelling.endPromised(answer, now);
+    const [cancelled, requested, awaited]: [string[], string[], string[]] = [[], [], []];
+    for (let left = ids; ; ) {
+      const step = await write(accountId, left, now, expiresAt);
+      cancelled.push(...step.cancelled);
+      requested.push(...step.requested);
+      awaited.push(...step.awaited);
+      left = step.busy;
+      if (left.length === 0) return cancelling.endPromised({ cancelled, requested, awaited }, now);
+      await wait(accountId, left);
+    }
   };
   return {
     release: releaseHere,
