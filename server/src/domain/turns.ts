@@ -41,12 +41,20 @@ export class Turns {
       return asked.map((_, index) => index);
     }
     const chosen: number[] = [];
+    const owners = new Set<string>();
+    /** Accounts with a long piece that goes without others. What they asked for behind it stays behind it. */
+    const later = new Set<string>();
     let left = budget;
-    const others = (accountId: string) => chosen.some((index) => asked[index]!.accountId !== accountId);
     for (const { index, at } of this.#inTurn(asked, budget)) {
       const { accountId, cost } = asked[index]!;
-      if (chosen.length > 0 && (cost > left || (isLong(cost, budget) && others(accountId)))) break;
+      if (later.has(accountId)) continue;
+      if (cost > left && chosen.length > 0) break;
+      if (isLong(cost, budget) && (owners.size > 1 || (owners.size === 1 && !owners.has(accountId)))) {
+        later.add(accountId);
+        continue;
+      }
       chosen.push(index);
+      owners.add(accountId);
       left -= cost;
       this.#now = at;
       this.charge(accountId, cost);
