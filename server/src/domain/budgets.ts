@@ -86,6 +86,12 @@ export const BUDGETS = budgets({
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
   bodyPieces: { what: 'Very small chunks of a body', unit: 'pieces', each: 2048, beyond: '413 `body_in_pieces`' },
+  batchElements: {
+    what: 'Elements of batches whose messages are being made and stored',
+    unit: 'elements',
+    account: 1000,
+    beyond: 'the next batch of the account waits; a larger one is processed alone',
+  },
   plannedMessages: {
     what: 'Messages that one request creates: one for each element of a batch and each endpoint of a topic',
     unit: 'messages',

@@ -1,8 +1,10 @@
 // Bounds how much of an account's batches is worked on at once. More would finish no sooner: its messages would only be
 // held for longer, and the collection of garbage, which stops everybody, would have to walk through them.
 
+import { accountMax } from '../domain/budgets.ts';
+
 /** Elements of one account's batches, from the first message that is made until all are stored. A larger batch goes alone. */
-const ELEMENTS_AT_ONCE_MAX = 1000;
+const ELEMENTS_AT_ONCE_MAX = accountMax('batchElements');
 
 interface Account {
   elements: number;

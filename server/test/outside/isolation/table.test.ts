@@ -24,6 +24,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   inFlightBytes: 'outside/isolation/bytes-in-flight.test.ts',
   uploads: 'outside/isolation/uploads.test.ts',
   bodyPieces: 'outside/isolation/uploads.test.ts',
+  batchElements: 'http/batches-under-way.test.ts',
   plannedMessages: 'outside/isolation/request-size.test.ts',
   plannedBytes: 'outside/isolation/request-size.test.ts',
   inboxMessages: 'outside/isolation/inbox.test.ts',
