@@ -5,6 +5,8 @@
 const WINDOW_MS = 1000;
 /** Whoever has used less than this never has to wait. */
 const LITTLE_MS = 10;
+/** Callers without an account wait all when they have used so many equal parts: else each new network would be one that has used nothing. */
+const UNKNOWN_PARTS_MAX = 2;
 
 class Window {
   readonly used = new Map<string, number>();
@@ -33,18 +35,24 @@ export class LoopTime {
     return read(this.#now) + read(this.#before);
   }
 
+  /** Who has the lowest goes first. Callers without an account stand together, and among themselves by what their network used. */
+  standing(key: string, isKnown: boolean): number {
+    const usedMs = this.usedMs(key, isKnown);
+    return isKnown ? usedMs : this.#now.unknownMs + this.#before.unknownMs + usedMs / 1e6;
+  }
+
   /** Whether it has used more than an equal part of what all have used, and one more who may just have come. */
   isAhead(key: string, isKnown: boolean, nowMs: number): boolean {
     this.#move(nowMs);
     const usedMs = this.usedMs(key, isKnown);
-    if (usedMs < LITTLE_MS) return false;
     const [now, before] = [this.#now, this.#before];
     const unknownMs = now.unknownMs + before.unknownMs;
+    if ((isKnown ? usedMs : unknownMs) < LITTLE_MS) return false;
     const accounts = Math.max(now.used.size, before.used.size);
     const partMs = (now.totalMs + before.totalMs) / (accounts + (unknownMs > 0 ? 1 : 0) + 1);
     if (isKnown) return usedMs > partMs;
     const networks = Math.max(1, now.usedByUnknown.size, before.usedByUnknown.size);
-    return unknownMs > partMs && usedMs >= unknownMs / networks;
+    return unknownMs > partMs && (usedMs >= unknownMs / networks || unknownMs > UNKNOWN_PARTS_MAX * partMs);
   }
 
   /** The accounts that have used most, and all unknown callers together, in milliseconds. */

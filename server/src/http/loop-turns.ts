@@ -145,8 +145,8 @@ export class LoopTurns {
     let least = null;
     let leastMs = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) {
-      const usedMs = this.#time.usedMs(each.user.key, each.user.isKnown);
-      if (usedMs < leastMs) [least, leastMs] = [each, usedMs];
+      const standing = this.#time.standing(each.user.key, each.user.isKnown);
+      if (standing < leastMs) [least, leastMs] = [each, standing];
     }
     return least;
   }

@@ -42,7 +42,35 @@ test('callers without an account count as one, however many networks they come f
   time.charge('account', true, 500, 0);
   assert.equal(time.isAhead('network 7', false, 1), true);
   assert.equal(time.isAhead('account', true, 1), false);
+  // They have used six of seven parts.
+  assert.equal(time.isAhead('network of a new caller', false, 1), true);
+});
+
+test('of callers without an account that have used a little more than their part, a new one does not wait', () => {
+  const time = new LoopTime();
+  for (let network = 0; network < 10; network += 1) time.charge(`network ${network}`, false, 30, 0);
+  time.charge('account', true, 250, 0);
+  assert.equal(time.isAhead('network 7', false, 1), true);
   assert.equal(time.isAhead('network of a new caller', false, 1), false);
+});
+
+test('many networks that have each used little are ahead together', () => {
+  const time = new LoopTime();
+  for (let network = 0; network < 1000; network += 1) time.charge(`network ${network}`, false, 0.5, 0);
+  time.charge('account', true, 50, 0);
+  assert.equal(time.isAhead('network 7', false, 1), true);
+  assert.equal(time.isAhead('network of a new caller', false, 1), true);
+  assert.equal(time.isAhead('account', true, 1), false);
+});
+
+test('callers without an account stand behind an account that has used less than all of them, the least of them first', () => {
+  const time = new LoopTime();
+  for (let network = 0; network < 100; network += 1) time.charge(`network ${network}`, false, 1, 0);
+  time.charge('network 7', false, 1, 0);
+  time.charge('account', true, 50, 0);
+  assert.ok(time.standing('account', true) < time.standing('network of a new caller', false));
+  assert.ok(time.standing('network of a new caller', false) < time.standing('network 3', false));
+  assert.ok(time.standing('network 3', false) < time.standing('network 7', false));
 });
 
 test('the accounts that used most are named, in their order, and all others without an account together', () => {
