@@ -10,7 +10,7 @@ import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
-import { nextTogether, SharedTransactions } from './shared-transaction.ts';
+import { nextTogether, type Ran, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, isFull, runBatch } from './verbs.ts';
 
 /** One port's batch. */
@@ -25,14 +25,6 @@ const ports = new Set<MessagePort>([owner]);
 function sayBroken(error: unknown): void {
   const message: ThreadMessage = { kind: 'broken', message: (error as Error).message };
   for (const port of ports) port.postMessage(message);
-}
-
-function orBroken(work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    sayBroken(error);
-  }
 }
 
 /** The next batch that has arrived at a port, if any. An order that arrived before it is obeyed at once. */
@@ -78,7 +70,7 @@ try {
   let isSoon = false;
   const runNext = () => {
     // A port sends its next batch only after the reply to the one before, so none has more than one.
-    for (const port of ports.size === 1 ? [] : ports) {
+    for (const port of ports) {
       const other = waiting.some((batch) => batch.port === port) ? null : received(port, obey);
       if (other) waiting.push({ port, commands: unpackCommands(other) });
     }
@@ -99,9 +91,11 @@ try {
     isSoon = true;
     clock.soon(() => {
       isSoon = false;
-      orBroken(() => {
+      try {
         if (waiting.length > 0) runNext();
-      });
+      } catch (error) {
+        sayBroken(error);
+      }
     });
   };
   const run = (port: MessagePort, packed: Packed) => {
@@ -110,21 +104,28 @@ try {
       postReplies(port, commands, runBatch(file.database, verbs, commands, role));
       return;
     }
+    if (ports.size === 1) {
+      const [{ replies, took }] = shared.run([commands]) as [Ran];
+      postReplies(port, commands, replies, took);
+      return;
+    }
     waiting.push({ port, commands });
     runNext();
   };
   const listen = (port: MessagePort) => {
     ports.add(port);
     port.on('close', () => ports.delete(port));
-    port.on('message', (message: Packed | ThreadOrder) =>
-      orBroken(() => {
+    port.on('message', (message: Packed | ThreadOrder) => {
+      try {
         if (isBatch(message)) run(port, message);
         else {
           while (message === 'close' && waiting.length > 0) runNext();
           obey(message);
         }
-      }),
-    );
+      } catch (error) {
+        sayBroken(error);
+      }
+    });
   };
   listen(owner);
   owner.postMessage({ kind: 'opened', found: file.found } satisfies ThreadMessage);
