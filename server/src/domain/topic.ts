@@ -29,13 +29,15 @@ export type EndpointSelector = { readonly name: string } | { readonly url: strin
  */
 export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
   // Existing names are replaced first, so that the position of an unnamed endpoint does not depend on those after it.
-  const result = existing.map((old) => added.findLast(({ name }) => name !== null && name === old.name) ?? old);
+  const lastOfName = new Map(added.flatMap((each) => (each.name === null ? [] : [[each.name, each] as const])));
+  const list = new EndpointList();
+  for (const old of existing) list.push((old.name === null ? undefined : lastOfName.get(old.name)) ?? old);
   for (const endpoint of added) {
-    const at = indexIn(endpoint, result);
-    if (at < 0) result.push(endpoint);
-    else result[at] = { name: endpoint.name ?? result[at]!.name, url: endpoint.url };
+    const at = list.indexOf(endpoint);
+    if (at === null) list.push(endpoint);
+    else list.change(at, endpoint);
   }
-  return result;
+  return list.endpoints;
 }
 
 export function withoutEndpoints(existing: readonly Endpoint[], removed: readonly EndpointSelector[]): Endpoint[] {
@@ -44,9 +46,57 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
-/** By name first: an unnamed endpoint with the same URL must not take the name a second time. */
-function indexIn(endpoint: Endpoint, list: readonly Endpoint[]): number {
-  const named = endpoint.name === null ? -1 : list.findIndex(({ name }) => name === endpoint.name);
-  if (named >= 0) return named;
-  return list.findIndex(({ name, url }) => (name === null || endpoint.name === null) && url === endpoint.url);
+/** Finds by name or URL without a walk: each of thousands of endpoints is looked for. */
+class EndpointList {
+  readonly endpoints: Endpoint[] = [];
+  readonly #byName = new Map<string, number>();
+  readonly #byUrl = new Positions();
+  readonly #unnamedByUrl = new Positions();
+
+  /** By name first: an unnamed endpoint with the same URL must not take the name a second time. */
+  indexOf({ name, url }: Endpoint): number | null {
+    if (name === null) return this.#byUrl.first(url);
+    return this.#byName.get(name) ?? this.#unnamedByUrl.first(url);
+  }
+
+  push(endpoint: Endpoint): void {
+    this.endpoints.push(endpoint);
+    this.#note(this.endpoints.length - 1, endpoint);
+  }
+
+  /** A name that it has stays, unless it gets another. */
+  change(at: number, { name, url }: Endpoint): void {
+    const old = this.endpoints[at]!;
+    this.#byUrl.remove(old.url, at);
+    if (old.name === null) this.#unnamedByUrl.remove(old.url, at);
+    const changed = { name: name ?? old.name, url };
+    this.endpoints[at] = changed;
+    this.#note(at, changed);
+  }
+
+  #note(at: number, { name, url }: Endpoint): void {
+    this.#byUrl.add(url, at);
+    if (name === null) this.#unnamedByUrl.add(url, at);
+    else if (!this.#byName.has(name)) this.#byName.set(name, at);
+  }
+}
+
+/** The positions of a URL in a list, in ascending order. */
+class Positions {
+  readonly #of = new Map<string, number[]>();
+
+  first(url: string): number | null {
+    return this.#of.get(url)?.[0] ?? null;
+  }
+
+  add(url: string, at: number): void {
+    const own = this.#of.get(url);
+    if (!own) this.#of.set(url, [at]);
+    else own.splice(own.findLastIndex((each) => each < at) + 1, 0, at);
+  }
+
+  remove(url: string, at: number): void {
+    const own = this.#of.get(url)!;
+    own.splice(own.indexOf(at), 1);
+  }
 }

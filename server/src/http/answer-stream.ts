@@ -2,6 +2,7 @@
 // slow caller holds the data read from the store and not its text.
 
 import type { ServerResponse } from 'node:http';
+import type { ShortPieces } from './short-pieces.ts';
 
 /** Written at once. Smaller responses are written whole. */
 export const PIECE_BYTES = 64 * 1024;
@@ -54,23 +55,27 @@ export function* textInPieces(text: string): Iterable<string> {
   }
 }
 
-/** Writes the body of a response whose head is set. Stops when the caller has gone. */
+/** Writes the body of a response whose head is set, in turn with other callers. Stops when the caller has gone. */
 export async function writePieces(
   response: ServerResponse,
   pieces: Iterable<string>,
+  inTurn: ShortPieces,
   onProgress: () => void,
 ): Promise<void> {
   let text = '';
   for (const piece of pieces) {
     text += piece;
-    if (text.length < PIECE_BYTES) continue;
+    if (text.length >= PIECE_BYTES) {
+      const hasRoom = response.write(text);
+      text = '';
+      if (!hasRoom && !(await inTurn.waitFor(isDrained(response)))) return;
+      onProgress();
+    }
+    if (inTurn.isEnough(1, piece.length)) await inTurn.next();
     if (response.destroyed) return;
-    const hasRoom = response.write(text);
-    text = '';
-    if (!hasRoom && !(await isDrained(response))) return;
-    onProgress();
   }
   response.end(text);
+  inTurn.end();
 }
 
 /** Resolves to true when there is room again, or to false when the caller is gone. */

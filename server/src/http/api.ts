@@ -27,6 +27,7 @@ import type { ReadGate, Visit } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
 import type { Requests } from './requests.ts';
 import Type, { type Static, type TSchema } from './schema.ts';
+import { ShortPieces } from './short-pieces.ts';
 
 export interface ApiContext {
   readonly accounts: Accounts;
@@ -230,7 +231,7 @@ export class Api {
     reply.header('Content-Type', 'application/json; charset=utf-8');
     if (value instanceof StreamedAnswer) {
       visit?.keep(value.bytes);
-      return this.#write(reply, value.pieces(), visit);
+      return this.#write(reply, value.pieces(), accountId, visit);
     }
     const { turns } = this.#context;
     const sinceMs = turns.nowMs();
@@ -239,15 +240,16 @@ export class Api {
     visit?.keep(text.length);
     if (text.length <= PIECE_BYTES) return text;
     reply.header('Content-Length', Buffer.byteLength(text));
-    return this.#write(reply, textInPieces(text), visit);
+    return this.#write(reply, textInPieces(text), accountId, visit);
   }
 
   /** Bypasses the router, which would hold the whole response in memory. */
-  #write(reply: FastifyReply, pieces: Iterable<string>, visit: Visit | null): FastifyReply {
+  #write(reply: FastifyReply, pieces: Iterable<string>, accountId: string, visit: Visit | null): FastifyReply {
     const { raw } = reply.hijack();
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
     const isHead = reply.request.method === 'HEAD';
-    writePieces(raw, isHead ? [] : pieces, () => visit?.hasProgressed()).catch((error) => {
+    const inTurn = new ShortPieces(this.#context.turns, accountId);
+    writePieces(raw, isHead ? [] : pieces, inTurn, () => visit?.hasProgressed()).catch((error) => {
       this.#context.onFault(error);
       raw.destroy();
     });

@@ -60,24 +60,27 @@ export class BatchReader {
   }
 }
 
+/** The most frequent mistakes are not thrown: that would take longer than to read the element. */
 function judged(element: unknown): BatchElement | ApiError {
+  if (!isObject(element)) return new ApiError('bad_body', 'an element of a batch is an object with a destination');
+  if (typeof element.destination !== 'string' || element.destination === '') return noDestination();
   try {
-    return parseElement(element);
+    return parseElement(element, element.destination);
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
   }
 }
 
-function parseElement(element: unknown): BatchElement {
-  if (!isObject(element)) throw new ApiError('bad_body', 'an element of a batch is an object with a destination');
-  const { destination, queue, headers, body, bodyBase64 } = element;
-  if (typeof destination !== 'string' || destination === '') {
-    throw new ApiError(
-      'bad_destination',
-      'destination: a non-empty destination must be provided: a URL, or the name or id of a topic',
-    );
-  }
+function noDestination(): ApiError {
+  return new ApiError(
+    'bad_destination',
+    'destination: a non-empty destination must be provided: a URL, or the name or id of a topic',
+  );
+}
+
+function parseElement(element: Record<string, unknown>, destination: string): BatchElement {
+  const { queue, headers, body, bodyBase64 } = element;
   return {
     destination,
     queueName: parseQueueName(queue),

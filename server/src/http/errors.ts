@@ -14,7 +14,11 @@ export class ApiError extends Error {
   constructor(code: ProblemCode, message: string) {
     // The message may repeat the caller's input, and a batch has an error for each element.
     const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
+    // A mistake of the caller, so nobody needs the stack, which takes longer than all else of a refused element.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(text);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ApiError';
     this.problem = { code, message: text };
   }

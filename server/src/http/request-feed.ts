@@ -89,10 +89,8 @@ export class RequestFeed {
   readonly next = (): void => {
     if (this.#isGiving || this.#waitsForTurn || this.#connection.isClosing) return;
     if (this.#held !== null) {
-      const { turns } = this.#options;
-      if (turns.mustWait(this.#connection.owner)) {
-        this.#waitsForTurn = true;
-        turns.wait(this.#connection.owner, this.#takeTurn);
+      if (this.#options.turns.mustWait(this.#connection.owner)) {
+        this.#waitForTurn();
         return;
       }
       this.#giveHeld();
@@ -112,9 +110,23 @@ export class RequestFeed {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
     this.#isGiving = true;
-    while (this.#held !== null && !this.#mustWait()) this.#give(this.#held);
+    while (this.#held !== null && !this.#mustWait()) {
+      this.#give(this.#held);
+      // With the head, the owner may have become known. A long body of one who has used much waits for its turn. A body that
+      // has come whole does not: if the request is refused, it must be read before the response, or the connection is closed.
+      if (this.#held !== null && this.#isLongBody(this.#held) && turns.mustWait(this.#connection.owner)) {
+        this.#waitForTurn();
+        break;
+      }
+    }
     this.#isGiving = false;
     turns.charge(this.#connection.owner, sinceMs);
+  }
+
+  #waitForTurn(): void {
+    const { owner } = this.#connection;
+    this.#waitsForTurn = true;
+    this.#options.turns.wait(owner, this.#takeTurn);
   }
 
   #goOn(): void {
@@ -160,6 +172,10 @@ export class RequestFeed {
 
   #isInBody(): boolean {
     return this.#part === 'sized body' || this.#part === 'chunked body';
+  }
+
+  #isLongBody(held: Buffer): boolean {
+    return this.#part === 'sized body' && this.#bodyLeft > held.length;
   }
 
   /** One step: up to the end of one part of a request. */

@@ -33,6 +33,28 @@ test('endpoints are added at the end, in the order given', () => {
   );
 });
 
+/** The rule, in words that walk through the list for each endpoint. */
+function addedOneByOne(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
+  const result = existing.map((old) => added.findLast(({ name }) => name !== null && name === old.name) ?? old);
+  for (const endpoint of added) {
+    const named = endpoint.name === null ? -1 : result.findIndex(({ name }) => name === endpoint.name);
+    const isSame = ({ name, url }: Endpoint) => (name === null || endpoint.name === null) && url === endpoint.url;
+    const at = named >= 0 ? named : result.findIndex(isSame);
+    if (at < 0) result.push(endpoint);
+    else result[at] = { name: endpoint.name ?? result[at]!.name, url: endpoint.url };
+  }
+  return result;
+}
+
+test('for any lists: what is found by an index is what a walk through the list finds', () => {
+  fc.assert(
+    fc.property(lists, lists, (existing, added) => {
+      assert.deepEqual(withEndpoints(existing, added), addedOneByOne(existing, added));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 test('one with a name that is there changes its URL in place', () => {
   const before = [named('x', 'https://a.example/'), named('y', 'https://b.example/')];
   assert.deepEqual(withEndpoints(before, [named('x', 'https://c.example/')]), [

@@ -79,6 +79,17 @@ test('while commits take long, a transaction takes as long', (t) => {
   assert.equal(ran!.replies.filter(isDone).length, 2 * 10 * TRANSACTION_MS);
 });
 
+test('one commit that took long among others does not make a transaction longer', (t) => {
+  let isCommit = false;
+  const { shared } = open(t, () => (isCommit ? 10 * TRANSACTION_MS : 1));
+  shared.run([[look]]);
+  isCommit = true;
+  shared.run([[look]]);
+  isCommit = false;
+  const [ran] = shared.run([batch(500)]);
+  assert.equal(ran!.replies.filter(isDone).length, 2 * TRANSACTION_MS);
+});
+
 test('what was short is not told', (t) => {
   const { shared } = open(t, () => 0.5);
   assert.equal(shared.run([batch(3)])[0]!.took, null);

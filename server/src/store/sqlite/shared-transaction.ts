@@ -11,6 +11,11 @@ import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs
 export const TRANSACTION_MS = 20;
 /** A transaction in which they take so many times as long is ended: less was expected of them. */
 const OVERRUN = 2;
+/**
+ * A commit takes as long as the shortest of so many: what a slow disk takes in any case. One that wrote much, or moved the log
+ * into the file, took longer because of that, and must not make the next transaction longer.
+ */
+const COMMITS_LOOKED_AT = 8;
 /** What took less is not worth telling. */
 const TOLD_MS_MIN = 5;
 
@@ -56,6 +61,7 @@ export class SharedTransactions {
   readonly #verbs: Verbs;
   readonly #nowMs: () => number;
   #commitMs = 0;
+  readonly #commits: number[] = [];
 
   constructor(database: Database, verbs: Verbs, nowMs: () => number) {
     this.#database = database;
@@ -90,14 +96,22 @@ export class SharedTransactions {
         hasRun ||= isOfAccount(commands[index]!);
       },
     });
-    this.#commitMs = this.#nowMs() - lastMs;
-    const isTold = lastMs - startedMs + this.#commitMs >= TOLD_MS_MIN;
+    const commitMs = this.#nowMs() - lastMs;
+    this.#noteCommit(commitMs);
+    const isTold = lastMs - startedMs + commitMs >= TOLD_MS_MIN;
     if (batches.length === 1) return [{ replies, took: isTold ? { commitMs: this.#commitMs, commandsUs } : null }];
     return batches.map((own, at) => {
       const [from, to] = [ends[at]! - own.length, ends[at]!];
       const took = isTold ? { commitMs: this.#commitMs, commandsUs: commandsUs.slice(from, to) } : null;
       return { replies: replies.slice(from, to), took };
     });
+  }
+
+  #noteCommit(ms: number): void {
+    const commits = this.#commits;
+    if (commits.length === COMMITS_LOOKED_AT) commits.shift();
+    commits.push(ms);
+    this.#commitMs = commits.reduce((least, each) => Math.min(least, each));
   }
 }
 
