@@ -246,10 +246,15 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
+/** As exactly as the clock of a database over a network is known. */
+const CLOCKS_AGREE_MS = 100;
+
 function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore'>, { now, wallNow }: PlanTime): number {
-  // A calendar time is compared with the wall clock, and the difference is added to the order clock.
-  if (request.notBefore !== null) return now + Math.max(0, request.notBefore - wallNow);
-  return now + (request.settings.delayMs ?? 0);
+  if (request.notBefore === null) return now + (request.settings.delayMs ?? 0);
+  // A calendar time is compared with the wall clock, and the difference of the clocks is added. After a correction of some
+  // milliseconds they differ by as much: then the time stays as it was named.
+  const aheadMs = now - wallNow;
+  return Math.max(now, Math.abs(aheadMs) <= CLOCKS_AGREE_MS ? request.notBefore : request.notBefore + aheadMs);
 }
 
 function planCallback(

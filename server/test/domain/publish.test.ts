@@ -99,6 +99,16 @@ test('an absolute time wins over the delay; one that is over means now', () => {
   assert.equal(planned({ notBefore: 0 })[0]!.dueAt, NOW);
 });
 
+test('an absolute time stays as it was named while the clocks differ by what a correction leaves, and moves with them beyond', () => {
+  const dueWhen = (aheadMs: number) => {
+    const context = { ...planContext(), now: NOW, wallNow: NOW - aheadMs };
+    const plan = planMessages(request({ notBefore: NOW + 60_000 }), publisher(), context);
+    return 'messages' in plan ? plan.messages[0]!.dueAt - NOW : null;
+  };
+  assert.deepEqual([-100, -2, 0, 2, 100].map(dueWhen), [60_000, 60_000, 60_000, 60_000, 60_000]);
+  assert.deepEqual([-101, 101, 3_600_000].map(dueWhen), [59_899, 60_101, 3_660_000]);
+});
+
 test('no message is due before it exists', () => {
   const delays = fc.option(fc.integer({ min: 0, max: DAY_MS }));
   fc.assert(
