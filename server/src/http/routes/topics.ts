@@ -164,7 +164,7 @@ function changeRoutes(api: Api, context: Context): void {
   });
 }
 
-/** Checked before the merge with the existing endpoints, which compares each with each. */
+/** Checked before the merge with the existing endpoints, so that no more is done for a request that is refused. */
 function refuseTooMany({ tiers }: Context, count: number, tier: Tier['name']): void {
   const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
   if (count > max) throw tooMany(max, tier);
