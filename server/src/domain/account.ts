@@ -71,7 +71,6 @@ export function firstKeptDay(now: number): string {
 
 /** Whether this is a day in the form of `usageDay`, and exists in the calendar. */
 export function isUsageDay(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const atMs = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(atMs) && usageDay(atMs) === text;
 }

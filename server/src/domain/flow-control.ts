@@ -76,12 +76,13 @@ function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
   const pairs = new Map<string, string>();
   for (const part of text.split(',')) {
     if (part.trim() === '') continue;
-    const [, written, value] = /^([^=]*)=(.*)$/s.exec(part) ?? [];
-    if (written === undefined || value === undefined) return { problem: `${shown(part)} has no "=", ${EXAMPLE}` };
+    const equals = part.indexOf('=');
+    if (equals === -1) return { problem: `${shown(part)} has no "=", ${EXAMPLE}` };
+    const written = part.slice(0, equals);
     const name = NAMES.find((each) => each.toLowerCase() === written.trim().toLowerCase());
     if (name === undefined) return { problem: `${shown(written)} is not known, ${EXAMPLE}` };
     if (pairs.has(name)) return { problem: `${name} is given twice` };
-    pairs.set(name, value.trim());
+    pairs.set(name, part.slice(equals + 1).trim());
   }
   return pairs;
 }

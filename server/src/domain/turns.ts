@@ -92,7 +92,8 @@ export class Turns {
       begins.push({ index, at: own.at });
       own.at += cost;
     });
-    return begins.sort((a, b) => a.at - b.at || a.index - b.index);
+    // What begins together stays in the order in which it came.
+    return begins.sort((a, b) => a.at - b.at);
   }
 }
 

@@ -38,6 +38,23 @@ test('content is the same whatever the order of its headers and the case of thei
   assert.equal(keyOf({}), keyOf({ headers: reordered }));
 });
 
+test('a key is the same in every version: nodes of two versions share the window', () => {
+  const headers: DeduplicatedContent['headers'] = [
+    ['b', '2'],
+    ['A', '1'],
+    ['c', '3'],
+    ['b', '1'],
+  ];
+  const { destination, body, contentType } = content;
+  const part = (bytes: Uint8Array) => [...[0, 0, 0, bytes.length], ...bytes];
+  const text = (value: string) => part(Buffer.from(value, 'utf16le'));
+  const sorted = ['a', '1', 'b', '2', 'b', '1', 'c', '3'];
+  assert.deepEqual(
+    [...contentKey({ ...content, headers })],
+    [...text(destination), ...part(body), ...text(contentType!), ...sorted.flatMap(text)],
+  );
+});
+
 test('each part makes a difference', () => {
   const changes: Partial<DeduplicatedContent>[] = [
     {},

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import {
   diskMark,
   isSpaceScarce,
+  markAfterFull,
   nextLookMs,
   reserveBytes,
   reserveStep,
@@ -25,6 +26,22 @@ test('the largest stop first, then everything that grows; what is free inside th
   assert.equal(diskMark({ diskBytes: 0, insideBytes: 0 }, 0), 'none', 'no minimum was set');
 });
 
+test('for ten minutes after a write found no space, the largest may not store more, whatever space is seen', () => {
+  const MINUTES_10 = 600_000;
+  assert.equal(markAfterFull('none', 0), 'largest');
+  assert.equal(markAfterFull('none', MINUTES_10 - 1), 'largest');
+  assert.equal(markAfterFull('none', MINUTES_10), 'none');
+  assert.equal(markAfterFull('none', null), 'none', 'no write ever found none');
+  assert.equal(markAfterFull('all', 0), 'all');
+  assert.equal(markAfterFull('largest', MINUTES_10), 'largest');
+});
+
+test('with a small minimum the reserve is a quarter of it, in whole bytes', () => {
+  assert.equal(reserveBytes(MIB + 3), MIB / 4);
+  assert.equal(reserveStep(MIB / 4, MIB, true), null);
+  assert.equal(reserveStep(MIB / 4 - 1, MIB, true), 'giveUp');
+});
+
 test('the reserve is given up at the last moment, and made again only above the minimum', () => {
   assert.equal(reserveBytes(MIN), 16 * MIB);
   assert.equal(reserveBytes(0), 0);
@@ -42,7 +59,8 @@ test('an account is refused beyond its limit, and above the average on a disk th
   assert.equal(storedProblem({ ...facts, more: 11, max: null }, 'free'), null);
   assert.equal(storedProblem({ ...facts, mark: 'largest' }, 'free')?.code, 'disk_full');
   assert.equal(storedProblem({ ...facts, mark: 'largest', bytes: 25 }, 'free'), null, 'it stores its part');
-  const alone = { bytes: 90, accounts: 1 };
+  // As of the last look: it has grown since.
+  const alone = { bytes: 50, accounts: 1 };
   assert.equal(storedProblem({ ...facts, mark: 'largest', all: alone }, 'free'), null, 'nobody else needs the space');
 });
 

@@ -45,6 +45,7 @@ suite('what is written', () => {
       [' , ', /needs parallelism, rate or both/],
       ['period=1m', /needs parallelism, rate or both/],
       ['rate', /"rate" has no "="/],
+      ['parallelism=1, rate 3 ', /^"rate 3" has no "="/],
       ['limit=3', /"limit" is not known/],
       ['=3', /"" is not known/],
       ['rate=3, Rate=4', /rate is given twice/],
@@ -135,6 +136,15 @@ suite('which messages may start', () => {
     const { free, nextAt, state } = admit(spent, both, 5_000);
     assert.deepEqual([free, nextAt, state.windowCount], [0, 6_000, 5]);
     assert.equal(admit(state, both, 6_000).free, 3);
+  });
+
+  test('a clock is far ahead when it is ahead by more than ten seconds, or by more than a long period', () => {
+    const movedTo = (periodMs: number, aheadMs: number) =>
+      admit({ ...idle, windowStartAt: 1e9, windowCount: 5 }, { ...both, periodMs }, 1e9 - aheadMs).state.windowStartAt;
+    assert.equal(movedTo(1_000, 10_000), 1e9);
+    assert.equal(movedTo(1_000, 10_001), 1e9 - 10_001);
+    assert.equal(movedTo(60_000, 60_000), 1e9);
+    assert.equal(movedTo(60_000, 60_001), 1e9 - 60_001);
   });
 
   test('no more are let in and not started than may be; more follow at the next start', () => {

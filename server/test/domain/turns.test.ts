@@ -44,6 +44,17 @@ test('a long piece does not follow those of others, which would wait for its end
   assert.deepEqual(turns.choose([long], BUDGET), [0]);
 });
 
+test('what an account asked for behind a long piece stays behind it', () => {
+  const turns = new Turns();
+  assert.deepEqual(turns.choose([asked('b', 1), asked('a', 26), asked('a', 1), asked('c', 1)], BUDGET), [0, 3]);
+});
+
+test('long pieces of one account go together', () => {
+  const turns = new Turns();
+  turns.charge('b', 100);
+  assert.deepEqual(turns.choose([asked('a', 30), asked('a', 30), asked('b', 1)], BUDGET), [0, 1, 2]);
+});
+
 test('a long piece goes next when the others have used as much, however many of theirs wait', () => {
   const turns = new Turns();
   const rounds = serve(turns, [asked('a', 80), asked('a', 80)], (round) => (round < 200 ? [asked('b', 1)] : []));
@@ -178,6 +189,15 @@ test('an account is remembered only while it is ahead of the others', () => {
   assert.equal(turns.size, before - 1);
   turns.forget();
   assert.equal(turns.size, 0);
+});
+
+test('an account that the others have caught up with is forgotten', () => {
+  const turns = new Turns();
+  for (const [first, second] of ['ab', 'bc', 'ca']) turns.choose([asked(first!, 100), asked(second!, 100)], BUDGET);
+  assert.equal(turns.size, 3);
+  // a begins where b and c end.
+  turns.choose([asked('a', 100), asked('b', 100)], BUDGET);
+  assert.equal(turns.size, 1);
 });
 
 test('after a pause in which all fitted, nobody owes anything', () => {

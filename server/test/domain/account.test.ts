@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  firstKeptDay,
+  isUsageDay,
+  judgeRevocation,
+  shownToken,
+  type Token,
+  usageDay,
+} from '../../src/domain/account.ts';
+
+test('the last token that can administer is not revoked', () => {
+  const [none, another] = [() => false, () => true];
+  assert.equal(judgeRevocation({ scopes: ['publish', 'admin'] }, none), 'lastAdmin');
+  assert.equal(judgeRevocation({ scopes: ['admin'] }, another), 'revoked');
+  assert.equal(judgeRevocation({ scopes: ['publish', 'manage'] }, none), 'revoked');
+  assert.equal(judgeRevocation(null, another), 'unknown');
+});
+
+test('usage is counted by the day of UTC and kept for 400 days', () => {
+  assert.equal(usageDay(Date.UTC(2026, 0, 31, 23, 59, 59, 999)), '2026-01-31');
+  assert.equal(usageDay(Date.UTC(2026, 1, 1)), '2026-02-01');
+  assert.equal(firstKeptDay(Date.UTC(2026, 1, 5, 12)), '2025-01-01');
+});
+
+test('a day is one of the calendar, written in full', () => {
+  for (const day of ['2026-01-31', '2024-02-29']) assert.equal(isUsageDay(day), true, day);
+  for (const day of [
+    '2026-02-29',
+    '2026-02-30',
+    '2026-13-01',
+    '2026-00-10',
+    '2026-1-1',
+    'today',
+    '2026-01-01T00:00Z',
+  ]) {
+    assert.equal(isUsageDay(day), false, day);
+  }
+});
+
+test('a token is shown with when it was used and revoked, if it was', () => {
+  const token: Token = {
+    id: 'tok_1',
+    accountId: 'acc_1',
+    name: 'ci',
+    scopes: ['publish'],
+    createdAt: 5,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+  const shown = { tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', scopes: ['publish'], createdAt: 5 };
+  assert.deepEqual(shownToken(token), shown);
+  assert.deepEqual(shownToken({ ...token, lastUsedAt: 0 }), { ...shown, lastUsedAt: 0 });
+  assert.deepEqual(shownToken({ ...token, revokedAt: 0 }), { ...shown, revokedAt: 0 });
+});
