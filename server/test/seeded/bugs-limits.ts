@@ -91,7 +91,7 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'whoever came first is served first, however much it has used',
       in: DOMAIN,
-      find: 'return begins.sort((a, b) => a.at - b.at || a.index - b.index);',
+      find: 'return begins.sort((a, b) => a.at - b.at);',
       replace: 'return begins.sort((a, b) => a.index - b.index);',
       noticedBy: ['domain/turns'],
     },
