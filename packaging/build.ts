@@ -13,7 +13,7 @@ import { licencesOf } from './licences.ts';
 const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'server', 'src');
 
-export const THREADS = ['lane', 'store/sqlite/thread', 'store/sqlite/backup-thread'];
+export const THREADS = ['lane', 'store/sqlite/thread', 'store/sqlite/log-mover-thread', 'store/sqlite/backup-thread'];
 /** Files that are started by name: the command, the threads, and what programs import. */
 const ENTRIES = ['cli/main', 'index', ...THREADS];
 /** What the server reads while it runs. */

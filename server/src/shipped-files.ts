@@ -51,7 +51,7 @@ function entriesOf(root: string) {
   }
 }
 
-type ThreadFile = 'lane' | 'store/sqlite/backup-thread' | 'store/sqlite/thread';
+type ThreadFile = 'lane' | 'store/sqlite/backup-thread' | 'store/sqlite/log-mover-thread' | 'store/sqlite/thread';
 
 /** Runs a file of ours, named without its extension, on a thread of its own. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {

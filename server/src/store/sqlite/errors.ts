@@ -23,6 +23,10 @@ export function sqliteCode(error: unknown): number | null {
 }
 
 /** Explains errors of SQLite. Our own errors already explain themselves. */
+export function isFull(error: unknown): boolean {
+  return sqliteCode(error) === SQLITE.full;
+}
+
 export function explained<T>(directory: string, open: () => T): T {
   try {
     return open();

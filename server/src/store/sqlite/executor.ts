@@ -7,6 +7,7 @@ import { startThread } from '../../shipped-files.ts';
 import type { Database } from './database.ts';
 import { DATABASE_FILE } from './directory.ts';
 import { LogKeeper } from './log-keeper.ts';
+import { MOVING, type MoverData, type Moving } from './log-mover.ts';
 import { openBeside } from './open.ts';
 import { PortCalls } from './port-executor.ts';
 import type { Took } from './shared-transaction.ts';
@@ -59,6 +60,8 @@ export function besideExecutor(directory: string): Executor {
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
+  /** For the writer: what the thread that moves its log is doing. */
+  readonly moving: Moving | null;
 }
 
 /** Orders to a thread other than batches. With `connect`, another thread may send batches over this port. */
@@ -75,17 +78,20 @@ export async function threadExecutor(
   onEnd: (error: Error) => void = () => {},
   onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
-  const workerData: ThreadData = { directory, role };
+  const moving: Moving | null = role === 'writer' ? new Int32Array(new SharedArrayBuffer(4)) : null;
+  const workerData: ThreadData = { directory, role, moving };
   const worker = startThread('store/sqlite/thread', { workerData, name: role });
   const neighbours = new Neighbours();
   const calls = new PortCalls(worker, onEnd);
-  worker.on('error', (error) => calls.fail(error instanceof Error ? error : new Error(String(error))));
+  const fail = (error: unknown) => calls.fail(error instanceof Error ? error : new Error(String(error)));
+  worker.on('error', fail);
   worker.on('exit', () => calls.fail(new Error('The store is closed.')));
   const opened = await calls.next();
   if (opened.kind === 'opened') onFound(opened.found);
   // A thread that is ended closes its connections in any order, so the one that keeps the log is on this thread.
   const keeper = role === 'writer' ? new LogKeeper(join(directory, DATABASE_FILE)) : null;
   keeper?.open();
+  const mover = moving && startLogMover({ directory, moving }, fail);
   return {
     async execute(commands, from, onTook) {
       const replies = await calls.execute(commands, onTook);
@@ -100,12 +106,27 @@ export async function threadExecutor(
     },
     emptyLog: () => calls.order('emptyLog'),
     async close() {
+      await mover?.close();
       if (!calls.isBroken) {
         keeper?.close();
         await calls.order('close');
       }
       await worker.terminate();
       keeper?.close();
+    },
+  };
+}
+
+/** Moves the log of an open directory when the writer orders it. */
+function startLogMover(workerData: MoverData, onError: (error: unknown) => void): { close(): Promise<void> } {
+  const worker = startThread('store/sqlite/log-mover-thread', { workerData, name: 'log mover' });
+  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  worker.on('error', onError);
+  return {
+    async close() {
+      Atomics.store(workerData.moving, 0, MOVING.close);
+      Atomics.notify(workerData.moving, 0);
+      await ended;
     },
   };
 }

@@ -1,6 +1,7 @@
 // One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts the rest of
 // its accounts' commands off. Also measures what each command took, so that the sender can share out the time.
 
+import * as require_fs from 'node:fs';
 import type { Database } from './database.ts';
 import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs.ts';
 
@@ -98,12 +99,36 @@ export class SharedTransactions {
     });
     const commitMs = this.#nowMs() - lastMs;
     this.#noteCommit(commitMs);
+    this.#chargeCommit(commands, commandsUs, commitMs);
+    if (process.env.TRACE && this.#nowMs() - startedMs > 20)
+      require_fs.appendFileSync(
+        process.env.TRACE,
+        `${startedMs.toFixed(0)} run ${(lastMs - startedMs).toFixed(0)} commit ${commitMs.toFixed(0)} ${commands
+          .map((c) => c.verb)
+          .join(',')
+          .slice(0, 200)}\n`,
+      );
     const isTold = lastMs - startedMs + commitMs >= TOLD_MS_MIN;
     if (batches.length === 1) return [{ replies, took: isTold ? { commitMs: this.#commitMs, commandsUs } : null }];
     return batches.map((own, at) => {
       const [from, to] = [ends[at]! - own.length, ends[at]!];
       const took = isTold ? { commitMs: this.#commitMs, commandsUs: commandsUs.slice(from, to) } : null;
       return { replies: replies.slice(from, to), took };
+    });
+  }
+
+  #chargeCommit(commands: readonly Command[], commandsUs: number[], commitMs: number): void {
+    const extraUs = (commitMs - this.#commitMs) * 1000;
+    if (extraUs < 5000) return;
+    let all = 0;
+    const units = commands.map(({ verb, args }, index) => {
+      const own = commandsUs[index] === 0 ? 0 : (marksOf(verb).work?.(...args).units ?? 1);
+      all += own;
+      return own;
+    });
+    const unitUs = Math.min(100, extraUs / all);
+    units.forEach((own, index) => {
+      commandsUs[index]! += own * unitUs;
     });
   }
 

@@ -4,14 +4,14 @@
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { systemWorld } from '../../world.ts';
-import type { Database } from './database.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
+import { LogLength } from './log-mover.ts';
 import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
 import { nextTogether, type Ran, SharedTransactions } from './shared-transaction.ts';
-import { type Command, createVerbs, isFull, runBatch } from './verbs.ts';
+import { type Command, createVerbs, runBatch } from './verbs.ts';
 
 /** One port's batch. */
 interface Batch {
@@ -40,28 +40,20 @@ function isBatch(message: Packed | ThreadOrder): message is Packed {
   return typeof message === 'object' && 'values' in message;
 }
 
-/** PASSIVE waits for nobody, and leaves in the log what is still being read, or what finds no space on a full disk. */
-function emptyLog(database: Database): void {
-  try {
-    database.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  } catch (error) {
-    if (!isFull(error)) throw error;
-  }
-}
-
 try {
-  const { directory, role } = workerData as ThreadData;
+  const { directory, role, moving } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const { clock } = systemWorld();
   const nowMs = clock.monotonicMs;
   const verbs = createVerbs(file.database, nowMs);
   const shared = new SharedTransactions(file.database, verbs, nowMs);
+  const log = moving && new LogLength(file.database, moving);
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();
       owner.postMessage({ kind: 'closed' } satisfies ThreadMessage);
     } else if (order === 'emptyLog') {
-      emptyLog(file.database);
+      log?.empty();
       owner.postMessage({ kind: 'emptied' } satisfies ThreadMessage);
     } else listen(order.connect);
   };
@@ -84,6 +76,7 @@ try {
       const { replies, took } = ran[index]!;
       postReplies(port, commands, replies, took);
     });
+    log?.look();
     if (waiting.length > 0) runSoon();
   };
   const runSoon = () => {
@@ -107,6 +100,7 @@ try {
     if (ports.size === 1) {
       const [{ replies, took }] = shared.run([commands]) as [Ran];
       postReplies(port, commands, replies, took);
+      log?.look();
       return;
     }
     waiting.push({ port, commands });

@@ -9,7 +9,7 @@ import type { Books } from './books.ts';
 import { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
 import { DELIVERY_VERBS } from './delivery-verbs.ts';
-import { brokenText, SQLITE, sqliteCode } from './errors.ts';
+import { brokenText, isFull, SQLITE, sqliteCode } from './errors.ts';
 import { Journal } from './journal.ts';
 import { MESSAGE_VERBS } from './message-verbs.ts';
 import { NewMessages } from './new-messages.ts';
@@ -131,10 +131,6 @@ export function runBatch(
 
 function runVerb(verbs: Verbs, { verb, args }: Command): unknown {
   return (verbs[verb] as (...args: readonly unknown[]) => unknown)(...args);
-}
-
-export function isFull(error: unknown): boolean {
-  return sqliteCode(error) === SQLITE.full;
 }
 
 function reasonOf(error: unknown): FailureReason | null {

@@ -1,0 +1,21 @@
+// The thread that moves the log into the database whenever the writer's thread orders it.
+
+import { join } from 'node:path';
+import { workerData } from 'node:worker_threads';
+import { Database } from './database.ts';
+import { DATABASE_FILE } from './directory.ts';
+import { MOVING, type MoverData, moveLog } from './log-mover.ts';
+
+const { directory, moving } = workerData as MoverData;
+const database = new Database(join(directory, DATABASE_FILE));
+// What has been moved is flushed before the log may begin anew.
+database.exec('PRAGMA synchronous = FULL');
+while (true) {
+  Atomics.wait(moving, 0, MOVING.none);
+  if (Atomics.load(moving, 0) === MOVING.close) break;
+  // An error ends the thread, and so the store: what a failed flush has lost is not written by the next one.
+  moveLog(database);
+  Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.none);
+  Atomics.notify(moving, 0);
+}
+database.close();

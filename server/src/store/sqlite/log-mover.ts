@@ -1,0 +1,81 @@
+// When the log is moved into the database: most of it by a thread beside the writer, so that no transaction waits for it.
+// The writer moves only the short rest after which the next transaction begins the log anew.
+
+import type { Database } from './database.ts';
+import { isFull } from './errors.ts';
+
+/** So many frames, each of one page, are worth moving. */
+const WORTH_FRAMES = 1000;
+/** A log of so many should begin anew. */
+const LONG_FRAMES = 2000;
+/** What the writer moves itself: it takes no longer than a commit. */
+const SHORT_FRAMES = 250;
+/** If the thread beside it cannot keep up, the writer moves all of it. */
+export const ALONE_FRAMES = 4000;
+
+/** What the thread that moves is doing. Both sides wait for changes of it. */
+export const MOVING = { none: 0, ordered: 1, close: 2 } as const;
+export type Moving = Int32Array<SharedArrayBuffer>;
+
+/** For the thread. */
+export interface MoverData {
+  readonly directory: string;
+  readonly moving: Moving;
+}
+
+/** How long the writer waits for the thread to finish. */
+const WAIT_MS_MAX = 5000;
+
+/** Who moves the log now. `sinceOrder`: the frames that were added after the last time that it was moved. */
+export function whoMoves(frames: number, unmoved: number, sinceOrder: number): 'nobody' | 'mover' | 'writer' {
+  // Something that reads may keep it from being moved: then it is not tried after every transaction.
+  if (sinceOrder < SHORT_FRAMES) return 'nobody';
+  if (frames >= LONG_FRAMES && unmoved > 0) return unmoved <= SHORT_FRAMES ? 'writer' : 'mover';
+  return unmoved >= WORTH_FRAMES ? 'mover' : 'nobody';
+}
+
+/** The writer's side. */
+export class LogLength {
+  readonly #database: Database;
+  readonly #moving: Moving;
+  #ordered = 0;
+
+  constructor(database: Database, moving: Moving) {
+    this.#database = database;
+    this.#moving = moving;
+    database.exec(`PRAGMA wal_autocheckpoint = ${ALONE_FRAMES}`);
+  }
+
+  /** After a transaction. */
+  look(): void {
+    if (Atomics.load(this.#moving, 0) !== MOVING.none) return;
+    const { log, checkpointed } = this.#database.get<{ log: number; checkpointed: number }>(
+      'PRAGMA wal_checkpoint(NOOP)',
+    )!;
+    // It has begun anew.
+    if (log < this.#ordered) this.#ordered = 0;
+    const who = whoMoves(log, log - checkpointed, log - this.#ordered);
+    if (who === 'nobody') return;
+    this.#ordered = log;
+    if (who === 'writer') moveLog(this.#database);
+    else if (Atomics.compareExchange(this.#moving, 0, MOVING.none, MOVING.ordered) === MOVING.none) {
+      Atomics.notify(this.#moving, 0);
+    }
+  }
+
+  /** All of it, if nobody reads and the disk has space. */
+  empty(): void {
+    // Two cannot move it at once, and the one that comes second does nothing.
+    Atomics.wait(this.#moving, 0, MOVING.ordered, WAIT_MS_MAX);
+    moveLog(this.#database);
+  }
+}
+
+/** PASSIVE waits for nobody, and leaves in the log what is still being read, or what finds no space on a full disk. */
+export function moveLog(database: Pick<Database, 'exec'>): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  }
+}
