@@ -110,3 +110,28 @@ test('a lane with a long command does not share a transaction with the others, a
   assert.deepEqual(nextTogether([[many(200)], batch(500), [look]], true), { chosen: [0, 1, 2], areLong: false });
   assert.deepEqual(nextTogether([[many(500)]], false), { chosen: [0], areLong: false });
 });
+
+test('what a commit takes longer than others is charged to those who wrote much', (t) => {
+  let msOf = 0;
+  const { shared } = open(t, () => msOf);
+  const large = (): Command => ({
+    verb: 'accept',
+    args: [{ ...(accept().args[0] as object), messages: [message({ body: Buffer.alloc(1_000_000) })] }] as never,
+  });
+  shared.run([[look]]);
+  // Every reading of the clock is so much later: one for each command, and one for the commit.
+  msOf = 10;
+  const [ran] = shared.run([[large(), accept(), look]]);
+  const [ofLarge, ofSmall, ofNode] = ran!.took!.commandsUs;
+  assert.ok(ofLarge! > 10_000 + 9_500, `${ofLarge}`);
+  assert.ok(ofSmall! < 10_000 + 100 && ofNode! < 10_000 + 100, `${ofSmall} ${ofNode}`);
+});
+
+test('a small message is not charged for a commit that took long for another reason', (t) => {
+  let msOf = 0;
+  const { shared } = open(t, () => msOf);
+  shared.run([[look]]);
+  msOf = 500;
+  const [ran] = shared.run([[accept(), look]]);
+  assert.equal(ran!.took!.commandsUs[0], 500_100);
+});

@@ -2,6 +2,7 @@
 // the file that cannot be read. None of them ends the process, and nobody else is concerned.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import type { MessageFilter } from '../../src/domain/message-filter.ts';
@@ -189,6 +190,18 @@ test('a part of the file that cannot be read fails the reads that meet it, and n
 test('a writer that ends breaks the store: its file can no longer be trusted', async (t) => {
   const { store, broken, threads } = await open(t);
   await threads[0]!.terminate();
+  await assert.rejects(store.accept([message()], NOW), isUnavailable);
+  assert.equal(broken.length, 1);
+});
+
+test('a thread that moves the log and ends breaks the store: what it has lost is not known', async (t) => {
+  const { store, broken, threads } = await open(t);
+  await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'paid', createdAt: NOW }, KEYS);
+  while (threads.length === 1) {
+    const large = message({ id: `msg_${randomUUID()}`, body: Buffer.alloc(1_000_000) });
+    await store.accept([large], NOW);
+  }
+  await threads[1]!.terminate();
   await assert.rejects(store.accept([message()], NOW), isUnavailable);
   assert.equal(broken.length, 1);
 });

@@ -82,8 +82,9 @@ export async function threadExecutor(
   const workerData: ThreadData = { directory, role, moving };
   const worker = startThread('store/sqlite/thread', { workerData, name: role });
   const neighbours = new Neighbours();
-  const calls = new PortCalls(worker, onEnd);
   const fail = (error: unknown) => calls.fail(error instanceof Error ? error : new Error(String(error)));
+  const mover = moving && new LogMover({ directory, moving }, fail);
+  const calls = new PortCalls(worker, onEnd, () => mover?.start());
   worker.on('error', fail);
   worker.on('exit', () => calls.fail(new Error('The store is closed.')));
   const opened = await calls.next();
@@ -91,7 +92,6 @@ export async function threadExecutor(
   // A thread that is ended closes its connections in any order, so the one that keeps the log is on this thread.
   const keeper = role === 'writer' ? new LogKeeper(join(directory, DATABASE_FILE)) : null;
   keeper?.open();
-  const mover = moving && startLogMover({ directory, moving }, fail);
   return {
     async execute(commands, from, onTook) {
       const replies = await calls.execute(commands, onTook);
@@ -117,18 +117,34 @@ export async function threadExecutor(
   };
 }
 
-/** Moves the log of an open directory when the writer orders it. */
-function startLogMover(workerData: MoverData, onError: (error: unknown) => void): { close(): Promise<void> } {
-  const worker = startThread('store/sqlite/log-mover-thread', { workerData, name: 'log mover' });
-  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  worker.on('error', onError);
-  return {
-    async close() {
-      Atomics.store(workerData.moving, 0, MOVING.close);
-      Atomics.notify(workerData.moving, 0);
-      await ended;
-    },
-  };
+/** The thread that moves the log of an open directory. It starts when it is needed first. */
+class LogMover {
+  readonly #data: MoverData;
+  readonly #onError: (error: unknown) => void;
+  #ended: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(data: MoverData, onError: (error: unknown) => void) {
+    this.#data = data;
+    this.#onError = onError;
+  }
+
+  start(): void {
+    if (this.#isClosed) return;
+    const worker = startThread('store/sqlite/log-mover-thread', { workerData: this.#data, name: 'log mover' });
+    worker.on('error', this.#onError);
+    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve()));
+    void this.#ended.then(() => {
+      if (!this.#isClosed) this.#onError(new Error('the thread that moves the log has ended'));
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    Atomics.store(this.#data.moving, 0, MOVING.close);
+    Atomics.notify(this.#data.moving, 0);
+    await this.#ended;
+  }
 }
 
 /** The stores that share an executor. Each plans with the due times it knows, so it must hear what the others write. */

@@ -11,11 +11,11 @@ const database = new Database(join(directory, DATABASE_FILE));
 // What has been moved is flushed before the log may begin anew.
 database.exec('PRAGMA synchronous = FULL');
 while (true) {
-  Atomics.wait(moving, 0, MOVING.none);
+  Atomics.wait(moving, 0, MOVING.waits);
   if (Atomics.load(moving, 0) === MOVING.close) break;
   // An error ends the thread, and so the store: what a failed flush has lost is not written by the next one.
   moveLog(database);
-  Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.none);
+  Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.waits);
   Atomics.notify(moving, 0);
 }
 database.close();

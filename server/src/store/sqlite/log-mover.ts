@@ -13,8 +13,8 @@ const SHORT_FRAMES = 250;
 /** If the thread beside it cannot keep up, the writer moves all of it. */
 export const ALONE_FRAMES = 4000;
 
-/** What the thread that moves is doing. Both sides wait for changes of it. */
-export const MOVING = { none: 0, ordered: 1, close: 2 } as const;
+/** What the thread that moves is doing: `away` before its first order starts it. Both sides wait for changes of it. */
+export const MOVING = { away: 0, waits: 1, ordered: 2, close: 3 } as const;
 export type Moving = Int32Array<SharedArrayBuffer>;
 
 /** For the thread. */
@@ -38,17 +38,21 @@ export function whoMoves(frames: number, unmoved: number, sinceOrder: number): '
 export class LogLength {
   readonly #database: Database;
   readonly #moving: Moving;
+  readonly #start: () => void;
   #ordered = 0;
 
-  constructor(database: Database, moving: Moving) {
+  /** `start` starts the thread. */
+  constructor(database: Database, moving: Moving, start: () => void) {
     this.#database = database;
     this.#moving = moving;
+    this.#start = start;
     database.exec(`PRAGMA wal_autocheckpoint = ${ALONE_FRAMES}`);
   }
 
   /** After a transaction. */
   look(): void {
-    if (Atomics.load(this.#moving, 0) !== MOVING.none) return;
+    const before = Atomics.load(this.#moving, 0);
+    if (before === MOVING.ordered || before === MOVING.close) return;
     const { log, checkpointed } = this.#database.get<{ log: number; checkpointed: number }>(
       'PRAGMA wal_checkpoint(NOOP)',
     )!;
@@ -58,8 +62,9 @@ export class LogLength {
     if (who === 'nobody') return;
     this.#ordered = log;
     if (who === 'writer') moveLog(this.#database);
-    else if (Atomics.compareExchange(this.#moving, 0, MOVING.none, MOVING.ordered) === MOVING.none) {
-      Atomics.notify(this.#moving, 0);
+    else if (Atomics.compareExchange(this.#moving, 0, before, MOVING.ordered) === before) {
+      if (before === MOVING.away) this.#start();
+      else Atomics.notify(this.#moving, 0);
     }
   }
 

@@ -14,6 +14,8 @@ export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed; readonly took: Took | null }
   | { readonly kind: 'closed' | 'emptied' }
+  /** Not in reply to anything: the log has become long for the first time. */
+  | { readonly kind: 'moverWanted' }
   | { readonly kind: 'broken'; readonly message: string };
 
 /** Sends, and receives the messages in the order in which they were asked for. */
@@ -24,11 +26,12 @@ export class PortCalls {
   #broken: Error | null = null;
 
   /** `onEnd` is called once: the other side has ended, or can no longer be used. */
-  constructor(port: Worker | MessagePort, onEnd: (error: Error) => void) {
+  constructor(port: Worker | MessagePort, onEnd: (error: Error) => void, onMoverWanted = () => {}) {
     this.#port = port;
     this.#onEnd = onEnd;
     port.on('message', (message: ThreadMessage) => {
       if (message.kind === 'broken') this.fail(new Error(message.message));
+      else if (message.kind === 'moverWanted') onMoverWanted();
       else this.#waiting.shift()?.resolve(message);
     });
     port.on('messageerror', (error: Error) => this.fail(error));

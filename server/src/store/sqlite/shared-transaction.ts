@@ -1,7 +1,6 @@
 // One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts the rest of
 // its accounts' commands off. Also measures what each command took, so that the sender can share out the time.
 
-import * as require_fs from 'node:fs';
 import type { Database } from './database.ts';
 import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs.ts';
 
@@ -19,6 +18,8 @@ const OVERRUN = 2;
 const COMMITS_LOOKED_AT = 8;
 /** What took less is not worth telling. */
 const TOLD_MS_MIN = 5;
+/** More than this for a unit is not due to what was written: the disk was busy, or the log was moved. */
+const COMMIT_UNIT_US_MAX = 100;
 
 /** A command that writes so much takes long; others would wait for its end. */
 const LONG_UNITS = 200;
@@ -99,15 +100,7 @@ export class SharedTransactions {
     });
     const commitMs = this.#nowMs() - lastMs;
     this.#noteCommit(commitMs);
-    this.#chargeCommit(commands, commandsUs, commitMs);
-    if (process.env.TRACE && this.#nowMs() - startedMs > 20)
-      require_fs.appendFileSync(
-        process.env.TRACE,
-        `${startedMs.toFixed(0)} run ${(lastMs - startedMs).toFixed(0)} commit ${commitMs.toFixed(0)} ${commands
-          .map((c) => c.verb)
-          .join(',')
-          .slice(0, 200)}\n`,
-      );
+    addCommit(commands, commandsUs, (commitMs - this.#commitMs) * 1000);
     const isTold = lastMs - startedMs + commitMs >= TOLD_MS_MIN;
     if (batches.length === 1) return [{ replies, took: isTold ? { commitMs: this.#commitMs, commandsUs } : null }];
     return batches.map((own, at) => {
@@ -117,27 +110,24 @@ export class SharedTransactions {
     });
   }
 
-  #chargeCommit(commands: readonly Command[], commandsUs: number[], commitMs: number): void {
-    const extraUs = (commitMs - this.#commitMs) * 1000;
-    if (extraUs < 5000) return;
-    let all = 0;
-    const units = commands.map(({ verb, args }, index) => {
-      const own = commandsUs[index] === 0 ? 0 : (marksOf(verb).work?.(...args).units ?? 1);
-      all += own;
-      return own;
-    });
-    const unitUs = Math.min(100, extraUs / all);
-    units.forEach((own, index) => {
-      commandsUs[index]! += own * unitUs;
-    });
-  }
-
   #noteCommit(ms: number): void {
     const commits = this.#commits;
     if (commits.length === COMMITS_LOOKED_AT) commits.shift();
     commits.push(ms);
     this.#commitMs = commits.reduce((least, each) => Math.min(least, each));
   }
+}
+
+/** Much to write makes a commit take longer than others: each command has its part of that, by what it wrote. */
+function addCommit(commands: readonly Command[], commandsUs: number[], longerUs: number): void {
+  if (longerUs < TOLD_MS_MIN * 1000) return;
+  const units = commands.map(({ verb, args }, index) =>
+    commandsUs[index] === 0 ? 0 : (marksOf(verb).work?.(...args).units ?? 1),
+  );
+  const unitUs = longerUs / units.reduce((sum, own) => sum + own, 0);
+  units.forEach((own, index) => {
+    commandsUs[index]! += own * Math.min(unitUs, COMMIT_UNIT_US_MAX);
+  });
 }
 
 /** Where each batch ends in all commands. */

@@ -47,7 +47,9 @@ try {
   const nowMs = clock.monotonicMs;
   const verbs = createVerbs(file.database, nowMs);
   const shared = new SharedTransactions(file.database, verbs, nowMs);
-  const log = moving && new LogLength(file.database, moving);
+  const log =
+    moving &&
+    new LogLength(file.database, moving, () => owner.postMessage({ kind: 'moverWanted' } satisfies ThreadMessage));
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();

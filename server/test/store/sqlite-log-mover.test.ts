@@ -1,0 +1,90 @@
+// The log of SQLite is moved into the database beside the writer: who moves it when, and that nothing is missing afterwards.
+
+import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { DATABASE_FILE } from '../../src/store/sqlite/directory.ts';
+import { threadExecutor } from '../../src/store/sqlite/executor.ts';
+import { whoMoves } from '../../src/store/sqlite/log-mover.ts';
+import { openDirectory } from '../../src/store/sqlite/open.ts';
+import type { Command } from '../../src/store/sqlite/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { waitFor } from '../support/wait.ts';
+import { scratchDirectory } from './scratch-directory.ts';
+
+const MIB = 1024 * 1024;
+
+test('a short log is left alone, a longer one is moved beside the writer', () => {
+  assert.equal(whoMoves(999, 999, 999), 'nobody');
+  assert.equal(whoMoves(1000, 1000, 1000), 'mover');
+  assert.equal(whoMoves(1900, 900, 900), 'nobody');
+});
+
+test('a long log is moved until the rest is short, and the writer moves the rest', () => {
+  assert.equal(whoMoves(2000, 900, 900), 'mover');
+  assert.equal(whoMoves(2000, 251, 900), 'mover');
+  assert.equal(whoMoves(2000, 250, 900), 'writer');
+  assert.equal(whoMoves(1999, 250, 900), 'nobody');
+});
+
+test('a log of which all is moved needs nobody: the next write begins it anew', () => {
+  assert.equal(whoMoves(3000, 0, 900), 'nobody');
+});
+
+test('a log that could not be moved is tried again when it has grown, not after every transaction', () => {
+  assert.equal(whoMoves(5000, 4000, 249), 'nobody');
+  assert.equal(whoMoves(5000, 4000, 250), 'mover');
+});
+
+const account: Command = {
+  verb: 'createAccount',
+  args: [{ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS] as never,
+};
+const large = (index: number): Command => ({
+  verb: 'accept',
+  args: [
+    {
+      messages: [message({ id: `msg_${index}`, body: Buffer.alloc(MIB, index) })],
+      leases: [],
+      node: 'nod_a',
+      now: NOW,
+      dayMax: null,
+    },
+  ] as never,
+});
+
+test('what is written reaches the database while the writer goes on, and the log begins anew', async (t) => {
+  const directory = scratchDirectory(t);
+  const executor = await threadExecutor(directory);
+  const file = join(directory, DATABASE_FILE);
+  await executor.execute([account], 'nod_a');
+  // The writer itself would move it only at 31 MiB.
+  for (let index = 0; index < 12; index += 1) await executor.execute([large(index)], 'nod_a');
+  await waitFor('the thread has moved the log', () => statSync(file).size > 8 * MIB);
+  for (let index = 12; index < 100; index += 1) {
+    const [reply] = await executor.execute([large(index)], 'nod_a');
+    assert.ok('value' in reply!);
+  }
+  assert.ok(statSync(`${file}-wal`).size < 64 * MIB, 'the log was begun anew');
+  await executor.close();
+  assert.equal(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined);
+  const { database, close } = openDirectory(directory);
+  assert.equal(database.get<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, 100);
+  assert.equal(database.get<{ integrity_check: string }>('PRAGMA integrity_check')!.integrity_check, 'ok');
+  close();
+  assert.ok(readFileSync(file).length > 100 * MIB);
+});
+
+test('an order to empty the log waits for the thread that moves it', async (t) => {
+  const directory = scratchDirectory(t);
+  const executor = await threadExecutor(directory);
+  const file = join(directory, DATABASE_FILE);
+  await executor.execute([account], 'nod_a');
+  for (let index = 0; index < 12; index += 1) await executor.execute([large(index)], 'nod_a');
+  await executor.emptyLog!();
+  const before = statSync(`${file}-wal`).size;
+  await executor.execute([large(12)], 'nod_a');
+  assert.equal(statSync(`${file}-wal`).size, before, 'the log was begun anew');
+  await executor.close();
+});
