@@ -60,21 +60,36 @@ function askFor<L extends Backlog>(
   });
 }
 
-/** Parallel to `each`: how many more it gets, so that all end up as equal as `had` and `room` allow. */
+/**
+ * Parallel to `each`: how many more it gets, so that all end up as equal as their rooms allow. Nobody has more than an
+ * equal part and one before: what another one could not use only makes the parts larger.
+ */
 function inEqualParts(count: number, each: readonly { readonly had: number; readonly room: number }[]): number[] {
-  const shares = each.map(() => 0);
-  let left = count;
-  let had = each.reduce((sum, one) => sum + one.had, 0);
-  let others = each.length;
-  // In descending order of `had`: one that already has more than an equal part gets nothing, and is left out of the
-  // division.
-  for (const index of [...each.keys()].sort((a, b) => each[b]!.had - each[a]!.had)) {
-    const one = each[index]!;
-    const equal = Math.ceil((left + had) / others);
-    shares[index] = Math.max(0, Math.min(equal - one.had, one.room, left));
-    left -= shares[index];
-    had -= one.had;
-    others -= 1;
+  const part = equalPart(count, each);
+  const shares = each.map(({ had, room }) => Math.max(0, Math.min(room, part - had)));
+  let left = count - shares.reduce((sum, share) => sum + share, 0);
+  // The rest of the division: one more for the first ones.
+  for (const [index, { had, room }] of each.entries()) {
+    const share = shares[index]!;
+    if (left > 0 && share < room && had + share === part) {
+      shares[index] = share + 1;
+      left -= 1;
+    }
   }
   return shares;
+}
+
+/**
+ * How many each has in the end if it has the room, rounded down. Those with less room leave more for the others.
+ * Infinite if there is more than all of them have room for.
+ */
+function equalPart(count: number, each: readonly { readonly had: number; readonly room: number }[]): number {
+  let total = each.reduce((sum, { had }) => sum + had, count);
+  let others = each.length;
+  for (const most of each.map(({ had, room }) => had + room).sort((a, b) => a - b)) {
+    if (most * others >= total) break;
+    total -= most;
+    others -= 1;
+  }
+  return Math.floor(total / others);
 }

@@ -65,7 +65,46 @@ test('what an account cannot use goes to the others', () => {
   );
 });
 
-test('with fewer slots than backlogs, the first ones get them', () => {
+test('what an account cannot use goes to all others in equal parts, wherever it stands among them', () => {
+  const busy: Partial<ClaimLimits> = { accountMax: 100, accountsBusy: [['full', 98, 0]] };
+  for (const at of [0, 1, 2]) {
+    const backlogs = ['a', 'b'].toSpliced(at, 0, 'full').map((id) => backlog(id, 'x', 99));
+    assert.deepEqual(shares(backlogs, 30, busy), [14, 14].toSpliced(at, 0, 2), `at ${at}`);
+  }
+});
+
+test('one round is enough where messages wait for every slot, whatever room the accounts have', () => {
+  const inOneRound = (slots: number, rooms: readonly number[]) => {
+    const ids = rooms.map((_, index) => `a${index}`);
+    const accountsBusy = ids.map((id, index) => [id, 100 - rooms[index]!, 0] as const);
+    const budget = new SlotBudget(limits(slots, { accountMax: 100, accountsBusy }));
+    const backlogs = ids.map((id) => backlog(id, 'x', 100));
+    const { taken, rounds } = claim(backlogs, budget);
+    assert.equal(rounds, 1, `${slots} slots, rooms ${rooms}`);
+    return taken;
+  };
+  assert.deepEqual(inOneRound(11, [100, 100]), [6, 5]);
+  assert.deepEqual(inOneRound(16, [5, 100, 100]), [5, 6, 5]);
+  assert.deepEqual(inOneRound(50, [100, 1, 100, 9]), [20, 1, 20, 9]);
+  assert.deepEqual(inOneRound(50, [3, 2, 1]), [3, 2, 1]);
+});
+
+test('what a host cannot use goes to all other hosts of its account in equal parts', () => {
+  const backlogs = ['a', 'b', 'full', 'c'].map((host) => backlog('one', host, 99));
+  assert.deepEqual(shares(backlogs, 32, { hostsFree: [['full', 4, 0]] }), [10, 10, 2, 10]);
+  assert.deepEqual(shares([backlog('a', 'x', 2), backlog('a', 'y', 99), backlog('a', 'z', 99)], 20), [2, 9, 9]);
+});
+
+test('with fewer slots than backlogs, the first ones get them, and the others are not asked', () => {
+  const budget = new SlotBudget(limits(2));
+  const [asks] = shareSlots([backlog('a', 'x', 9), backlog('b', 'x', 9), backlog('c', 'x', 9)], budget);
+  assert.deepEqual(
+    asks!.map(({ backlog: { accountId }, wanted }) => [accountId, wanted]),
+    [
+      ['a', 1],
+      ['b', 1],
+    ],
+  );
   assert.deepEqual(shares([backlog('a', 'x', 9), backlog('b', 'x', 9), backlog('c', 'x', 9)], 2), [1, 1, 0]);
   assert.deepEqual(shares([backlog('a', 'x', 9)], 0), [0]);
 });
@@ -95,6 +134,9 @@ const someLimits = fc.record({
   hostsOther: fc.tuple(fc.integer({ min: 0, max: 50 }), fc.constant(0)),
 });
 
+const someRoom = fc.integer({ min: 0, max: 100 });
+const someRooms = fc.record({ a: someRoom, b: someRoom, c: someRoom, d: someRoom });
+
 test('never more than the budget allows, and no slot stays free that somebody could use', () => {
   fc.assert(
     fc.property(someBacklogs, fc.nat({ max: 80 }), someLimits, (backlogs, slots, some) => {
@@ -113,14 +155,15 @@ test('never more than the budget allows, and no slot stays free that somebody co
   );
 });
 
-test('an account that still has ready messages got as many slots as any other, except one slot per round', () => {
+test('an account that could take more got as many slots as any other, except one slot per round', () => {
   fc.assert(
-    fc.property(someBacklogs, fc.nat({ max: 80 }), (backlogs, slots) => {
-      const { taken, rounds } = claim(backlogs, new SlotBudget(limits(slots)));
+    fc.property(someBacklogs, fc.nat({ max: 80 }), someRooms, (backlogs, slots, rooms) => {
+      const accountsBusy = Object.entries(rooms).map(([id, room]) => [id, 100 - room, 0] as const);
+      const { taken, rounds } = claim(backlogs, new SlotBudget(limits(slots, { accountMax: 100, accountsBusy })));
       const ofAccount = (id: string) =>
         backlogs.reduce((sum, each, at) => sum + (each.accountId === id ? taken[at]! : 0), 0);
       for (const { accountId, ready } of backlogs) {
-        if (ready.length === 0) continue;
+        if (ready.length === 0 || ofAccount(accountId) === rooms[accountId as keyof typeof rooms]) continue;
         for (const other of backlogs) {
           assert.ok(
             ofAccount(other.accountId) - ofAccount(accountId) <= rounds,

@@ -263,6 +263,91 @@ test('a half and the rest share the room of an account that has most of its shar
   assert.deepEqual([whole.room('a1', 'h'), half.room('a1', 'h'), whole.without(half).room('a1', 'h')], [40, 20, 20]);
 });
 
+test('a half and the rest are together the whole, and of what does not halve the half gets more', () => {
+  const whole = new SlotBudget({
+    slots: 9,
+    sharedSlots: 11,
+    bytes: 101,
+    oversized: 1,
+    lastGoes: true,
+    accountMax: 7,
+    accountsBusy: [['a1', 3, 5]],
+    accountsOther: 1,
+    hostsFree: [['h1', 5, 1]],
+    hostsOther: [21, 3],
+    busyAtHosts: [['a1', 'h1', 3]],
+  });
+  const half = whole.half();
+  assert.deepEqual(half.limits(), {
+    slots: 5,
+    sharedSlots: 6,
+    bytes: 51,
+    oversized: 1,
+    lastGoes: false,
+    accountMax: 4,
+    accountsBusy: [['a1', 2, 3]],
+    accountsOther: 1,
+    hostsFree: [['h1', 3, 1]],
+    hostsOther: [11, 2],
+    busyAtHosts: [['a1', 'h1', 2]],
+  });
+  // Taken since then by an account and at a host that the half does not name.
+  whole.use('a2', 'h2', 20 * KIB);
+  assert.deepEqual(whole.without(half).limits(), {
+    slots: 3,
+    sharedSlots: 4,
+    bytes: 50,
+    oversized: -1,
+    lastGoes: false,
+    accountMax: 3,
+    accountsBusy: [
+      ['a1', 1, 2],
+      ['a2', 1, 20 * KIB],
+    ],
+    accountsOther: 0,
+    hostsFree: [
+      ['h1', 2, 0],
+      ['h2', 9, 1],
+    ],
+    hostsOther: [10, 1],
+    busyAtHosts: [
+      ['a1', 'h1', 1],
+      ['a2', 'h2', 2],
+    ],
+  });
+  assert.equal(whole.half(2).slots, 2);
+});
+
+test('the accounts and hosts where nothing may start are those without room', () => {
+  const budget = free(1000, {
+    accountMax: 5,
+    accountsBusy: [
+      ['full', 5, 0],
+      ['nearly', 4, 0],
+      ['over', 6, 0],
+    ],
+    hostsFree: [
+      ['none', 0, 0],
+      ['one', 1, 0],
+    ],
+  });
+  assert.deepEqual(budget.full(), { accounts: ['full', 'over'], hosts: ['none'] });
+});
+
+test('nothing of a blocked account starts, and what it holds still counts', () => {
+  const budget = free(1000, { bytes: 1000 * KIB, accountsBusy: [['a1', 1, 7]] });
+  budget.block(['a1', 'a2']);
+  assert.deepEqual([budget.room('a1', 'h'), budget.room('a2', 'h'), budget.take('a2', 'h', 0)], [0, 0, false]);
+  assert.deepEqual(
+    budget.limits().accountsBusy.map(([id, , bytes]) => [id, bytes]),
+    [
+      ['a1', 7],
+      ['a2', 0],
+    ],
+  );
+  assert.equal(budget.take('a3', 'h', 0), true);
+});
+
 test('a body larger than all the bytes still goes, one at a time; small ones need no bytes', () => {
   const budget = free(50, { bytes: 10, oversized: 1 });
   assert.equal(budget.take('a1', 'h1', 1_000_000), true);

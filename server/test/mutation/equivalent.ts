@@ -37,6 +37,25 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
+    'domain/share-slots.ts',
+    [
+      {
+        lines: ['while (budget.slots >= 0) {'],
+        why: 'without a slot nobody is asked for anything; it saves the division',
+      },
+    ],
+  ],
+  [
+    'domain/slots.ts',
+    [
+      { lines: ['lastGoes: true,'], why: 'in NO_SLOTS there is no last slot' },
+      {
+        lines: ['return false ? others : (atHost?.busy.get(accountId) ?? others);'],
+        why: 'no account has the id undefined',
+      },
+    ],
+  ],
+  [
     'domain/stored-bytes.ts',
     [
       {
