@@ -16,7 +16,12 @@ const LONG_PART = 1 / 4;
 
 /** Whether others should not have to wait for its end: it goes into a transaction without them. */
 export function isLong(cost: number, budget: number): boolean {
-  return cost > budget * LONG_PART;
+  return cost > longCost(budget);
+}
+
+/** The most that a piece may cost which is not long. */
+export function longCost(budget: number): number {
+  return budget * LONG_PART;
 }
 
 export class Turns {
@@ -132,6 +137,19 @@ export class Costs {
     this.#known.delete(accountId);
     if (this.#known.size >= this.#accountsMax) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(accountId, before + (took / units - before) / NOTED_PART);
+  }
+
+  /**
+   * It is only known that the work took less than `tookMax`. Lowers what is expected, but not below the work of an unknown
+   * account: else one time at which the machine stood still would count for ever. Returns whether more was expected.
+   */
+  noteLess(accountId: string, units: number, tookMax: number): boolean {
+    const before = this.#known.get(accountId);
+    if (before === undefined || units === 0) return false;
+    const most = Math.max(this.#unknown, tookMax / units);
+    if (most >= before) return false;
+    this.#known.set(accountId, before + (most - before) / NOTED_PART);
+    return true;
   }
 }
 

@@ -212,3 +212,17 @@ test('work of no units teaches nothing', () => {
   costs.note('a', 0, 1000);
   assert.deepEqual([costs.size, costs.of('a', 1)], [0, 10]);
 });
+
+test('what is known to have taken less lowers what is expected, but not below that of an unknown account', () => {
+  const costs = new Costs(10);
+  assert.equal(costs.noteLess('a', 1, 1), false);
+  assert.deepEqual([costs.size, costs.of('a', 1)], [0, 10]);
+  costs.note('a', 1, 4010);
+  assert.equal(costs.of('a', 1), 1010);
+  assert.equal(costs.noteLess('a', 2, 2 * 1010), false, 'it was expected');
+  assert.equal(costs.noteLess('a', 0, 1), false);
+  assert.equal(costs.noteLess('a', 2, 1220), true);
+  assert.equal(costs.of('a', 1), 910);
+  for (let times = 0; times < 100; times += 1) costs.noteLess('a', 1, 1);
+  assert.ok(Math.abs(costs.of('a', 1) - 10) < 1e-6);
+});

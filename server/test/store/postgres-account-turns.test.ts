@@ -72,3 +72,17 @@ test('what fits into one transaction goes together', async () => {
     [600],
   );
 });
+
+test('a database that stood still during a group makes the publishes of its accounts dear for a moment only', async () => {
+  await callMany('acc_a', 1, 100);
+  msOf = () => 50;
+  await callMany('acc_a', 1, 100);
+  msOf = () => 0.05;
+  await callMany('acc_a', 1, 100);
+  groups.length = 0;
+  await callMany('acc_a', 1, 100);
+  assert.deepEqual(
+    groups.map((group) => group.length),
+    [100],
+  );
+});

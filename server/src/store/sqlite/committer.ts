@@ -3,7 +3,7 @@
 // accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
 import { lanes } from '../../domain/lanes.ts';
-import { type Asked, Costs, isLong, Turns } from '../../domain/turns.ts';
+import { type Asked, Costs, isLong, longCost, Turns } from '../../domain/turns.ts';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
@@ -41,6 +41,8 @@ export class Committer {
   /** What each verb takes. */
   readonly #costs = new Map<VerbName, Costs>();
   #commitMs = 0;
+  /** What the accounts' commands of the batch under way are expected to take, in microseconds. Null when it was told. */
+  #expectedUs: number | null = null;
 
   /** Without timers nothing is delayed. */
   constructor(executor: Executor, node: string, onBroken: (error: Error) => void, timers: Clock | null = null) {
@@ -119,6 +121,7 @@ export class Committer {
         // Only what took long is told.
         this.#commitMs = 0;
         const replies = await this.#executor.execute(commands, this.#node, (took) => this.#noteTook(batch, took));
+        if (this.#expectedUs !== null) this.#noteShort(batch, this.#expectedUs);
         const putOff = batch.filter((waiting, index) => !answer(waiting, replies[index]!));
         if (putOff.length > 0) this.#goFirst(putOff);
       } catch (error) {
@@ -147,6 +150,7 @@ export class Committer {
     if (cost <= budget && !isLong(longest, budget)) {
       this.#turns.forget();
       this.#waiting = [];
+      this.#expectedUs = cost;
       return waiting;
     }
     const asked: Asked[] = [];
@@ -156,6 +160,7 @@ export class Committer {
       asked.push({ accountId: work.accountId, line, cost: this.#costOf(command.verb, work) });
     }
     const chosen = this.#turns.choose(asked, budget);
+    this.#expectedUs = chosen.reduce((sum, index) => sum + asked[index]!.cost, 0);
     this.#waiting = [];
     let at = 0;
     let next = 0;
@@ -184,6 +189,7 @@ export class Committer {
 
   #noteTook(batch: readonly Waiting[], { commitMs, commandsUs }: Took): void {
     this.#commitMs = commitMs;
+    this.#expectedUs = null;
     batch.forEach(({ command, work }, index) => {
       const us = commandsUs[index]!;
       // It was put off, or ran in another transaction.
@@ -192,6 +198,19 @@ export class Committer {
       this.#turns.charge(work.accountId, us - this.#costOf(command.verb, work));
       costs.note(work.accountId, work.units, us);
     });
+  }
+
+  /** What is not told was short. If more was expected of it, that was too much. */
+  #noteShort(batch: readonly Waiting[], expectedUs: number): void {
+    const shortUs = longCost(partUs(0));
+    if (expectedUs <= shortUs) return;
+    for (const { command, work } of batch) {
+      if (work === null) continue;
+      const ownUs = this.#costOf(command.verb, work);
+      const us = (ownUs * shortUs) / expectedUs;
+      const isLess = this.#costsOf(command.verb).noteLess(work.accountId, work.units, us);
+      if (isLess) this.#turns.charge(work.accountId, us - ownUs);
+    }
   }
 
   /** The transaction had no time left for them. They came before everything that waits now. */
