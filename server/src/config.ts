@@ -256,7 +256,7 @@ export const SETTINGS = {
     'min-free-disk-bytes',
     bytes(0, 1024 * GIB),
     both(64 * MIB),
-    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue.',
+    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue. Over PostgreSQL, the size of the reserve in the database, at most 64 MiB; the same for all nodes.',
   ),
   to: onlyIn(
     'backup',

@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { NodeFacts } from './domain/acceptance.ts';
 import { nodeMax } from './domain/budgets.ts';
-import { reserveBytes } from './domain/disk-marks.ts';
+import { databaseReserveBytes, reserveBytes } from './domain/disk-marks.ts';
 import { idMaker, type NewId } from './domain/id.ts';
 import { LanePools, lanePoolBytes } from './domain/lane-pools.ts';
 import { laneCount, shareAmongLanes } from './domain/lanes.ts';
@@ -22,6 +22,7 @@ import { StoredRoom } from './publish/stored-room.ts';
 import { Inbox } from './store/inbox.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters, showLoop } from './telemetry/metrics.ts';
+import { databaseDiskWatch } from './upkeep/database-disk.ts';
 import { type DiskWatch, diskWatch } from './upkeep/disk.ts';
 import { areFilesGone, filesWatch } from './upkeep/files.ts';
 import { ManualTime } from './upkeep/manual-time.ts';
@@ -156,18 +157,33 @@ function nodeFacts(
 function watchDisk(
   config: Config,
   isFirstLane: boolean,
-  { store, emptyLog }: Pick<OpenedStore, 'store' | 'emptyLog'>,
+  { store, emptyLog, reserve: inDatabase }: Pick<OpenedStore, 'store' | 'emptyLog' | 'reserve'>,
   log: Log,
   clock: World['clock'],
 ): DiskWatch {
   const { command, data, minFreeDiskBytes: freeBytesMin } = config;
-  const directory = config.store === null ? data : null;
-  const say = (isThere: boolean) => {
+  const onChange = (isThere: boolean) => {
     if (isThere) log.debug({}, 'the reserve of disk space was made');
     else log.error({}, 'the disk is full: the reserve of disk space was given up, so that deliveries can end');
   };
-  const hasReserve = directory !== null && command === 'serve';
-  const reserve = hasReserve ? reserveFile(directory, reserveBytes(freeBytesMin), isFirstLane, say) : null;
+  const hasReserve = command === 'serve' && freeBytesMin > 0;
+  if (hasReserve && inDatabase) {
+    const onRefused = (err: unknown) =>
+      log.warn(
+        { err },
+        'the database lets this node make no reserve of disk space: on a full disk no delivery can end',
+      );
+    return databaseDiskWatch({
+      reserve: inDatabase,
+      bytes: databaseReserveBytes(freeBytesMin),
+      clock,
+      onChange,
+      onRefused,
+    });
+  }
+  const directory = config.store === null ? data : null;
+  const reserve =
+    hasReserve && directory !== null ? reserveFile(directory, reserveBytes(freeBytesMin), isFirstLane, onChange) : null;
   return diskWatch({ directory, freeBytesMin, clock, reserve, freeInside: store.freeInside, emptyLog });
 }
 

@@ -8,6 +8,7 @@ import { shownDatabase } from './domain/database-url.ts';
 import type { NodeAbout } from './domain/node.ts';
 import { type LaneData, portPair } from './lanes.ts';
 import { changingInTurn } from './store/changes-in-turn.ts';
+import type { DatabaseReserve } from './store/database-reserve.ts';
 import { type AtOnce, inTurn } from './store/in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
@@ -59,6 +60,8 @@ export interface OpenedStore {
   readonly connectLane: (() => Pick<LaneData, 'writer' | 'readers'>) | null;
   /** Moves the log of a file into it. Null on a further lane, and for a database. */
   readonly emptyLog: (() => Promise<void>) | null;
+  /** Null for a file, whose reserve is a file too. */
+  readonly reserve: DatabaseReserve | null;
 }
 
 /** What a read costs is measured in real time, even in a test with a clock of its own. */
@@ -71,9 +74,9 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   }
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
-  const { openPostgresStore } = await import('./store/postgres/open.ts');
+  const { openPostgres } = await import('./store/postgres/open.ts');
   const { DATABASE_AT_ONCE } = await import('./store/postgres/connections.ts');
-  const store = await openPostgresStore({
+  const { store, reserve } = await openPostgres({
     url: config.store,
     node,
     // A database uses real time, even in a test with a clock of its own.
@@ -85,7 +88,8 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     morePatienceMs,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
-  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs)), connectLane: null, emptyLog: null };
+  const shared = changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs));
+  return { store: shared, connectLane: null, emptyLog: null, reserve };
 }
 
 /** The main thread closes the process if the store breaks. */
@@ -103,7 +107,7 @@ function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOpti
     channel: channel === null ? null : laneChannel(channel),
     onBroken: () => {},
   });
-  return { store, connectLane: null, emptyLog: null };
+  return { store, connectLane: null, emptyLog: null, reserve: null };
 }
 
 async function openFile(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
@@ -145,7 +149,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
     };
     return { writer: executor.connect!(), readers: { lookUp: served(readers.lookUp), list: served(readers.list) } };
   };
-  return { store, connectLane, emptyLog: executor.emptyLog! };
+  return { store, connectLane, emptyLog: executor.emptyLog!, reserve: null };
 }
 
 /** Reaches all lanes of the process that use the same name. */

@@ -69,6 +69,21 @@ export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: bo
   return diskBytes >= freeBytesMin + reserveBytes(freeBytesMin) ? 'make' : null;
 }
 
+/** The size of the reserve in a database: some segments of its log, of 16 MiB each. */
+const DATABASE_RESERVE_BYTES_MAX = 64 * 1024 * 1024;
+
+export function databaseReserveBytes(freeBytesMin: number): number {
+  return Math.min(DATABASE_RESERVE_BYTES_MAX, freeBytesMin);
+}
+
+/** Of a database nobody sees the free space. Making its reserve finds out, and takes the last space for a moment. */
+const REMAKE_MS = { min: 5000, max: 60_000 };
+
+/** When to try again to make the reserve of a database, after it was given up and `failures` tries found too little space. */
+export function remakeAfterMs(failures: number): number {
+  return Math.min(REMAKE_MS.max, REMAKE_MS.min * 2 ** Math.min(failures, 10));
+}
+
 /** What is stored by all accounts, as of the last look. */
 export interface AllStored {
   readonly bytes: number;

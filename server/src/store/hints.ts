@@ -23,6 +23,8 @@ export interface Heard {
   readonly isWork: boolean;
   readonly isNews: boolean;
   readonly isAccess: boolean;
+  /** The reserve of the disk was given up. */
+  readonly isReserveGone: boolean;
 }
 
 export class Hints {
@@ -83,13 +85,23 @@ export class Hints {
     this.#gather();
   }
 
+  /** The reserve of the disk was given up. It is told at once: nobody may publish into its space. */
+  reserveGone(): void {
+    this.#say(`${this.#node} r`);
+  }
+
   /** What another node sent; null for our own hints. */
   hear(payload: string): Heard | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;
     if (words.includes('f')) this.#await();
     const isAsked = asked === undefined || asked.split(',').includes(this.#node);
-    return { isWork: isAsked && words.includes('w'), isNews: words.includes('n'), isAccess: words.includes('a') };
+    return {
+      isWork: isAsked && words.includes('w'),
+      isNews: words.includes('n'),
+      isAccess: words.includes('a'),
+      isReserveGone: words.includes('r'),
+    };
   }
 
   close(): void {

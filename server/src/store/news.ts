@@ -22,7 +22,7 @@ export class News {
     this.#hints?.access();
   }
 
-  hear({ isNews, isAccess }: Omit<Heard, 'isWork'>): void {
+  hear({ isNews, isAccess }: Pick<Heard, 'isNews' | 'isAccess'>): void {
     if (isNews) for (const listener of this.#journalListeners) listener();
     if (isAccess) for (const listener of this.#accessListeners) listener();
   }

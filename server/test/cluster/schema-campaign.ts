@@ -122,7 +122,7 @@ async function leave(running: Node[], chance: Chance): Promise<void> {
 async function tableNames(nodes: Nodes): Promise<string[]> {
   const rows = await nodes.tables.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_class
-       WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace ORDER BY relname`,
+       WHERE relkind IN ('r', 'p') AND relpersistence = 'p' AND relnamespace = current_schema()::regnamespace ORDER BY relname`,
   );
   return rows.map(({ name }) => name);
 }

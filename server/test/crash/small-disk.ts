@@ -57,20 +57,7 @@ export class SmallDisk {
 
   /** Writes until nothing is free. */
   fill(): void {
-    const file = openSync(this.#path('filler'), 'a');
-    const piece = Buffer.alloc(64 * 1024, 1);
-    try {
-      for (let size = piece.length; size >= 1; ) {
-        try {
-          writeSync(file, piece, 0, size);
-        } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-          size = Math.floor(size / 2);
-        }
-      }
-    } finally {
-      closeSync(file);
-    }
+    fillUntilFull(this.#path('filler'));
   }
 
   empty(): void {
@@ -86,5 +73,23 @@ export class SmallDisk {
   /** As others see the file system of the process. */
   #path(name: string): string {
     return join(`/proc/${this.#child.pid}/root`, this.#folder, name);
+  }
+}
+
+/** Appends to a file until nothing is free on its disk. */
+export function fillUntilFull(path: string): void {
+  const file = openSync(path, 'a');
+  const piece = Buffer.alloc(64 * 1024, 1);
+  try {
+    for (let size = piece.length; size >= 1; ) {
+      try {
+        writeSync(file, piece, 0, size);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+        size = Math.floor(size / 2);
+      }
+    }
+  } finally {
+    closeSync(file);
   }
 }

@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  databaseReserveBytes,
   diskMark,
   isSpaceScarce,
   markAfterFull,
   nextLookMs,
+  remakeAfterMs,
   reserveBytes,
   reserveStep,
   storedProblem,
@@ -50,6 +52,13 @@ test('the reserve is given up at the last moment, and made again only above the 
   assert.equal(reserveStep(2 * MIB - 1, MIN, true), 'giveUp');
   assert.equal(reserveStep(MIN, MIN, false), null, 'it would be given up again');
   assert.equal(reserveStep(MIN + 16 * MIB, MIN, false), 'make');
+});
+
+test('the reserve of a database has the size of some segments of its log, and is tried less and less often', () => {
+  assert.equal(databaseReserveBytes(MIN), 64 * MIB);
+  assert.equal(databaseReserveBytes(1024 * MIN), 64 * MIB);
+  assert.equal(databaseReserveBytes(MIB), MIB);
+  assert.deepEqual([0, 1, 2, 3, 4, 2000].map(remakeAfterMs), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
 });
 
 test('an account is refused beyond its limit, and above the average on a disk that is nearly full', () => {

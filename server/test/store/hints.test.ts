@@ -100,8 +100,17 @@ test('of many nodes two are asked to look for work, and the others do not; a nod
     assert.deepEqual(saidNow(), [expected]);
     clock.advance(1000);
   }
-  const work = { isWork: true, isNews: false, isAccess: false };
+  const work = { isWork: true, isNews: false, isAccess: false, isReserveGone: false };
   assert.deepEqual(hints.hear('b w c,a'), work);
   assert.deepEqual(hints.hear('b wn c,d'), { ...work, isWork: false, isNews: true });
   assert.deepEqual(hints.hear('b w'), work);
+});
+
+test('that the reserve is gone is told at once, and is nothing else to a node that does not know the word', () => {
+  const { hints, saidNow } = started();
+  hints.work();
+  hints.reserveGone();
+  assert.deepEqual(saidNow(), ['a w', 'a r']);
+  assert.deepEqual(hints.hear('b r'), { isWork: false, isNews: false, isAccess: false, isReserveGone: true });
+  assert.equal(hints.hear('a r'), null);
 });

@@ -94,6 +94,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'store/message-store.ts': 'store port',
   'store/resource-store.ts': 'store port',
   'store/account-store.ts': 'store port',
+  'store/database-reserve.ts': 'store port',
   'store/list-piece.ts': 'store port',
   'store/count-in-pieces.ts': 'store port',
   'store/standing-in-pieces.ts': 'store port',

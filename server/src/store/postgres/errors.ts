@@ -43,6 +43,14 @@ export function isNotOurs(error: unknown): boolean {
   return NOT_OURS.has(sqlState(error) ?? '');
 }
 
+export function isForbidden(error: unknown): boolean {
+  return sqlState(error) === '42501';
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return sqlState(error) === DISK_FULL;
+}
+
 /** The tables are not there, or not where they were. */
 const MISSING: ReadonlySet<string> = new Set(['42P01', '3F000', '3D000']);
 

@@ -48,6 +48,11 @@ export interface OpenOptions {
 }
 
 export async function openPostgresStore(options: OpenOptions): Promise<Store> {
+  return (await openPostgres(options)).store;
+}
+
+/** For a node, which keeps the reserve too. */
+export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresStore, 'store' | 'reserve'>> {
   const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
   const { channel, known, roundTripMs } = await prepare(options);
   let opened: PostgresStore | null = null;
@@ -58,6 +63,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     channel,
     onNotification: (payload) => opened?.hear(payload),
     onBack: () => opened?.cameBack(),
+    onGivenUp: () => opened?.gaveUp(),
     probe: (database) => probe(database, node),
     roundTripMs,
     morePatienceMs: options.morePatienceMs ?? 0,
@@ -73,7 +79,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     ...(options.inbox && { inbox: options.inbox }),
   });
   await start(pool, timers);
-  return opened.store;
+  return opened;
 }
 
 /** On its own connection: checks that the server is durable, and migrates. */

@@ -12,6 +12,7 @@ import {
   CutOff,
   committing,
   cutOff,
+  isDiskFull,
   isMissing,
   isNotOurs,
   isReadOnly,
@@ -19,8 +20,10 @@ import {
   TooLate,
   toStoreError,
 } from './errors.ts';
+import { FullDisk } from './full-disk.ts';
 import { KeptPlan } from './kept-plan.ts';
 import { Link, type LinkOptions } from './link.ts';
+import { dropReserve } from './reserve.ts';
 import { WriteWatch } from './write-watch.ts';
 
 /** After a conflict. Also after a change of the schema, when each statement of the work may be outdated. */
@@ -29,7 +32,15 @@ const TRIES_MAX = 10;
 export interface PoolOptions extends LinkOptions {
   /** Writes one row and commits, as a publish would. */
   readonly probe: (database: Database) => Promise<void>;
+  /** A write found no space, and the reserve was given up for it. */
+  readonly onGivenUp: () => void;
 }
+
+/**
+ * What work does that finds no space. What ends and deletes gives up the reserve and uses it. What is published gives it up
+ * and fails. A read that is too large for the disk must not take it from the others.
+ */
+type OnFull = 'usesReserve' | 'givesUp' | 'fails';
 
 /** Bounds the wait for one reply, or for several: if it takes longer, the connection is closed. */
 type Within = <T>(ms: number, answer: Promise<T>) => Promise<T>;
@@ -39,11 +50,13 @@ export class Pool {
   readonly #keptPlan = new KeptPlan();
   readonly #link: Link;
   readonly #writes: WriteWatch;
+  readonly #fullDisk: FullDisk;
 
   constructor(options: PoolOptions) {
-    const { timers, log, probe, onBack } = options;
+    const { timers, log, probe, onBack, onGivenUp } = options;
     this.#timers = timers;
     this.#link = new Link(options);
+    this.#fullDisk = new FullDisk({ timers, giveUp: () => this.beside(dropReserve), onGivenUp });
     this.#writes = new WriteWatch({
       timers,
       commitMs: () => this.#link.patience.commitMs,
@@ -79,7 +92,7 @@ export class Pool {
    * lost: nothing was written.
    */
   read<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#again(() => this.#use('readers', (database) => work(database).catch(cutOff)));
+    return this.#again(() => this.#use('readers', (database) => work(database).catch(cutOff)), 'fails');
   }
 
   /** One statement that writes: it is its own transaction. */
@@ -96,12 +109,14 @@ export class Pool {
 
   /** One statement that only inserts rows. */
   add<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#again(() =>
-      this.#use('adders', async (database, within) => {
-        const result = await committing(within(this.#link.patience.commitMs, work(database)));
-        this.#writes.noteWritten();
-        return result;
-      }),
+    return this.#again(
+      () =>
+        this.#use('adders', async (database, within) => {
+          const result = await committing(within(this.#link.patience.commitMs, work(database)));
+          this.#writes.noteWritten();
+          return result;
+        }),
+      'givesUp',
     );
   }
 
@@ -120,12 +135,26 @@ export class Pool {
    * connection was lost before the commit, as happens after a stall of the process.
    */
   transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#transaction(work);
+    return this.#again(() => this.#transactionOnce(work));
+  }
+
+  /**
+   * A transaction of the upkeep that writes no messages, and may take long. Live events do not wait for its end, as they do
+   * for that of a writer. Nothing is given up for it.
+   */
+  beside<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#transactionOnce(work, 'readers');
+  }
+
+  /** Another node has given up the reserve. */
+  noteGivenUp(): void {
+    this.#fullDisk.noteGivenUp();
   }
 
   /** A transaction whose caller cannot wait long for locks. If it waits too long, it is certain that nothing was written. */
   acceptInLine<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#transaction((database, within) => within(this.#link.patience.acceptMs, work(database)));
+    const within = (database: Database, bound: Within) => bound(this.#link.patience.acceptMs, work(database));
+    return this.#again(() => this.#transactionOnce(within), 'givesUp');
   }
 
   notify(payload: string): void {
@@ -142,30 +171,35 @@ export class Pool {
     return 2 * this.#link.patience.commitMs;
   }
 
-  #transaction<T>(work: (database: Database, within: Within) => Promise<T>): Promise<T> {
-    const once = () =>
-      this.#use('writers', async (database, within) => {
-        let result: T;
-        try {
-          await database.exec('BEGIN');
-          result = await work(database, within);
-        } catch (error) {
-          // On a lost connection this fails too, which tells nothing new.
-          await database.exec('ROLLBACK').catch(() => {});
-          return cutOff(error);
-        }
-        await committing(within(this.#link.patience.commitMs, database.exec('COMMIT')));
-        return result;
-      });
-    return this.#again(once);
+  #transactionOnce<T>(work: (database: Database, within: Within) => Promise<T>, role: Role = 'writers'): Promise<T> {
+    return this.#use(role, async (database, within) => {
+      let result: T;
+      try {
+        await database.exec('BEGIN');
+        result = await work(database, within);
+      } catch (error) {
+        // On a lost connection this fails too, which tells nothing new.
+        await database.exec('ROLLBACK').catch(() => {});
+        return cutOff(error);
+      }
+      await committing(within(this.#link.patience.commitMs, database.exec('COMMIT')));
+      return result;
+    });
   }
 
-  async #again<T>(work: () => Promise<T>): Promise<T> {
+  async #again<T>(work: () => Promise<T>, onFull: OnFull = 'usesReserve'): Promise<T> {
+    const { times } = this.#fullDisk;
+    let usesReserve = false;
     for (let tries = 1; ; tries += 1) {
       try {
         return await work();
       } catch (error) {
         if (mayRunAgain(error) && tries < TRIES_MAX) continue;
+        if (isDiskFull(error) && onFull !== 'fails' && !usesReserve) {
+          const made = this.#fullDisk.makeRoom(times);
+          usesReserve = onFull === 'usesReserve' && (await made);
+          if (usesReserve) continue;
+        }
         if (!(error instanceof CutOff)) throw error;
         if (tries > 1) throw error.cause;
       }
@@ -206,7 +240,8 @@ export class Pool {
       client.release();
       return result;
     } catch (error) {
-      const isLost = toStoreError(error) instanceof StoreUnavailable;
+      // A server without space has answered all the same.
+      const isLost = toStoreError(error) instanceof StoreUnavailable && !isDiskFull(error);
       if (error instanceof CommitInDoubt) error.session = connections.processOf(client);
       if (!isLost) this.#link.noteAnswer();
       client.release(isLost);

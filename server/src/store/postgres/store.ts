@@ -2,6 +2,7 @@
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import type { DatabaseReserve } from '../database-reserve.ts';
 import { Hints } from '../hints.ts';
 import { Inbox } from '../inbox.ts';
 import { News } from '../news.ts';
@@ -18,6 +19,7 @@ import { createMessages } from './message-verbs.ts';
 import { leave } from './nodes.ts';
 import { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
+import { createReserve } from './reserve.ts';
 import { createResources } from './resource-verbs.ts';
 
 export interface PostgresStoreOptions {
@@ -36,9 +38,12 @@ export interface PostgresStoreOptions {
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
-/** The store, and the callbacks that the pool calls. */
+/** The store, its reserve, and the callbacks that the pool calls. */
 export interface PostgresStore {
   readonly store: Store;
+  readonly reserve: DatabaseReserve;
+  /** This node has given up the reserve. */
+  gaveUp(): void;
   hear(payload: string): void;
   cameBack(): void;
 }
@@ -75,15 +80,26 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
   };
 
+  const { reserve, givenUp, cameBack } = createReserve(pool);
   return {
     store,
+    reserve,
+    gaveUp() {
+      hints.reserveGone();
+      givenUp();
+    },
     hear(payload) {
       if (cancels.hear(payload)) return;
       const heard = hints.hear(payload);
       if (heard?.isWork) offer.lookAgain();
+      if (heard?.isReserveGone) {
+        pool.noteGivenUp();
+        givenUp();
+      }
       if (heard) news.hear(heard);
     },
     cameBack() {
+      cameBack();
       cancels.cameBack();
       offer.lookAgain();
       news.hear({ isNews: true, isAccess: true });

@@ -1,0 +1,100 @@
+// The reserve as a table of its own, which is dropped when a write finds no space. It is unlogged: filling it writes no log,
+// and after a crash PostgreSQL empties it before anything else, so that a server without space for its log can start again.
+
+import type { DatabaseReserve } from '../database-reserve.ts';
+import { told } from './calls.ts';
+import type { Database } from './database.ts';
+import { isDiskFull, isForbidden, toStoreError } from './errors.ts';
+import type { Pool } from './pool.ts';
+
+const LOCK = "hashtextextended('postrider reserve ' || current_schema(), 8411)";
+/** A row is as large as a page allows. */
+const PAGE_BYTES = 8192;
+/** The other pages are copies of these. Their bytes cannot be compressed, as some file systems would. */
+const FIRST_PAGES = 32;
+/** Who gives it up waits for a node that is making it: that one fails soon, and then there is space too. */
+const LOCK_MS_MAX = 5000;
+
+export async function isReserveThere(database: Database): Promise<boolean> {
+  const row = await database.get<{ bytes: number | null }>(
+    "SELECT pg_relation_size(to_regclass(quote_ident(current_schema()) || '.reserve')) AS bytes",
+  );
+  return (row!.bytes ?? 0) > 0;
+}
+
+/** In a transaction. Rejects if there is too little space. Returns false if another node is making it. */
+export async function makeReserve(database: Database, bytes: number, spareBytes: number): Promise<boolean> {
+  const lock = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS is`);
+  if (!lock!.is) return false;
+  if (await isReserveThere(database)) return true;
+  // Anew, and not into the table that a crash has emptied: what a failed transaction adds to an old table stays there.
+  await database.exec('DROP TABLE IF EXISTS reserve');
+  await fill(database, 'reserve', bytes);
+  if (spareBytes > 0) {
+    await database.exec('SAVEPOINT spare');
+    await fill(database, 'reserve_spare', spareBytes);
+    await database.exec('ROLLBACK TO SAVEPOINT spare');
+  }
+  return true;
+}
+
+async function fill(database: Database, table: 'reserve' | 'reserve_spare', bytes: number): Promise<void> {
+  await database.exec(`CREATE UNLOGGED TABLE ${table} (page bytea NOT NULL) WITH (autovacuum_enabled = false)`);
+  await database.exec(`ALTER TABLE ${table} ALTER COLUMN page SET STORAGE PLAIN`);
+  const pages = Math.ceil(bytes / PAGE_BYTES);
+  let made = Math.min(pages, FIRST_PAGES);
+  await database.exec(
+    `INSERT INTO ${table} (page) SELECT (SELECT string_agg(sha256(convert_to(random()::text || page || part, 'UTF8')), '')
+       FROM generate_series(1, 250) AS part) FROM generate_series(1, ${made}) AS page`,
+  );
+  while (made < pages) {
+    const more = Math.min(made, pages - made);
+    await database.exec(`INSERT INTO ${table} (page) SELECT page FROM ${table} LIMIT ${more}`);
+    made += more;
+  }
+}
+
+/**
+ * In a transaction. Returns whether it was there. Dropping needs no page more. Emptying the table does: its new files and
+ * the new rows of the catalogue may need some.
+ */
+export async function dropReserve(database: Database): Promise<boolean> {
+  await database.exec(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
+  await database.exec(`SELECT pg_advisory_xact_lock(${LOCK})`);
+  const isThere = await isReserveThere(database);
+  await database.exec('DROP TABLE IF EXISTS reserve');
+  return isThere;
+}
+
+/** The reserve for the upkeep, and what tells its listeners. */
+export function createReserve(pool: Pool) {
+  const listeners = { givenUp: () => {}, back: () => {} };
+  let mayRecycle = true;
+  const reserve: DatabaseReserve = {
+    isThere: () => told(pool.read(isReserveThere)),
+    async make(bytes, spareBytes) {
+      try {
+        const isMade = await pool.beside((database) => makeReserve(database, bytes, spareBytes));
+        return isMade ? 'made' : 'busy';
+      } catch (error) {
+        if (isDiskFull(error)) return 'full';
+        throw toStoreError(error);
+      }
+    },
+    async recycleLog() {
+      if (!mayRecycle) return;
+      try {
+        await pool.beside((database) => database.exec('CHECKPOINT'));
+      } catch (error) {
+        mayRecycle = !isForbidden(error);
+      }
+    },
+    onGivenUp(listener) {
+      listeners.givenUp = listener;
+    },
+    onBack(listener) {
+      listeners.back = listener;
+    },
+  };
+  return { reserve, givenUp: () => listeners.givenUp(), cameBack: () => listeners.back() };
+}

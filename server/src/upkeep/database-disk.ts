@@ -1,0 +1,126 @@
+// Keeps the reserve in the database. Nobody sees the free space of its disk: while there is no room for the reserve, the
+// disk counts as full, and nothing is published.
+
+import { markAfterFull, remakeAfterMs } from '../domain/disk-marks.ts';
+import type { DatabaseReserve } from '../store/database-reserve.ts';
+import { StoreUnavailable } from '../store/store.ts';
+import type { Clock } from '../world.ts';
+import type { DiskWatch } from './disk.ts';
+
+const LOOK_EVERY_MS = 5000;
+const BUSY_MS = 1000;
+/** It cannot be made for another reason than space. */
+const REFUSED_MS = 60_000;
+
+export interface DatabaseDiskOptions {
+  readonly reserve: DatabaseReserve;
+  readonly bytes: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** It was made, or given up. */
+  readonly onChange: (isThere: boolean) => void;
+  /** It cannot be made, and publishing goes on without it. */
+  readonly onRefused: (error: unknown) => void;
+}
+
+export function databaseDiskWatch(options: DatabaseDiskOptions): DiskWatch {
+  const { clock } = options;
+  const watch = new DatabaseDisk(options);
+  let wasFull = false;
+  return {
+    name: 'disk watch',
+    run: () => watch.look(),
+    mark() {
+      if (watch.isFull) return 'all';
+      return markAfterFull('none', watch.fullAtMs === null ? null : clock.monotonicMs() - watch.fullAtMs);
+    },
+    freeBytes: () => null,
+    wasFull: () => wasFull,
+    noteWrite(error) {
+      if (error === null) wasFull = false;
+      else if (error instanceof StoreUnavailable && error.reason === 'full') {
+        wasFull = true;
+        watch.fullAtMs = clock.monotonicMs();
+      }
+    },
+  };
+}
+
+class DatabaseDisk {
+  readonly #options: DatabaseDiskOptions;
+  isFull = false;
+  fullAtMs: number | null = null;
+  #isThere = false;
+  #failures = 0;
+  #tryAtMs = Number.NEGATIVE_INFINITY;
+  /** How often it was given up. What was seen before the last time is no longer true. */
+  #givenUp = 0;
+  #looking: Promise<number> | null = null;
+
+  constructor(options: DatabaseDiskOptions) {
+    this.#options = options;
+    options.reserve.onGivenUp(() => this.#noteGivenUp());
+    options.reserve.onBack(() => void this.look().catch(() => {}));
+  }
+
+  /** Returns in how many milliseconds to look again. */
+  look(): Promise<number> {
+    this.#looking ??= this.#lookOnce().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<number> {
+    const { reserve, clock } = this.#options;
+    const givenUp = this.#givenUp;
+    if (await reserve.isThere()) return this.#found(givenUp);
+    this.#isThere = false;
+    if (this.isFull) await reserve.recycleLog();
+    if (clock.monotonicMs() < this.#tryAtMs) return LOOK_EVERY_MS;
+    return this.#make(givenUp);
+  }
+
+  async #make(givenUp: number): Promise<number> {
+    const { reserve, bytes, clock, onRefused } = this.#options;
+    let result: Awaited<ReturnType<DatabaseReserve['make']>>;
+    try {
+      // Not for the last page: publishing would stop again at once.
+      result = await reserve.make(bytes, this.isFull ? bytes : 0);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      this.isFull = false;
+      onRefused(error);
+      return REFUSED_MS;
+    }
+    if (result === 'made') return this.#found(givenUp);
+    if (result === 'busy') return BUSY_MS;
+    this.#noteFull();
+    this.#tryAtMs = clock.monotonicMs() + remakeAfterMs(this.#failures);
+    this.#failures += 1;
+    return LOOK_EVERY_MS;
+  }
+
+  #found(givenUp: number): number {
+    if (givenUp !== this.#givenUp) return LOOK_EVERY_MS;
+    if (!this.#isThere) this.#options.onChange(true);
+    this.#isThere = true;
+    this.isFull = false;
+    this.#failures = 0;
+    this.#tryAtMs = Number.NEGATIVE_INFINITY;
+    return LOOK_EVERY_MS;
+  }
+
+  #noteGivenUp(): void {
+    this.#givenUp += 1;
+    this.#isThere = false;
+    this.#failures = 0;
+    this.#tryAtMs = this.#options.clock.monotonicMs() + remakeAfterMs(0);
+    this.#noteFull();
+  }
+
+  #noteFull(): void {
+    this.fullAtMs = this.#options.clock.monotonicMs();
+    if (!this.isFull) this.#options.onChange(false);
+    this.isFull = true;
+  }
+}
