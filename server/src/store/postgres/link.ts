@@ -107,9 +107,9 @@ export class Link {
     this.#answeredAtMs = this.#options.timers.monotonicMs();
   }
 
-  /** The present connections cannot be used any more, for this reason. No caller waits for them, and others are made. */
-  lose(why: string): void {
-    if (this.#listener) this.#lose(this.#listener, why);
+  /** The present connections cannot be used any more after this error. No caller waits for them, and others are made. */
+  lose(error: Error): void {
+    if (this.#listener) this.#lose(this.#listener, error.message, isMissing(error) ? GONE : undefined);
   }
 
   async close(): Promise<void> {
@@ -129,7 +129,7 @@ export class Link {
         if (pid !== this.#listener?.session.pid && !this.#connections.has(pid)) return;
         const shared = new SharedSession('two connections have the same server process');
         // Reconnecting checks whether sessions are really shared.
-        this.lose(shared.message);
+        this.lose(shared);
         throw shared;
       },
     });
@@ -241,12 +241,12 @@ export class Link {
   }
 
   /** The database is away: no caller waits for it any more, and it reconnects until the database is back. */
-  #lose(listener: Listener, why: string): void {
+  #lose(listener: Listener, why: string, away: Away = { reason: 'unavailable', text: why }): void {
     if (this.#isClosed || this.#listener !== listener) return;
     this.#listener = null;
-    this.#away = { reason: 'unavailable', text: why };
+    this.#away = away;
     this.#cancelPing();
-    this.#options.log('error', {}, `${why}; trying again until it does`);
+    this.#options.log('error', {}, away === GONE ? WHAT_IS_GONE : `${why}; trying again until it does`);
     listener.destroy();
     this.#connections.cutOff();
     void this.#comeBack();
@@ -254,7 +254,7 @@ export class Link {
 
   async #comeBack(): Promise<void> {
     const { timers, log, onBack } = this.#options;
-    let told = '';
+    let told = this.#away === GONE ? WHAT_IS_GONE : '';
     for (let tries = 0; !this.#isClosed; tries += 1) {
       try {
         await this.#listen(roundTripForTry(this.#roundTripMs, tries));

@@ -231,7 +231,7 @@ export class Pool {
     try {
       client = await connections.connect(role);
     } catch (error) {
-      if (isMissing(error) || error instanceof NotWritable) this.#link.lose((error as Error).message);
+      if (isMissing(error) || error instanceof NotWritable) this.#link.lose(error as Error);
       throw toStoreError(error);
     }
     try {
@@ -253,7 +253,7 @@ export class Pool {
   #noteFailure(role: Role, { server }: Connections, error: unknown): void {
     if (role !== 'readers' && role !== 'probe') this.#writes.noteFailed(error, role === 'adders');
     const mayBeElsewhere = isReadOnly(error) && server.target === 'read-write';
-    if (isNotOurs(error) || isMissing(error) || mayBeElsewhere) this.#link.lose((error as Error).message);
+    if (isNotOurs(error) || isMissing(error) || mayBeElsewhere) this.#link.lose(error as Error);
   }
 
   #withinOn(client: pg.ClientBase): Within {

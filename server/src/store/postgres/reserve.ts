@@ -27,6 +27,8 @@ export async function makeReserve(database: Database, bytes: number, spareBytes:
   const lock = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS is`);
   if (!lock!.is) return false;
   if (await isReserveThere(database)) return true;
+  // In a schema that was emptied or replaced nothing is created. It fails there.
+  await database.exec('SELECT seq FROM messages LIMIT 0');
   // Anew, and not into the table that a crash has emptied: what a failed transaction adds to an old table stays there.
   await database.exec('DROP TABLE IF EXISTS reserve');
   await fill(database, 'reserve', bytes);
