@@ -24,6 +24,11 @@ const WRITER_MESSAGES = 600;
 const WRITER_IMAGES = 30;
 const CREATION_IMAGES = 60;
 const LARGE = 300;
+const MOVED_MESSAGES = 150;
+const MOVED_LARGE_EVERY = 40;
+/** Long enough for commits beside a move, short enough for a few moves. */
+const MOVED_FLUSH_MS = 5;
+const MOVED_IMAGES = 20;
 /** The few steps before there is a log, where SQLite works in another way than ever after. */
 const IMAGES_PER_FIRST_STEP = 6;
 
@@ -80,6 +85,35 @@ test('a store whose power is cut while it is created opens', { skip, timeout: 30
   });
 });
 
+test('a store whose log is moved beside its writer loses none', { skip, timeout: 300_000 }, async (t) => {
+  const seed = chooseSeed();
+  await inScratchFolder('moved', async (folder) => {
+    const chance = new Chance(seed);
+    const argv = [join(folder, 'data'), String(MOVED_MESSAGES), String(MOVED_LARGE_EVERY)];
+    const run = runRecorded(folder, [join(import.meta.dirname, 'moved-writer.ts'), ...argv], {
+      flushMs: MOVED_FLUSH_MS,
+    });
+    assert.equal(run.signal, 'SIGKILL', run.stderr);
+    const acks = acksOf(run.stdout);
+    assert.equal(acks.length, MOVED_MESSAGES);
+    // The pages of the database, and where the log begins anew.
+    const fileOf = (name: string) => run.records.find((record) => 'name' in record && record.name === name)!.file;
+    const [database, log] = [fileOf(DATABASE), fileOf(`${DATABASE}-wal`)];
+    const moves = run.records.filter(
+      (record) =>
+        record.kind === 'written' && (record.file === database || (record.file === log && record.offset === 0)),
+    );
+    const begun = moves.filter(({ file, start }) => file === log && start > acks[0]!.mark);
+    assert.ok(begun.length > 0, 'the log was begun anew');
+    const cuts = [
+      ...Array.from({ length: MOVED_IMAGES }, () => chance.pick(moves).end),
+      ...chooseCuts(run.records, [acks.map(({ mark }) => mark)], MOVED_IMAGES, chance),
+    ].sort((a, b) => a - b);
+    t.diagnostic(`${cuts.length} images; the log was begun anew ${begun.length} times`);
+    assert.deepEqual(imageProblems(folder, run.records, cuts, acks, chance), [], `seed ${seed} (CRASH_SEED)`);
+  });
+});
+
 for (const opener of ['service', 'command'] as const) {
   const name = `a log that a failed flush left is on disk before a ${opener} makes anything of it`;
   test(name, { skip, timeout: 300_000 }, async () => {
@@ -111,13 +145,17 @@ function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Ch
 function recordWriter(folder: string, synchronous: 'FULL' | 'NORMAL', messages: number) {
   const { signal, stdout, stderr, records } = runWriter(folder, [synchronous, messages, 1]);
   assert.equal(signal, 'SIGKILL', stderr);
-  const acks = stdout
+  const acks = acksOf(stdout);
+  assert.equal(acks.length, messages);
+  return { records, acks };
+}
+
+function acksOf(stdout: string) {
+  return stdout
     .trim()
     .split('\n')
     .map((line) => line.split(' ') as [string, string])
     .map(([id, mark]) => ({ id, mark: Number(mark) }));
-  assert.equal(acks.length, messages);
-  return { records, acks };
 }
 
 /** The arguments after the directory, and the number of the first flush that fails, if one is to fail. */
@@ -127,7 +165,8 @@ function runWriter(
   failFsync?: number,
 ) {
   const argv = [join(folder, 'data'), synchronous, String(messages), String(perCommit)];
-  return runRecorded(folder, [join(import.meta.dirname, 'writer.ts'), ...argv], failFsync);
+  const faults = failFsync === undefined ? {} : { failFsync };
+  return runRecorded(folder, [join(import.meta.dirname, 'writer.ts'), ...argv], faults);
 }
 
 /** It gets none: the store of the writer has no account. But the store was opened, and is closed again. */
@@ -139,9 +178,8 @@ function askForToken(folder: string) {
   return run;
 }
 
-function runRecorded(folder: string, argv: readonly string[], failFsync?: number) {
+function runRecorded(folder: string, argv: readonly string[], faults: Parameters<Shim['env']>[2] = {}) {
   const log = join(folder, 'disk.log');
-  const faults = failFsync === undefined ? {} : { failFsync };
   const env = { ...process.env, ...new Shim(folder).env(join(folder, 'data'), log, faults) };
   const { signal, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
   return { signal, stdout, stderr, records: readDiskLog(readFileSync(log)) };

@@ -1,12 +1,13 @@
 // The log of SQLite is moved into the database beside the writer: who moves it when, and that nothing is missing afterwards.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DATABASE_FILE } from '../../src/store/sqlite/directory.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { whoMoves } from '../../src/store/sqlite/log-mover.ts';
+import { moveLog, whoMoves } from '../../src/store/sqlite/log-mover.ts';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
 import type { Command } from '../../src/store/sqlite/verbs.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
@@ -35,6 +36,20 @@ test('a log of which all is moved needs nobody: the next write begins it anew', 
 test('a log that could not be moved is tried again when it has grown, not after every transaction', () => {
   assert.equal(whoMoves(5000, 4000, 249), 'nobody');
   assert.equal(whoMoves(5000, 4000, 250), 'mover');
+});
+
+test('a disk that fails while the log is moved is named with what to do, and a full one is no error', () => {
+  const failing = (errcode: number) => ({
+    exec() {
+      throw Object.assign(new Error('disk I/O error'), { errcode });
+    },
+  });
+  // SQLITE_IOERR_FSYNC and SQLITE_FULL.
+  assert.throws(
+    () => moveLog(failing(1034)),
+    /can no longer write its file: disk I\/O error\. Check the disk, then start/,
+  );
+  moveLog(failing(13));
 });
 
 const account: Command = {
@@ -87,4 +102,15 @@ test('an order to empty the log waits for the thread that moves it', async (t) =
   await executor.execute([large(12)], 'nod_a');
   assert.equal(statSync(`${file}-wal`).size, before, 'the log was begun anew');
   await executor.close();
+});
+
+test('a process that can open no further file goes on writing, and its log is moved beside the writer when it can', (t) => {
+  const directory = scratchDirectory(t);
+  const script = join(import.meta.dirname, 'no-open-files.ts');
+  const call = `ulimit -n 128; exec '${process.execPath}' '${script}' '${directory}'`;
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', call], { encoding: 'utf8' });
+  assert.deepEqual([status, stdout], [0, '70 written\n'], stderr);
+  const { database, close } = openDirectory(directory);
+  assert.equal(database.get<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, 70);
+  close();
 });

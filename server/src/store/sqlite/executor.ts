@@ -7,7 +7,7 @@ import { startThread } from '../../shipped-files.ts';
 import type { Database } from './database.ts';
 import { DATABASE_FILE } from './directory.ts';
 import { LogKeeper } from './log-keeper.ts';
-import { MOVING, type MoverData, type Moving } from './log-mover.ts';
+import { isOpen, MOVING, type MoverData, type Moving, newMoving, setAway, setOpen } from './log-mover.ts';
 import { openBeside } from './open.ts';
 import { PortCalls } from './port-executor.ts';
 import type { Took } from './shared-transaction.ts';
@@ -78,7 +78,7 @@ export async function threadExecutor(
   onEnd: (error: Error) => void = () => {},
   onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
-  const moving: Moving | null = role === 'writer' ? new Int32Array(new SharedArrayBuffer(4)) : null;
+  const moving: Moving | null = role === 'writer' ? newMoving() : null;
   const workerData: ThreadData = { directory, role, moving };
   const worker = startThread('store/sqlite/thread', { workerData, name: role });
   const neighbours = new Neighbours();
@@ -131,12 +131,31 @@ class LogMover {
 
   start(): void {
     if (this.#isClosed) return;
-    const worker = startThread('store/sqlite/log-mover-thread', { workerData: this.#data, name: 'log mover' });
-    worker.on('error', this.#onError);
-    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve()));
-    void this.#ended.then(() => {
-      if (!this.#isClosed) this.#onError(new Error('the thread that moves the log has ended'));
-    });
+    const { moving } = this.#data;
+    setOpen(moving, false);
+    try {
+      const worker = startThread('store/sqlite/log-mover-thread', { workerData: this.#data, name: 'log mover' });
+      let why: unknown = null;
+      worker.on('error', (error) => {
+        why = error;
+      });
+      this.#ended = new Promise((resolve) => {
+        worker.once('exit', () => {
+          this.#end(why);
+          resolve();
+        });
+      });
+    } catch {
+      // The system allows no further thread.
+      setAway(moving);
+    }
+  }
+
+  /** For want of open files, for example, it cannot start. The writer moves the log alone then, and orders it again later. */
+  #end(why: unknown): void {
+    if (!isOpen(this.#data.moving)) setAway(this.#data.moving);
+    else if (why !== null) this.#onError(why);
+    else if (!this.#isClosed) this.#onError(new Error('the thread that moves the log has ended'));
   }
 
   async close(): Promise<void> {

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
 import { Database } from './database.ts';
 import { DATABASE_FILE } from './directory.ts';
-import { MOVING, type MoverData, moveLog } from './log-mover.ts';
+import { MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
 
 const { directory, moving } = workerData as MoverData;
 const database = new Database(join(directory, DATABASE_FILE));
 // What has been moved is flushed before the log may begin anew.
 database.exec('PRAGMA synchronous = FULL');
+setOpen(moving, true);
 while (true) {
   Atomics.wait(moving, 0, MOVING.waits);
   if (Atomics.load(moving, 0) === MOVING.close) break;

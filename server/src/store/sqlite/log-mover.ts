@@ -2,7 +2,7 @@
 // The writer moves only the short rest after which the next transaction begins the log anew.
 
 import type { Database } from './database.ts';
-import { isFull } from './errors.ts';
+import { brokenText, isFull, SQLITE, sqliteCode } from './errors.ts';
 
 /** So many frames, each of one page, are worth moving. */
 const WORTH_FRAMES = 1000;
@@ -13,9 +13,29 @@ const SHORT_FRAMES = 250;
 /** If the thread beside it cannot keep up, the writer moves all of it. */
 export const ALONE_FRAMES = 4000;
 
-/** What the thread that moves is doing: `away` before its first order starts it. Both sides wait for changes of it. */
+/** What the thread that moves is doing: `away` until an order starts it. Both sides wait for changes of it. */
 export const MOVING = { away: 0, waits: 1, ordered: 2, close: 3 } as const;
+/** What it is doing, and whether it has opened the database. */
 export type Moving = Int32Array<SharedArrayBuffer>;
+
+export function newMoving(): Moving {
+  return new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+}
+
+/** For the thread, and for whoever starts it. */
+export function setOpen(moving: Moving, isOpen: boolean): void {
+  Atomics.store(moving, 1, Number(isOpen));
+}
+
+export function isOpen(moving: Moving): boolean {
+  return Atomics.load(moving, 1) === 1;
+}
+
+/** The thread could not be started. The next order does so. */
+export function setAway(moving: Moving): void {
+  Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.away);
+  Atomics.notify(moving, 0);
+}
 
 /** For the thread. */
 export interface MoverData {
@@ -81,6 +101,8 @@ export function moveLog(database: Pick<Database, 'exec'>): void {
   try {
     database.exec('PRAGMA wal_checkpoint(PASSIVE)');
   } catch (error) {
-    if (!isFull(error)) throw error;
+    if (isFull(error)) return;
+    if (sqliteCode(error) !== SQLITE.ioError) throw error;
+    throw new Error(`SQLite can no longer write its file: ${brokenText(error)}`, { cause: error });
   }
 }
