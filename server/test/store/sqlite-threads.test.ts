@@ -3,11 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import type { MessageFilter } from '../../src/domain/message-filter.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
 import type { PageRequest } from '../../src/store/message-store.ts';
+import { DATABASE_FILE } from '../../src/store/sqlite/directory.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
 import { Reader } from '../../src/store/sqlite/reader.ts';
 import { ReadsUnderWay } from '../../src/store/sqlite/reads-under-way.ts';
@@ -16,6 +19,7 @@ import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 import { countStates } from '../support/count-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { waitFor } from '../support/wait.ts';
 import { damage } from './damage.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
@@ -195,12 +199,15 @@ test('a writer that ends breaks the store: its file can no longer be trusted', a
 });
 
 test('a thread that moves the log and ends breaks the store: what it has lost is not known', async (t) => {
-  const { store, broken, threads } = await open(t);
+  const directory = scratchDirectory(t);
+  const { store, broken, threads } = await open(t, directory);
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'paid', createdAt: NOW }, KEYS);
   while (threads.length === 1) {
     const large = message({ id: `msg_${randomUUID()}`, body: Buffer.alloc(1_000_000) });
     await store.accept([large], NOW);
   }
+  // One that ends before it has moved anything has lost nothing.
+  await waitFor('it moves the log', () => statSync(join(directory, DATABASE_FILE)).size > 1_000_000);
   await threads[1]!.terminate();
   await assert.rejects(store.accept([message()], NOW), isUnavailable);
   assert.equal(broken.length, 1);
