@@ -12,10 +12,11 @@ const UNITS: readonly (readonly [name: string, bytes: number])[] = [
 
 /** The number of bytes, or null when the text is not a size. The case of the unit does not matter. */
 export function parseByteSize(text: string): number | null {
-  const [, digits, unit] = /^(\d{1,15}) ?([a-z]*)$/i.exec(text) ?? [];
-  if (digits === undefined || unit === undefined) return null;
+  const match = /^(\d{1,15}) ?([a-z]*)$/i.exec(text);
+  if (!match) return null;
+  const [, digits, unit = ''] = match;
   const factor = unit === '' ? 1 : UNITS.find(([name]) => name.toLowerCase() === unit.toLowerCase())?.[1];
-  const bytes = factor === undefined ? Number.NaN : Number(digits) * factor;
+  const bytes = Number(digits) * (factor ?? Number.NaN);
   return Number.isSafeInteger(bytes) ? bytes : null;
 }
 

@@ -94,7 +94,7 @@ function instantOf(value: string | number): To | { readonly problem: Problem } {
 /** NaN if it is none: 31 November is not 1 December. */
 function parseInstant(text: string): number {
   const date = ISO_INSTANT.exec(text)?.[1];
-  const day = date === undefined ? Number.NaN : Date.parse(date);
+  const day = Date.parse(date ?? '');
   const isDay = !Number.isNaN(day) && new Date(day).toISOString().slice(0, date!.length) === date;
   return isDay ? Date.parse(text) : Number.NaN;
 }

@@ -83,7 +83,7 @@ export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wall
   return {
     trustedAt,
     orderAt: newestAt !== null && newestAt <= orderAt + CLOCK_STEP_MS_MAX ? Math.max(orderAt, newestAt) : orderAt,
-    doubtedMs: isTrusted ? null : kept ? doubtCarried(kept, wallAt) : 0,
+    doubtedMs: kept && !isTrusted ? doubtCarried(kept, wallAt) : null,
     isProven,
   };
 }

@@ -29,9 +29,9 @@ export type EndpointSelector = { readonly name: string } | { readonly url: strin
  */
 export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
   // Existing names are replaced first, so that the position of an unnamed endpoint does not depend on those after it.
-  const lastOfName = new Map(added.flatMap((each) => (each.name === null ? [] : [[each.name, each] as const])));
+  const lastOfName = new Map(added.filter(({ name }) => name !== null).map((each) => [each.name, each]));
   const list = new EndpointList();
-  for (const old of existing) list.push((old.name === null ? undefined : lastOfName.get(old.name)) ?? old);
+  for (const old of existing) list.push(lastOfName.get(old.name) ?? old);
   for (const endpoint of added) {
     const at = list.indexOf(endpoint);
     if (at === null) list.push(endpoint);
@@ -41,8 +41,12 @@ export function withEndpoints(existing: readonly Endpoint[], added: readonly End
 }
 
 export function withoutEndpoints(existing: readonly Endpoint[], removed: readonly EndpointSelector[]): Endpoint[] {
-  const names = new Set<string | null>(removed.flatMap((selector) => ('name' in selector ? [selector.name] : [])));
-  const urls = new Set(removed.flatMap((selector) => ('name' in selector ? [] : [selector.url])));
+  const names = new Set<string | null>();
+  const urls = new Set<string>();
+  for (const selector of removed) {
+    if ('name' in selector) names.add(selector.name);
+    else urls.add(selector.url);
+  }
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 

@@ -139,3 +139,11 @@ test('a server bound to any address counts as listening on all of the machine', 
   }
   assert.deepEqual(listenAddresses({ ip: '10.0.0.1', port: 80 }, interfaces), [{ ip: '10.0.0.1', port: 80 }]);
 });
+
+test('the server itself is refused at its own address and port, and nothing else is', () => {
+  const policy: EgressPolicy = { allowed: [], own: [{ ip: '8.8.4.4', port: 8080 }] };
+  assert.match(judgeAddress('8.8.4.4', 8080, policy) ?? '', /is this server itself/);
+  assert.match(judgeAddress('::ffff:8.8.4.4', 8080, policy) ?? '', /is this server itself/);
+  assert.equal(judgeAddress('8.8.4.4', 8081, policy), null);
+  assert.equal(judgeAddress('8.8.8.8', 8080, policy), null);
+});

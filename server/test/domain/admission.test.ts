@@ -51,6 +51,12 @@ suite('admission', () => {
     });
   });
 
+  test('a key that admits its last unstarted message admits more at the next start', () => {
+    const plan = planAdmission(key(), counts(5, 0, READY_MAX - 1), NOW);
+    assert.deepEqual([plan.letIn, plan.nextStartAt], [1, AT_NEXT_START]);
+    assert.equal(planAdmission(key(), counts(5, 0, READY_MAX - 2), NOW, 1).nextStartAt, NOW);
+  });
+
   test('a start changes a key that waits for one, or whose window is over, and no other', () => {
     const limited = key({ limits: limits(null, 5), windowCount: 1 });
     assert.equal(isChangedByStart(limited, NOW), false);

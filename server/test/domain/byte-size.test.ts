@@ -30,3 +30,7 @@ test('a written size is read back as the same number', () => {
   );
   fc.assert(fc.property(sizes, (bytes) => parseByteSize(formatByteSize(bytes)) === bytes));
 });
+
+test('a size of exactly one unit is written with it', () => {
+  assert.deepEqual([1024, 1024 ** 2, 1024 ** 3, 0].map(formatByteSize), ['1KiB', '1MiB', '1GiB', '0']);
+});

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deadLetterId, headerMap, planCallbackMessage } from '../../src/domain/callback.ts';
+import { deadLetterId, headerMap, messageIdOf, planCallbackMessage } from '../../src/domain/callback.ts';
 import type { Attempt, CallbackTarget, Message } from '../../src/domain/message.ts';
 import type { DeliverySettings, PublishRequest } from '../../src/domain/publish.ts';
 import { CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, planned, settings, URL_GIVEN } from './given.ts';
@@ -155,4 +155,33 @@ test('header names are shown in one form, and a name such as __proto__ is just a
     ['Constructor', ['4']],
   ]);
   assert.equal(Object.getPrototypeOf(map), null);
+});
+
+test('a dead letter has the id of its message, with another prefix', () => {
+  assert.equal(messageIdOf('dlq_7'), 'msg_7');
+  assert.equal(messageIdOf(deadLetterId('msg_7')), 'msg_7');
+});
+
+test('half of the room is for retries of the callback, the rest for what it leads to', () => {
+  const message = source({}, {});
+  const made = (retriesMax: number, room: number) => {
+    const target = { ...message.callback!, retriesMax };
+    const planned = planCallbackMessage(message, target, ATTEMPT, false, room, countingIds());
+    return [planned.retriesMax, planned.descendantsLeft];
+  };
+  assert.deepEqual(made(100, 1), [0, 0]);
+  assert.deepEqual(made(100, 2), [0, 1]);
+  assert.deepEqual(made(100, 7), [3, 3]);
+  assert.deepEqual(made(2, 7), [2, 4]);
+});
+
+test('the report of a message with anything redacted has a redacted body, because it contains the original', () => {
+  const redactionOf = (redaction: Message['redaction']) =>
+    planCallbackMessage(source({ redaction }), source().callback!, ATTEMPT, false, 9, countingIds()).redaction;
+  assert.equal(redactionOf(null), null);
+  assert.deepEqual(redactionOf({ body: false, allHeaders: false, headers: ['x-a'] }), {
+    body: true,
+    allHeaders: false,
+    headers: ['x-a'],
+  });
 });

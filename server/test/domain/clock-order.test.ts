@@ -29,6 +29,29 @@ test('an advance ends after its span, or at its instant', () => {
   assert.equal(end({ advanceTo: NOW }), NOW);
 });
 
+test('a clock can be stopped, and let run', () => {
+  assert.deepEqual(readClockOrder({ freeze: true }), { kind: 'freeze' });
+  assert.deepEqual(readClockOrder({ run: true }), { kind: 'run' });
+});
+
+test('an advance waits for as long as it is told, up to two hours', () => {
+  const waitMs = (body: ClockOrderBody) => {
+    const order = readClockOrder(body);
+    return 'kind' in order && order.kind === 'advance' ? order.waitMs : order;
+  };
+  assert.equal(waitMs({ advance: '1h', wait: '2h' }), 7_200_000);
+  assert.equal(waitMs({ advanceTo: NOW, wait: 5 }), 5000);
+  assert.match(refusal({ advance: '1h', wait: '2h1ms' }), /^wait: must be at most 2h/);
+});
+
+test('the furthest that a clock goes is 3660 days, and the end of the year 9999', () => {
+  assert.match(refusal({ advance: '3661d' }), /^advance: must be at most 3660d$/);
+  assert.equal(end({ advanceTo: NOW + ADVANCE_MS_MAX }), NOW + ADVANCE_MS_MAX);
+  const further = end({ advanceTo: NOW + ADVANCE_MS_MAX + 1 });
+  assert.match(typeof further === 'object' ? further.message : '', /^advanceTo: must be at most 3660 days ahead$/);
+  assert.equal(end({ advance: '1ms' }, MANUAL_TIME_MAX - 1), MANUAL_TIME_MAX);
+});
+
 test('an order that is not one order is refused', () => {
   for (const body of [{}, { advance: '1h', run: true as const }, { freeze: true as const, run: true as const }]) {
     assert.match(refusal(body), /exactly one of advance, advanceTo, freeze, run/);

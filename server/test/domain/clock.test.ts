@@ -8,8 +8,11 @@ import {
   CLOCK_DOWN_MS_MAX,
   CLOCK_STEP_MS_MAX,
   type ClockChange,
+  type KeptTime,
   reckonedAt,
   Timekeeper,
+  timeAtStart,
+  timeOfWork,
 } from '../../src/domain/clock.ts';
 import { Chance } from '../simulation/chance.ts';
 
@@ -422,4 +425,174 @@ test('the service is never ahead of the time that has passed, however often a cl
       if (offMs === 0) assert.equal(machine.trustedAt, START + passedMs, `seed ${seed}, step ${step}: late`);
     }
   }
+});
+
+describe('the rule of a start, to the millisecond', () => {
+  const KEPT: KeptTime = { wallAt: START, trustedAt: START, orderAt: START, doubtedMs: 0 };
+  /** How far the trusted time has moved since it was kept, and the doubt. */
+  const startedAt = (shownMs: number, some: Partial<KeptTime> = {}) => {
+    const { trustedAt, doubtedMs } = timeAtStart({ ...KEPT, ...some }, null, START + shownMs);
+    return [trustedAt - (some.trustedAt ?? START), doubtedMs];
+  };
+
+  test('a trusted clock may show up to a day more, or a step less', () => {
+    assert.deepEqual(startedAt(CLOCK_DOWN_MS_MAX), [CLOCK_DOWN_MS_MAX, null]);
+    assert.deepEqual(startedAt(CLOCK_DOWN_MS_MAX + 1), [0, 0]);
+    assert.deepEqual(startedAt(-CLOCK_STEP_MS_MAX), [-CLOCK_STEP_MS_MAX, null]);
+    assert.deepEqual(startedAt(-CLOCK_STEP_MS_MAX - 1), [0, 0]);
+  });
+
+  test('a clock was trusted if it was no further away than a step, and is trusted likewise', () => {
+    assert.deepEqual(startedAt(HOUR, { trustedAt: START + CLOCK_STEP_MS_MAX }), [HOUR, null]);
+    assert.deepEqual(startedAt(HOUR, { trustedAt: START + CLOCK_STEP_MS_MAX + 1 }), [0, 0]);
+    assert.deepEqual(startedAt(0, { trustedAt: START - CLOCK_STEP_MS_MAX }), [0, null]);
+    assert.deepEqual(startedAt(0, { trustedAt: START - CLOCK_STEP_MS_MAX - 1 }), [0, 0]);
+  });
+
+  test('a doubted clock says how long nothing ran only if that was no longer than a step', () => {
+    const doubted = { trustedAt: START - HOUR, doubtedMs: MINUTE };
+    assert.deepEqual(startedAt(CLOCK_STEP_MS_MAX, doubted), [CLOCK_STEP_MS_MAX, MINUTE]);
+    assert.deepEqual(startedAt(CLOCK_STEP_MS_MAX + 1, doubted), [0, MINUTE]);
+    assert.deepEqual(startedAt(-1, doubted), [0, MINUTE]);
+  });
+
+  test('a doubt goes on with a clock that shows up to ten minutes more, or a step less', () => {
+    const doubted = { trustedAt: START - HOUR, doubtedMs: MINUTE };
+    assert.deepEqual(startedAt(CLOCK_BELIEVED_AFTER_MS, doubted), [0, MINUTE]);
+    assert.deepEqual(startedAt(CLOCK_BELIEVED_AFTER_MS + 1, doubted), [0, 0]);
+    assert.deepEqual(startedAt(-CLOCK_STEP_MS_MAX, doubted), [0, MINUTE]);
+    assert.deepEqual(startedAt(-CLOCK_STEP_MS_MAX - 1, doubted), [0, 0]);
+    // Trusted then, doubted now.
+    assert.deepEqual(startedAt(-HOUR, { doubtedMs: MINUTE }), [0, 0]);
+    assert.deepEqual(startedAt(-CLOCK_STEP_MS_MAX, { trustedAt: START - HOUR }), [0, 0]);
+  });
+
+  test('nothing is deleted by a time that more than ten minutes of downtime have moved', () => {
+    assert.equal(timeAtStart(KEPT, null, START + CLOCK_BELIEVED_AFTER_MS).isProven, true);
+    assert.equal(timeAtStart(KEPT, null, START + CLOCK_BELIEVED_AFTER_MS + 1).isProven, false);
+    assert.deepEqual(timeAtStart(null, null, START), {
+      trustedAt: START,
+      orderAt: START,
+      doubtedMs: null,
+      isProven: false,
+    });
+  });
+});
+
+test('a start with a clock that is right doubts nothing', () => {
+  const keeper = new Timekeeper(START, 0, 0);
+  const kept = keeper.kept();
+  assert.equal(keeper.resume(kept, null, START + MINUTE, 0), null);
+  assert.equal(keeper.isBelieved, true);
+  assert.equal(keeper.kept().doubtedMs, 0);
+});
+
+describe('a sleep of the machine', () => {
+  test('explains a jump of its length, give or take a step, each time anew', () => {
+    for (const [jumpMs, isExplained] of [
+      [8 * HOUR + CLOCK_STEP_MS_MAX, true],
+      [8 * HOUR + CLOCK_STEP_MS_MAX + 1, false],
+      [8 * HOUR - CLOCK_STEP_MS_MAX - 1, false],
+    ] as const) {
+      const machine = new Machine();
+      machine.asleepMs = 3 * HOUR;
+      machine.keeper = new Timekeeper(machine.wallAt, machine.monotonicMs, machine.asleepMs);
+      for (const _ of [1, 2]) {
+        machine.asleepMs += 8 * HOUR;
+        machine.jump(jumpMs);
+        assert.equal(machine.keeper.isBelieved, isExplained, `${jumpMs} ms`);
+        if (!isExplained) break;
+      }
+    }
+  });
+
+  test('that was over when the clock was last right explains no later jump', () => {
+    const machine = new Machine();
+    machine.asleepMs = 8 * HOUR;
+    machine.keeper.noteAwake(machine.asleepMs);
+    machine.jump(8 * HOUR);
+    assert.equal(machine.keeper.isBelieved, false);
+  });
+
+  test('is not forgotten while the clock is doubted', () => {
+    const machine = new Machine();
+    machine.jump(8 * HOUR);
+    machine.keeper.noteAwake(8 * HOUR);
+    machine.asleepMs = 8 * HOUR;
+    machine.jump(CLOCK_STEP_MS_MAX);
+    assert.equal(machine.keeper.isBelieved, true);
+  });
+});
+
+test('a doubted clock that moves by a step is the same clock, one that moves further is another', () => {
+  for (const [stepMs, isSame] of [
+    [CLOCK_STEP_MS_MAX, true],
+    [-CLOCK_STEP_MS_MAX, true],
+    [CLOCK_STEP_MS_MAX + 1, false],
+  ] as const) {
+    const machine = new Machine();
+    machine.jump(HOUR);
+    machine.pass(CLOCK_BELIEVED_AFTER_MS - SECOND);
+    machine.jump(stepMs);
+    machine.pass(SECOND);
+    assert.equal(machine.keeper.isBelieved, isSame, `${stepMs} ms`);
+  }
+});
+
+test('a doubt is kept in whole milliseconds, and none that is not there', () => {
+  const keeper = new Timekeeper(START, 0, 0);
+  assert.equal(keeper.kept().doubtedMs, 0);
+  keeper.read(START + HOUR, 0, () => 0);
+  keeper.read(START + HOUR + 1.75, 1.75, () => 0);
+  assert.equal(keeper.kept().doubtedMs, 1);
+});
+
+test('a keeper that joins another one has its doubt, or none, and goes its own way afterwards', () => {
+  const first = new Timekeeper(START, 0, 0);
+  const joined = new Timekeeper(0, 0, 0);
+  joined.join(first.state);
+  assert.equal(joined.isBelieved, true);
+  first.read(START + HOUR, 0, () => 0);
+  const { state } = first;
+  joined.join(state);
+  assert.equal(joined.isBelieved, false);
+  first.read(START + HOUR + 5, 0, () => 0);
+  assert.equal(state.doubt?.offset, START + HOUR);
+  assert.equal(joined.state.doubt?.offset, START + HOUR);
+});
+
+describe('the time of another node', () => {
+  const heard = (some: Partial<KeptTime>) => {
+    const keeper = new Timekeeper(START, 0, 0);
+    keeper.hearOf({ wallAt: START, trustedAt: START, orderAt: START, doubtedMs: 0, ...some });
+    return keeper.orderAt - START;
+  };
+
+  test('moves the order ahead, and never back', () => {
+    assert.equal(heard({ orderAt: START + HOUR }), HOUR);
+    assert.equal(heard({ orderAt: START - HOUR }), 0);
+  });
+
+  test('counts if it was kept within a step, and goes on slower since then', () => {
+    const keptMsAgo = (ms: number) => heard({ wallAt: START - ms, trustedAt: START - ms, orderAt: START + HOUR });
+    assert.equal(keptMsAgo(CLOCK_STEP_MS_MAX), HOUR + (CLOCK_STEP_MS_MAX * 15) / 16);
+    assert.equal(keptMsAgo(CLOCK_STEP_MS_MAX + 1), 0);
+    assert.equal(keptMsAgo(-1), 0);
+  });
+
+  test('counts if that node trusts the same time, give or take a step', () => {
+    const ahead = { orderAt: START + HOUR };
+    assert.equal(heard({ ...ahead, trustedAt: START + CLOCK_STEP_MS_MAX }), HOUR);
+    assert.equal(heard({ ...ahead, trustedAt: START - CLOCK_STEP_MS_MAX }), HOUR);
+    assert.equal(heard({ ...ahead, trustedAt: START + CLOCK_STEP_MS_MAX + 1 }), 0);
+    // Both trust the same time, one of them has kept it a while ago.
+    assert.ok(heard({ ...ahead, wallAt: START - 9000, trustedAt: START - 9000 - CLOCK_STEP_MS_MAX }) > 0);
+    assert.equal(heard({ ...ahead, wallAt: START - 9000, trustedAt: START - 9001 - CLOCK_STEP_MS_MAX }), 0);
+  });
+});
+
+test('work that waited while the process stood still gets the time that has passed', () => {
+  assert.equal(timeOfWork(START, 2000), START);
+  assert.equal(timeOfWork(START, 2001), START + 2001);
+  assert.equal(timeOfWork(START, 5000.4), START + 5000);
 });

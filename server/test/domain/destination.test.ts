@@ -307,3 +307,44 @@ test('a host that was judged before is judged alike, under each scheme and with 
     ],
   );
 });
+
+test('what is no destination is refused with what is wrong with it', () => {
+  const problemOf = (text: string) => {
+    const destination = parseDestination(text);
+    return 'problem' in destination ? destination.problem : 'accepted';
+  };
+  assert.match(problemOf('x'.repeat(6145)), /^has 6145 characters; the limit for a URL is 2048/);
+  assert.match(problemOf(`https://a.example/${'x'.repeat(6126)}`), /^the URL has 6144 characters; the limit is 2048/);
+  assert.match(problemOf('https%3A%2F%2Fa.example%2F%zz'), /^the URL is not percent-encoded correctly/);
+  assert.match(problemOf('my%2Dtopic'), /^neither a URL/);
+  assert.match(problemOf('?a=b'), /^neither a URL/);
+  assert.match(problemOf('news?a=b'), /^"\?a=b" follows the name of the topic, and a topic takes no query/);
+  assert.match(problemOf(`news?${'x'.repeat(59)}`), /^"\?x{59}" follows/);
+  assert.match(problemOf(`news?${'x'.repeat(60)}`), /^"\?x{59}…" follows/);
+});
+
+test('a host may have 254 characters', () => {
+  const host = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}.`;
+  assert.equal(host.length, 254);
+  assert.equal(accepted(`https://${host}/`).port, 443);
+  assertRefused(`https://${host.slice(0, -1)}d./`, /the host of the URL is not valid/);
+});
+
+test('a URL that comes again is not read again, unless it is long or a thousand others came', () => {
+  const isKept = (url: string) => {
+    const first = accepted(url);
+    return accepted(url) === first;
+  };
+  const urlOf = (length: number) => `https://kept.example/${'x'.repeat(length - 21)}`;
+  assert.equal(isKept(urlOf(256)), true);
+  assert.equal(isKept(urlOf(257)), false);
+  const numbered = (at: number) => accepted(`https://kept.example/${at}`);
+  const first = numbered(0);
+  for (let at = 1; at < 1000 && numbered(0) === first; at += 1) numbered(at);
+  // Cleared at some point, because others had been read before. Now a thousand fit.
+  const again = numbered(0);
+  for (let at = 1; at < 500; at += 1) numbered(at);
+  assert.equal(numbered(0), again);
+  for (let at = 1; at < 2000; at += 1) numbered(at);
+  assert.notEqual(numbered(0), again);
+});

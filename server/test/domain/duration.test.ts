@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatDurationMs, parseDurationMs } from '../../src/domain/duration.ts';
+import { formatDurationMs, parseAnyDurationMs, parseDurationMs } from '../../src/domain/duration.ts';
 import { processorMs } from '../support/processor-time.ts';
 
 test('a duration is one or more numbers with units', () => {
@@ -91,4 +91,12 @@ test('whatever the text, the answer is null or a whole number that is not negati
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('a duration that is too long to be exact is the longest there is, where its limit is checked elsewhere', () => {
+  assert.equal(parseAnyDurationMs('90s'), 90_000);
+  assert.equal(parseAnyDurationMs('0'), 0);
+  assert.equal(parseAnyDurationMs('999999999999999d'), Number.MAX_SAFE_INTEGER);
+  assert.equal(parseDurationMs('999999999999999d'), null);
+  assert.equal(parseAnyDurationMs('soon'), null);
 });

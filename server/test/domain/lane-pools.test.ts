@@ -44,3 +44,7 @@ test('what a lane held that has ended is free when the next one begins', () => {
   poolOf(1);
   assert.equal(pools[0]!.take('a', 90 * MIB), null);
 });
+
+test('a single lane shares with nobody', () => {
+  assert.equal(new LanePools(new SharedArrayBuffer(lanePoolBytes(1)), 1, 0).elsewhere('uploads'), null);
+});

@@ -12,6 +12,7 @@ import {
   laneMax,
   laneNode,
   laneShare,
+  lanes,
   processOf,
   Standstills,
   shareAmongLanes,
@@ -58,7 +59,9 @@ test('however many lanes there are, an account that is alone gets something of e
   for (const [key, { account, node }] of Object.entries(BUDGETS)) {
     if (account !== 'share' || typeof node !== 'number') continue;
     pools += 1;
-    assert.equal(new Pool(laneMax(key as keyof typeof BUDGETS)).take('acc', 1), null, key);
+    const max = laneMax(key as keyof typeof BUDGETS);
+    assert.equal(max, Math.max(1, Math.floor(node / LANES_MAX)), key);
+    assert.equal(new Pool(max).take('acc', 1), null, key);
   }
   assert.ok(pools > 5);
 });
@@ -77,4 +80,18 @@ test('a standstill is a gap, and counts until the process has run for a while', 
   const at = (nowMs: number) => standstills.wasRecent(nowMs);
   assert.deepEqual([0, 5, 10, 15, 20].map(at), [true, true, true, false, false], 'it has just started');
   assert.deepEqual([40, 45, 52, 55, 60].map(at), [true, true, true, false, false]);
+});
+
+test('the parts of all lanes are no more than the whole', (t) => {
+  t.after(() => shareAmongLanes(1));
+  const whole = laneMax('lookups');
+  assert.equal(lanes(), 1);
+  shareAmongLanes(3);
+  assert.equal(lanes(), 3);
+  assert.equal(laneMax('lookups'), Math.floor(whole / 3));
+  assert.ok(3 * laneMax('lookups') <= whole);
+});
+
+test('no lease ends at the time that stands for a lane that has ended', () => {
+  assert.ok(ENDED_LANE < 0);
 });

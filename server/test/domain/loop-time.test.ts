@@ -86,3 +86,61 @@ test('the accounts that used most are named, in their order, and all others with
     unknownMs: 11,
   });
 });
+
+test('who has used exactly an equal part, or exactly twice that without an account, is not ahead', () => {
+  const time = new LoopTime();
+  time.charge('one', true, 100, 0);
+  time.charge('two', true, 200, 0);
+  assert.equal(time.isAhead('one', true, 1), false);
+  assert.equal(time.isAhead('two', true, 1), true);
+  const unknown = new LoopTime();
+  unknown.charge('account', true, 200, 0);
+  unknown.charge('network', false, 100, 0);
+  assert.equal(unknown.isAhead('network', false, 1), false);
+  const more = new LoopTime();
+  more.charge('account', true, 100, 0);
+  more.charge('network', false, 200, 0);
+  assert.equal(more.isAhead('network', false, 1), true);
+  assert.equal(more.isAhead('network of a new caller', false, 1), false);
+});
+
+test('callers without an account have a part only if there are some', () => {
+  const time = new LoopTime();
+  time.charge('one', true, 90, 0);
+  time.charge('two', true, 210, 0);
+  assert.equal(time.isAhead('one', true, 1), false, 'it has used less than a third');
+});
+
+test('ten milliseconds are not little any more', () => {
+  const time = new LoopTime();
+  time.charge('one', true, 10, 0);
+  assert.equal(time.isAhead('one', true, 1), true);
+});
+
+test('what callers without an account used in both windows counts', () => {
+  const time = new LoopTime();
+  time.charge('network a', false, 60, 0);
+  time.charge('network a', false, 40, 1000);
+  time.charge('account', true, 99, 1000);
+  assert.ok(time.standing('account', true) < time.standing('network a', false));
+  assert.ok(time.standing('network a', false) < 101, 'what its network used decides only among them');
+  assert.equal(time.isAhead('network a', false, 1000), true);
+  assert.equal(time.most(1, 1000).unknownMs, 100);
+  // The part is of all that was used in both windows: 69 of 208.
+  assert.equal(time.isAhead('account', true, 1000), true);
+  time.charge('other', true, 98, 1000);
+  assert.equal(time.isAhead('other', true, 1000), true);
+  time.charge('third', true, 60, 1000);
+  assert.equal(time.isAhead('third', true, 1000), false);
+});
+
+test('a window lasts for a second, and what was used in it counts until the next one is over', () => {
+  const isKnownAt = (...times: readonly number[]) => {
+    const time = new LoopTime();
+    time.charge('greedy', true, 300, 0);
+    return times.map((at) => time.isAhead('greedy', true, at));
+  };
+  assert.deepEqual(isKnownAt(999, 1000, 1999, 2000), [true, true, true, false]);
+  assert.deepEqual(isKnownAt(1999), [true]);
+  assert.deepEqual(isKnownAt(2000), [false]);
+});

@@ -57,3 +57,15 @@ test('the member at hand may leave during a walk', () => {
   for (const member of list) member.leave();
   assert.equal(list.first, null);
 });
+
+test('nothing happens to a member that another list deletes', () => {
+  const [list, other] = [new MemberList<Named>(), new MemberList<Named>()];
+  const [first, second] = [new Named('1'), new Named('2')];
+  list.add(first);
+  list.add(second);
+  other.delete(first);
+  assert.equal(names(list), '12');
+  assert.equal(other.first, null);
+  list.delete(new Named('3'));
+  assert.equal(names(list), '12');
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isName } from '../../src/domain/name.ts';
+import { isName, isTextName } from '../../src/domain/name.ts';
 
 test('letters, digits, "-", "_" and "." make a name', () => {
   for (const name of ['a', 'A-b_c.9', '0', '.', '__proto__', 'tpc_01J', 'a'.repeat(128)]) {
@@ -11,5 +11,12 @@ test('letters, digits, "-", "_" and "." make a name', () => {
 test('an empty, overlong or otherwise written text is no name', () => {
   for (const text of ['', 'a'.repeat(129), 'a b', 'a/b', 'a\n', '\na', 'ä', 'a:b', 'a%20b', 'a\0', '①']) {
     assert.equal(isName(text), false, JSON.stringify(text));
+  }
+});
+
+test('the name of an endpoint is any text without control characters', () => {
+  for (const name of ['a', 'Büro 3', 'a/b', '\u{1F600}'.repeat(128)]) assert.equal(isTextName(name), true, name);
+  for (const text of ['', 'a\nb', '\0', '\ud800', 'a'.repeat(129)]) {
+    assert.equal(isTextName(text), false, JSON.stringify(text));
   }
 });

@@ -15,7 +15,11 @@ test('a slip of the finger is recognised', () => {
 });
 
 test('another word is left alone', () => {
-  for (const word of ['home', 'part-time', 'zebra', '', 'currency-host']) {
+  for (const word of ['home', 'part-time', 'zebra', '', 'currency-host', 'optr', 'porxx']) {
     assert.equal(nearestName(word, names), undefined, word);
   }
+});
+
+test('of several close names, the closest is meant', () => {
+  assert.equal(nearestName('abcdefghi', ['abcdefgx', 'abcdefgh', 'abcdefgy']), 'abcdefgh');
 });

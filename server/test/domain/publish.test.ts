@@ -3,7 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type DeliverySettings, hostOf, type PublishRequest } from '../../src/domain/publish.ts';
+import {
+  type DeliverySettings,
+  defaultsProblem,
+  hostOf,
+  messageCount,
+  type PublishRequest,
+} from '../../src/domain/publish.ts';
 import { DEFAULT_TIERS, type Tier } from '../../src/domain/tier.ts';
 import type { Topic } from '../../src/domain/topic.ts';
 import { planMessages } from '../support/plan-messages.ts';
@@ -235,4 +241,46 @@ test('the content of a publish to a topic is hashed once, whatever the number of
   assert.ok('messages' in plan);
   assert.equal(hashed, 1);
   assert.equal(new Set(plan.messages.map(({ deduplication }) => deduplication?.key)).size, 3);
+});
+
+test('a publish makes one message for a URL, and one for each endpoint of a topic', () => {
+  assert.equal(messageCount(request()), 1);
+  assert.equal(messageCount(request({ destination: topicOf([URL_GIVEN, CALLBACK_URL, FAILURE_URL]) })), 3);
+});
+
+test('a message of a schedule is of another kind', () => {
+  assert.equal(planned({})[0]!.kind, 'publish');
+  assert.equal(planned({ scheduleId: 'scd_1' })[0]!.kind, 'schedule');
+});
+
+test('a deduplication id is the key, for the time of the window, and each endpoint of a topic has its own', () => {
+  const deduplication = { id: 'order-7' };
+  assert.deepEqual(planned({ deduplication })[0]!.deduplication, { key: 'id:order-7', expiresAt: NOW + 600_000 });
+  assert.deepEqual(
+    planned({ deduplication, destination: topicOf([URL_GIVEN, CALLBACK_URL]) }).map((each) => each.deduplication!.key),
+    [`id:order-7 ${URL_GIVEN}`, `id:order-7 ${CALLBACK_URL}`],
+  );
+  assert.match(planned({ deduplication: 'byContent' })[0]!.deduplication!.key, /^content:hash of \d+ bytes$/);
+  assert.equal(planned({})[0]!.deduplication, null);
+});
+
+const FLOW = { key: 'shop', limits: { parallelism: 1, rate: null, periodMs: 1000 } };
+
+test('a flow key is refused in a queue, and an order key outside of one', () => {
+  assert.match(problemOf({ flow: FLOW, queueName: 'orders' }), /Flow-Control-Key: not allowed in a queue/);
+  assert.match(problemOf({ orderKey: 'k' }), /Order-Key: only allowed in a queue/);
+  assert.equal(planned({ flow: FLOW })[0]!.flow, FLOW);
+  assert.equal(planned({ orderKey: 'k', queueName: 'orders' })[0]!.orderKey, 'k');
+});
+
+test('settings for all messages of a topic are refused if they fit neither in a queue nor outside', () => {
+  const wrong = (some: Partial<PublishRequest>) => {
+    const refused = defaultsProblem(request(some), DEFAULT_TIERS.free, planContext(), 'Service-');
+    return refused?.problem.message ?? null;
+  };
+  assert.equal(wrong({}), null);
+  assert.equal(wrong({ flow: FLOW }), null);
+  assert.equal(wrong({ orderKey: 'k' }), null);
+  assert.match(wrong({ flow: FLOW, orderKey: 'k' }) ?? '', /Service-Order-Key/);
+  assert.match(wrong({ settings: settings({ retries: 101 }) }) ?? '', /Retries/);
 });

@@ -152,3 +152,44 @@ test('it is over when nothing is held back any more', () => {
   assert.ok(!pace.mayStartAlone(true, 1, 60_000));
   assert.ok(!pace.isOver, 'a message waits to start alone');
 });
+
+test('a second crash with as much in flight does not begin the waiting anew', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  pace.noteCrash(16, 0, 0);
+  pace.noteCrash(16, 0, 1500);
+  assert.equal(slots(pace, 0, 2000), 4);
+});
+
+test('as many as may be in flight anyway are no limit', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  pace.noteCrash(8, CONCURRENCY - 1, 0);
+  assert.equal(pace.isOver, true);
+});
+
+test('a node that may start nothing waits for no turn of a message alone', () => {
+  assert.equal(new RecoveryPace(0).changesInMs(true, 0), Number.POSITIVE_INFINITY);
+});
+
+test('the end of another attempt does not end the time of the one that started alone', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  assert.equal(pace.mayStartAlone(true, 0, 0), true);
+  pace.startedAlone('one', 0);
+  pace.noteEnds(['other'], 1, 5);
+  assert.equal(pace.mayStartAlone(true, 1, 10), false);
+  pace.noteEnds(['one'], 1, 20);
+  assert.equal(pace.mayStartAlone(true, 0, 30), true);
+});
+
+test('one that could not start while others were in flight starts however late it is asked for', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  assert.equal(pace.mayStartAlone(true, 5, 0), false);
+  assert.equal(pace.mayStartAlone(true, 5, 3 * ALONE_MS), true);
+});
+
+test('the others get as much time as was kept free before', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  assert.equal(pace.mayStartAlone(true, 5, 1000), false);
+  assert.equal(pace.mayStartAlone(false, 5, 2500), false);
+  assert.equal(pace.isClosed, false);
+  assert.equal(pace.changesInMs(true, 2500), 1500);
+});

@@ -11,6 +11,7 @@ import {
   NEVER_AT,
   type Orphan,
   pauseMs,
+  triedAlone,
 } from '../../src/domain/recovery.ts';
 
 const AT = 1_000_000;
@@ -57,4 +58,21 @@ test('alone at three crashes, it is held; a drain in between changes nothing', (
 test('the time that never comes is one that a date can show', () => {
   assert.equal(new Date(NEVER_AT).getTime(), NEVER_AT);
   assert.ok(Number.isSafeInteger(NEVER_AT));
+});
+
+test('of messages that wait to start alone, the first under each key is tried, by turns of accounts, and not too many', () => {
+  const suspect = (id: string, account_id: string, flow_key: string | null) => ({ id, account_id, flow_key });
+  const tried = triedAlone([
+    suspect('1', 'a', 'k'),
+    suspect('2', 'a', 'k'),
+    suspect('3', 'a', 'l'),
+    suspect('4', 'b', 'k'),
+    suspect('5', 'a', null),
+    suspect('6', 'a', null),
+  ]);
+  assert.deepEqual(tried.map(({ id }) => id).toSorted(), ['1', '3', '4', '5']);
+  const many = Array.from({ length: 90 }, (_, at) => suspect(String(at), at < 80 ? 'greedy' : 'other', `k${at}`));
+  const some = triedAlone(many);
+  assert.equal(some.length, 50);
+  assert.equal(some.filter(({ account_id }) => account_id === 'other').length, 10);
 });

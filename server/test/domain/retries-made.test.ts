@@ -33,3 +33,8 @@ test('one that a drain cut off had begun, and one that waits behind an attempt t
   assert.equal(retriesMade(counted), 0);
   assert.equal(retriesMade({ ...counted, state: 'cancelled' }), 0);
 });
+
+test('without an attempt after it, a retry has not begun, whatever is said', () => {
+  assert.equal(retriesMade({ state: 'pending', retried: 1, attempts: 1, interrupted: 0, hasBegunRetry: true }), 0);
+  assert.equal(retriesMade({ state: 'pending', retried: 1, attempts: 2, interrupted: 0, hasBegunRetry: true }), 1);
+});

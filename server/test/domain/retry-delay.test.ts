@@ -200,3 +200,15 @@ test('whatever the text, parsing ends without throwing and the wait is a whole n
     { numRuns: 2_000 },
   );
 });
+
+test('an expression may have 256 characters, and is kept without the blanks around it', () => {
+  const parsed = parseRetryDelay(`${' '.repeat(255)}5`);
+  assert.equal('problem' in parsed ? parsed.problem : parsed.expression, '5');
+  assert.match(problemOf(`${' '.repeat(256)}5`), /has 257 characters; the limit is 256/);
+});
+
+test('every argument of a function nests', () => {
+  const nested = (times: number) => `${'max(0,'.repeat(times)}1${')'.repeat(times)}`;
+  assert.equal(evaluated(nested(31)), 1);
+  assert.match(problemOf(nested(33)), /nested more than 32 deep/);
+});

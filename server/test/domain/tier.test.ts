@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_TIERS, TIER_LIMITS, type Tiers, tiersWith } from '../../src/domain/tier.ts';
+import { DEFAULT_TIERS, TIER_LIMITS, type Tiers, tiersWith, UNLIMITED_MAX } from '../../src/domain/tier.ts';
 
 function tiersOf(overrides: unknown): Tiers {
   const result = tiersWith(overrides);
@@ -23,6 +23,42 @@ test('the tiers differ as documented', () => {
   assert.deepEqual([free.timeoutMsMax, paid.timeoutMsMax], [900_000, 7_200_000]);
   assert.deepEqual([free.endpointsPerTopicMax, paid.endpointsPerTopicMax], [100, 1000]);
   assert.deepEqual([free.retentionMs, paid.retentionMs], [3 * 86_400_000, 7 * 86_400_000]);
+});
+
+test('delays, deadlines and what an account stores have the documented limits', () => {
+  const { free, paid } = DEFAULT_TIERS;
+  for (const tier of [free, paid]) assert.deepEqual([tier.delayMsMax, tier.timeoutMsDefault], [31_536_000_000, 30_000]);
+  assert.deepEqual([free.storedBytesMax, paid.storedBytesMax], [107_374_182_400, 1_099_511_627_776]);
+  assert.equal(UNLIMITED_MAX.delayMsMax, 3_153_600_000_000);
+  assert.equal(UNLIMITED_MAX.timeoutMsMax, 2_147_483_647, 'the longest that a timer of the runtime lasts');
+});
+
+test('these limits can be removed, and no others', () => {
+  const removable = Object.keys(TIER_LIMITS).filter((limit) => !('problems' in tiersWith({ paid: { [limit]: null } })));
+  assert.deepEqual(removable, [
+    'retriesMax',
+    'bodyBytesMax',
+    'delayMsMax',
+    'timeoutMsMax',
+    'endpointsPerTopicMax',
+    'topicsMax',
+    'queuesMax',
+    'schedulesMax',
+    'messagesPerDayMax',
+    'storedBytesMax',
+  ]);
+});
+
+test('a limit may be its least value, a default its own maximum, and a problem says which values are possible', () => {
+  assert.equal(tiersOf({ free: { endpointsPerTopicMax: 1 } }).free.endpointsPerTopicMax, 1);
+  assert.equal(tiersOf({ free: { timeoutMsDefault: 900_000 } }).free.timeoutMsDefault, 900_000);
+  assert.deepEqual(problemsOf({ free: { endpointsPerTopicMax: 0 } }), [
+    'free.endpointsPerTopicMax must be a whole number of at least 1, or null for unlimited',
+  ]);
+  assert.deepEqual(problemsOf({ free: { retriesDefault: -1 } }), [
+    'free.retriesDefault must be a whole number of at least 0',
+  ]);
+  assert.equal(problemsOf({ free: { retriesDefault: 200, nonsense: 1 } }).length, 1, 'one kind of mistake at a time');
 });
 
 test('no override leaves the defaults', () => {

@@ -6,9 +6,23 @@ export interface Equivalent {
   readonly why: string;
 }
 
-const SORTED_ALIKE = 'the sort only asks whether the result is below 0';
-
 export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
+  [
+    'domain/clock.ts',
+    [
+      {
+        lines: [': shownMs > 0 && shownMs <= CLOCK_STEP_MS_MAX;'],
+        why: 'a clock that shows the same instant says that no time has passed, either way',
+      },
+      {
+        lines: [
+          'if (aheadMs >= 0 && Math.abs(aheadMs - sleptMs) <= CLOCK_STEP_MS_MAX) {',
+          'if (movedMs <= 0) this.#timesSetBack += 1;',
+        ],
+        why: 'a clock that is neither ahead nor behind was followed before',
+      },
+    ],
+  ],
   [
     'domain/deduplication.ts',
     [
@@ -19,7 +33,48 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
           'headers.sort(([a], [b]) => (a < b ? -1 : a >= b ? 1 : 0));',
           'headers.sort(([a], [b]) => (a < b ? -1 : a <= b ? 1 : 0));',
         ],
-        why: SORTED_ALIKE,
+        why: 'the sort only asks whether the result is below 0',
+      },
+    ],
+  ],
+  [
+    'domain/header-meaning.ts',
+    [
+      {
+        lines: ['const storedAs = READ_NAMES.get(lowerName) ?? (false ? undefined : OWN_NAMES.get(bare)) ?? null;'],
+        why: 'no setting has the name null',
+      },
+    ],
+  ],
+  [
+    'domain/header-reader.ts',
+    [
+      {
+        lines: [
+          '#hasTrace = true;',
+          'if (false) return forward;',
+          'if ( isWholesale && !this.#hasTrace) return forward;',
+          'if (false) return;',
+          'if (false) return NO_NAMES;',
+        ],
+        why: 'a shortcut for requests without such headers; the rest finds none of them',
+      },
+      { lines: ['return false ? forward : [...forward, ...passedOn];'], why: 'saves a copy of the list' },
+      { lines: ['if (false) return null;'], why: 'the check of a content type that is absent finds nothing wrong' },
+      {
+        lines: ['for (let at = from; at <= stored.length; at += 2) if (stored[at] === name) return at;'],
+        why: 'beyond the end of the list there is no name',
+      },
+    ],
+  ],
+  [
+    'domain/lane-pools.ts',
+    [
+      {
+        lines: [
+          'for (let at = 0; at <= accountId.length; at += 1) hash = Math.imul(hash ^ accountId.charCodeAt(at), 0x01000193);',
+        ],
+        why: 'another hash, but the same for all lanes',
       },
     ],
   ],
@@ -30,10 +85,55 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
         lines: ['for (let at = 0; at <= body.length; at += SEARCHED_AT_ONCE) {'],
         why: 'after the last piece, an empty one adds nothing to what was searched already',
       },
+      { lines: ['before = piece.slice( text.length);'], why: 'finds the same, but holds more of the body as text' },
+    ],
+  ],
+  [
+    'domain/owners.ts',
+    [
       {
-        lines: ['before = piece.slice( text.length);'],
-        why: 'finds the same, but holds more of the body as text',
+        lines: [
+          'while (false) this.#most -= 1;',
+          'while (this.#most >= 0 && !this.#byCount[this.#most]?.first) this.#most -= 1;',
+          'while (this.#most <= 0 && !this.#byCount[this.#most]?.first) this.#most -= 1;',
+          'for (let count = this.#most; count >= 0; count -= 1) {',
+        ],
+        why: 'looks at numbers of connections that nobody has; the first owner found is the same',
       },
+    ],
+  ],
+  [
+    'domain/pool.ts',
+    [
+      {
+        lines: ['if (false) this.#heldBy.delete(accountId);'],
+        why: 'an account that holds 0 is the same as one that is not named, but takes memory',
+      },
+    ],
+  ],
+  [
+    'domain/publish-settings.ts',
+    [
+      { lines: ['settings: false ? named : { ...named, forward },'], why: 'saves a copy of the settings' },
+      { lines: ['if (true) return error.refusal;'], why: 'only a bug of ours throws anything else' },
+      {
+        lines: ['const own = headers;', 'if (false) return NO_DESCENT;'],
+        why: 'reads more headers than it needs, with the same result',
+      },
+    ],
+  ],
+  [
+    'domain/recovery-pace.ts',
+    [
+      { lines: ['#hasStarted = true;'], why: 'it is set whenever it is closed, and read only then' },
+      {
+        lines: [
+          'while (nowMs >= this.#growsAtMs && this.#cap <= this.#concurrency) this.#setCap(2 * this.#cap, this.#growsAtMs);',
+          'const growsAtMs = this.#cap <= this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;',
+        ],
+        why: 'a cap is below the concurrency, or infinite',
+      },
+      { lines: ['return false ? free : { ...free, slots };'], why: 'saves a copy of the limits' },
     ],
   ],
   [
@@ -65,6 +165,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
+    'domain/topic.ts',
+    [
+      {
+        lines: ['else own.splice(own.findLastIndex((each) => each <= at) + 1, 0, at);'],
+        why: 'a position is removed before it is added again',
+      },
+    ],
+  ],
+  [
     'domain/turns.ts',
     [
       {
@@ -76,5 +185,13 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
         why: 'what lies beyond one transaction does not fit; leaving it out saves sorting it',
       },
     ],
+  ],
+  [
+    'domain/unsupported-headers.ts',
+    [{ lines: ['if (false) return null;'], why: 'a shortcut for most names; the rest finds the same' }],
+  ],
+  [
+    'domain/why.ts',
+    [{ lines: ['if (false) return now;'], why: 'the time computed below is then not in the future either' }],
   ],
 ]);

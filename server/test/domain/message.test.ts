@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asked, NOTHING_ASKED } from '../../src/domain/message.ts';
+
+test('of what a caller can ask for, only what was asked for is named', () => {
+  assert.deepEqual(asked(NOTHING_ASKED), {});
+  const all = {
+    orderKey: 'k',
+    flow: { key: 'shop', limits: { parallelism: 1, rate: null, periodMs: 1000 } },
+    labels: ['red'],
+    redaction: { body: true, allHeaders: false, headers: [] },
+  };
+  assert.deepEqual(asked(all), all);
+  assert.deepEqual(asked({ ...NOTHING_ASKED, orderKey: '' }), { orderKey: '' });
+});
