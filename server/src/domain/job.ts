@@ -23,8 +23,13 @@ export interface Job {
   readonly updatedAt: number;
 }
 
+/** So many running jobs are looked at together, those first that had no turn for the longest time. */
+export const JOBS_AT_ONCE = 100;
+
 /** What one step of a job does to the messages it found. */
 export type JobWork =
+  /** Nothing for now. It gives its turn to others. */
+  | { readonly action: 'wait' }
   | { readonly action: 'cancel'; readonly messageIds: readonly string[]; readonly expiresAt: number }
   | { readonly action: 'delete'; readonly messageIds: readonly string[] }
   | {

@@ -4,7 +4,7 @@
 import type { Account } from '../domain/account.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { NewId } from '../domain/id.ts';
-import { type Job, type JobWork, jobFilter } from '../domain/job.ts';
+import { JOBS_AT_ONCE, type Job, type JobWork, jobFilter } from '../domain/job.ts';
 import type { Message } from '../domain/message.ts';
 import { retriedMessage } from '../domain/retry.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -42,19 +42,25 @@ export function jobRunner(options: JobRunnerOptions) {
     dueBelowMs: IDLE_MS,
     /**
      * One piece of one job for each account. The jobs of an account take turns: the one that waited longest comes
-     * first.
+     * first. One that can do nothing now uses no turn.
      */
     async run(now: number): Promise<number> {
       const jobs = await store.runningJobs();
       const served = new Set<string>();
+      const idle: Job[] = [];
       for (const job of jobs) {
         if (served.has(job.accountId)) continue;
+        const isJust = isJustDone(job, now);
+        const account = isJust ? null : await store.getAccount(job.accountId);
+        if (account && job.action === 'retry' && !options.mayAccept(account)) {
+          idle.push(job);
+          continue;
+        }
         served.add(job.accountId);
-        if (isJustDone(job, now)) continue;
-        const account = await store.getAccount(job.accountId);
-        if (account && (job.action !== 'retry' || options.mayAccept(account)))
-          await advance(options, job, account, now);
+        if (account) await advance(options, job, account, now);
       }
+      // There may be more running jobs. Those that wait must not keep them out of the list.
+      if (jobs.length >= JOBS_AT_ONCE) await Promise.all(idle.map((job) => giveTurn(options, job, now)));
       return Math.min(IDLE_MS, ...jobs.map(everyMs));
     },
   };
@@ -71,6 +77,10 @@ function everyMs(job: Job): number {
 /** Another node did this piece: several nodes must not run a job faster than was asked. */
 function isJustDone(job: Job, now: number): boolean {
   return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
+}
+
+function giveTurn({ store }: JobRunnerOptions, { accountId, id, atSeq }: Job, now: number): Promise<number> {
+  return store.runJobStep(accountId, id, { action: 'wait' }, { atSeq, now });
 }
 
 /** One piece: one transaction, or several if the messages are large. */

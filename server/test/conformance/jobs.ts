@@ -83,6 +83,21 @@ export function jobsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.stopJob(ACCOUNT, 'job_1', NOW), false);
     });
 
+    test.onTwo(
+      'that can do nothing for now give their turn to others, and continue from where they were',
+      async ({ a, b }) => {
+        await a.store.createJob(job({ atSeq: 40, done: 2 }));
+        await a.store.createJob(job({ id: 'job_2', updatedAt: NOW + 1 }));
+        const wait = { action: 'wait' } as const;
+        assert.equal(await a.store.runJobStep(ACCOUNT, 'job_1', wait, { atSeq: 40, now: NOW + 2 }), 0);
+        assert.equal(await b.store.runJobStep(ACCOUNT, 'job_2', wait, { atSeq: null, now: NOW + 3 }), 0);
+        assert.deepEqual(await b.store.runningJobs(), [
+          job({ atSeq: 40, done: 2, updatedAt: NOW + 2 }),
+          job({ id: 'job_2', updatedAt: NOW + 3 }),
+        ]);
+      },
+    );
+
     test('stay stopped', async ({ a }) => {
       await a.store.createJob(job());
       assert.equal(await a.store.stopJob(ACCOUNT, 'job_1', NOW), true);

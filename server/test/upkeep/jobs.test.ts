@@ -7,7 +7,7 @@ import type { NewMessage } from '../../src/domain/message.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import type { Store } from '../../src/store/store.ts';
 import { jobRunner } from '../../src/upkeep/jobs.ts';
-import { ACCOUNT, limits, message, messages, NOW, REFUSED, settlementOf } from '../conformance/given.ts';
+import { ACCOUNT, KEYS, limits, message, messages, NOW, REFUSED, settlementOf } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { countStates } from '../support/count-states.ts';
@@ -92,6 +92,50 @@ test('a job that makes messages waits while none may be accepted', async () => {
   mayAccept = true;
   await runner.run(NOW + 2000);
   assert.deepEqual([(await current()).done, (await countStates(store)).pending], [3, 3]);
+});
+
+test('a job that waits does not hold back the other jobs of its account', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  await store.accept(messages(15), NOW);
+  await store.createJob(job({ id: 'job_0', action: 'retry', filter: {}, updatedAt: NOW - 1 }));
+  const current = await made(store, { perSecond: 100 });
+  await jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => false, cancelledUntil }).run(NOW);
+  const { done, state } = await current();
+  assert.deepEqual({ done, state }, { done: 15, state: 'done' });
+});
+
+test('nor does one that is over the quota of the day', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  await fail(store, messages(3));
+  await store.accept(messages(15), NOW);
+  await store.createJob(job({ id: 'job_0', action: 'retry', filter: {}, updatedAt: NOW - 1 }));
+  const current = await made(store, { perSecond: 100 });
+  const tiers = { ...DEFAULT_TIERS, free: { ...DEFAULT_TIERS.free, messagesPerDayMax: 18 } };
+  const runner = jobRunner({ store, tiers, newId: site.newId, mayAccept: () => true, cancelledUntil });
+  for (let run = 0; run < 3; run += 1) await runner.run(NOW + run * 1000);
+  assert.equal((await store.getJob(ACCOUNT, 'job_0'))!.done, 0);
+  const { done, state } = await current();
+  assert.deepEqual({ done, state }, { done: 15, state: 'done' });
+});
+
+test('jobs that wait, however many, do not hold back those of other accounts', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  for (let number = 0; number < 250; number += 1) {
+    const accountId = `acc_waits_${number % 25}`;
+    if (number < 25) await store.createAccount({ id: accountId, name: accountId, tier: 'free', createdAt: NOW }, KEYS);
+    await store.createJob(job({ id: `job_w${number}`, accountId, action: 'retry', filter: {}, updatedAt: NOW - 1 }));
+  }
+  await store.accept(messages(15), NOW);
+  const current = await made(store, { perSecond: 100 });
+  const mayAccept = ({ id }: { readonly id: string }) => id === ACCOUNT;
+  const runner = jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept, cancelledUntil });
+  for (let run = 0; run < 3; run += 1) await runner.run(NOW + run * 1000);
+  const { done, state } = await current();
+  assert.deepEqual({ done, state }, { done: 15, state: 'done' });
+  assert.equal((await store.getJob('acc_waits_0', 'job_w0'))!.state, 'running');
 });
 
 test('a stopped job does nothing more, and what it did stays counted', async () => {

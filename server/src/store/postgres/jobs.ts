@@ -1,7 +1,7 @@
 // The jobs table: bulk operations and their progress.
 
 import { accountMax } from '../../domain/budgets.ts';
-import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../domain/job.ts';
 import { bytesOfJob } from '../../domain/stored-bytes.ts';
 import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
 import { cancel } from './cancel.ts';
@@ -58,7 +58,7 @@ export async function getJob(database: Database, accountId: string, id: string):
 
 export async function runningJobs(database: Database): Promise<Job[]> {
   const rows = await database.all<JobRow>(
-    `SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
+    `SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT ${JOBS_AT_ONCE}`,
   );
   return rows.map(toJob);
 }
@@ -108,14 +108,17 @@ export async function runJobStep(
   );
   if (job?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { done, dueAt, isOverQuota = false, requested = [] } = await doWork(database, accountId, work, step.now);
-  // It continues from the same position when the account has a new day.
-  if (isOverQuota) return { done, dueAt, requested };
-  await advanceJob(database, accountId, id, { ...step, done });
+  // Over the quota, it continues from the same position when the account has a new day. Others have their turn until then.
+  if (isOverQuota || work.action === 'wait') {
+    await database.run('UPDATE jobs SET updated_at = $1 WHERE account_id = $2 AND id = $3', step.now, accountId, id);
+  } else await advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt, requested };
 }
 
 async function doWork(database: Database, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
+    case 'wait':
+      return { done: 0, dueAt: null };
     case 'cancel': {
       const { cancelled, requested, dueAt } = await cancel(database, accountId, work.messageIds, now, work.expiresAt);
       return { done: cancelled.length + requested.length, dueAt, requested };

@@ -1,7 +1,7 @@
 // The jobs table: bulk operations and their progress.
 
 import { accountMax } from '../../domain/budgets.ts';
-import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../domain/job.ts';
 import { bytesOfJob } from '../../domain/stored-bytes.ts';
 import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
 import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
@@ -78,7 +78,7 @@ export function listJobs(database: Database, accountId: string, part: ListPart =
 
 export function runningJobs(database: Database): Job[] {
   return database
-    .all<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`)
+    .all<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT ${JOBS_AT_ONCE}`)
     .map(toJob);
 }
 
@@ -116,14 +116,17 @@ export function runJobStep(
 ): JobReply {
   if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { done, dueAt, isOverQuota = false, requested = [] } = doWork(database, books, accountId, work, step.now);
-  // It continues from the same position when the account has a new day.
-  if (isOverQuota) return { done, dueAt, requested };
-  advanceJob(database, accountId, id, { ...step, done });
+  // Over the quota, it continues from the same position when the account has a new day. Others have their turn until then.
+  if (isOverQuota || work.action === 'wait') {
+    database.run('UPDATE jobs SET updated_at = ? WHERE account_id = ? AND id = ?', step.now, accountId, id);
+  } else advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt, requested };
 }
 
 function doWork(database: Database, books: Books, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
+    case 'wait':
+      return { done: 0, dueAt: null };
     case 'cancel': {
       const { messageIds, expiresAt } = work;
       const { cancelled, requested, dueAt } = cancel(database, books, accountId, messageIds, now, expiresAt);

@@ -22,7 +22,7 @@ function watched(t: { after(end: () => void): void }, rider: Rider): number[] {
   const { store } = rider.postrider;
   const { cancel, deleteDeadLetters, runJobStep } = store;
   const counts: number[] = [];
-  const idsOf = (work: JobWork) => (work.action === 'retry' ? [] : work.messageIds);
+  const idsOf = (work: JobWork) => ('messageIds' in work ? work.messageIds : []);
   const note = (ids: readonly string[]) => {
     if (ids.length > 0) counts.push(ids.length);
   };
