@@ -143,9 +143,16 @@ export class CallerConnections {
     if (this.#all.has(connection.socket)) this.#rest(connection);
   }
 
-  /** Publishers get no further request. */
-  stopPublishers(): void {
-    for (const { publisher } of [...this.#all.values()]) publisher?.stop();
+  /**
+   * Publishers get no further request. What has come on a connection is read, although it is not its turn: node:http would close
+   * the connection, as one that waits for a request.
+   */
+  stop(): void {
+    for (const connection of [...this.#all.values()]) {
+      connection.publisher?.stop();
+      // The publisher may have left it to one just now.
+      connection.feed?.stop();
+    }
   }
 
   /** Drops the connections that node:http knows nothing of. */

@@ -21,6 +21,8 @@ export interface Publisher {
 export interface Feed {
   /** A response has ended: there may be room for a request. */
   next(): void;
+  /** The service stops: what has come does not wait for its turn. */
+  stop(): void;
   /** Called now and then, with the time since the last call. */
   look(sinceMs: number): void;
 }

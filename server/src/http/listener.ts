@@ -89,7 +89,7 @@ class OneListener implements Listener {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    this.#options.connections.stopPublishers();
+    this.#options.connections.stop();
     await this.#listening?.close();
   }
 

@@ -98,7 +98,13 @@ export class RequestFeed {
     this.#goOn();
   };
 
+  stop(): void {
+    this.#takeTurn();
+  }
+
   readonly #takeTurn = (): void => {
+    // It was taken when the service stopped.
+    if (!this.#waitsForTurn) return;
     this.#waitsForTurn = false;
     if (this.#connection.isClosing || this.#socket.destroyed) return;
     this.#giveHeld();

@@ -266,7 +266,7 @@ test('when the service closes: an idle connection is dropped, a publish under wa
   await part.send(publish('one').slice(0, -1));
   for (const { state, connections } of [idle, busy, part]) {
     state.isClosing = true;
-    connections.stopPublishers();
+    connections.stop();
   }
   await turn();
   assert.equal(idle.socket.destroyed, true);
@@ -296,7 +296,7 @@ test('a response that is still being written when the service closes, or the cal
     answer(0);
     if (what === 'service') {
       state.isClosing = true;
-      connections.stopPublishers();
+      connections.stop();
     } else socket.push(null);
     await turn();
     socket.release();
@@ -311,7 +311,7 @@ test('a caller that closed its side in the middle of a body is not given to node
   socket.push(null);
   await turn();
   await advance(CALLER_TIMES.lookMs);
-  connections.stopPublishers();
+  connections.stop();
   assert.equal(forNode(), null);
 });
 
