@@ -3,11 +3,24 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const INSTALL_MS_MAX = 900_000;
+/** It takes a few renames. */
+const LOCK_MS_MAX = 60_000;
+const LOCK_POLL_MS = 20;
 const FLAGS = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
 
 export interface InstallOptions {
@@ -32,7 +45,7 @@ export async function installed(folder: string, { withScripts = false }: Install
       timeout: INSTALL_MS_MAX,
     });
     writeFileSync(join(fresh, 'node_modules', '.installed'), mark);
-    putInPlace(join(fresh, 'node_modules'), modules, mark);
+    await alone(folder, () => putInPlace(join(fresh, 'node_modules'), modules, mark));
   } finally {
     rmSync(fresh, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -67,17 +80,33 @@ function isMarked(modules: string, mark: string): boolean {
   return existsSync(file) && readFileSync(file, 'utf8') === mark;
 }
 
-/** Another process may have been faster. Then its result is as good, and stays: a test may run programs of it already. */
+/**
+ * Another process may have been faster. Then its result is as good, and stays: a test may run programs of it already. What is
+ * of another lock file is moved away whole, and not deleted in its place: another process may put its own there meanwhile.
+ */
 function putInPlace(fresh: string, modules: string, mark: string): void {
+  if (isMarked(modules, mark)) return;
+  if (existsSync(modules)) renameSync(modules, `${fresh}-before`);
+  renameSync(fresh, modules);
+}
+
+/** One process at a time. One that was killed meanwhile is not waited for. */
+async function alone(folder: string, work: () => void): Promise<void> {
+  const lock = join(folder, '.installing-lock');
   for (;;) {
     try {
-      renameSync(fresh, modules);
-      return;
+      mkdirSync(lock);
+      break;
     } catch (error) {
-      if (isMarked(modules, mark)) return;
-      if (!existsSync(modules)) throw error;
-      // Of another lock file.
-      rmSync(modules, { recursive: true, force: true, maxRetries: 5 });
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
+    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > LOCK_MS_MAX) rmSync(lock, { recursive: true, force: true });
+    await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS));
+  }
+  try {
+    work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
   }
 }
