@@ -161,6 +161,25 @@ test('callers that never read their answers are cut off, and another is served m
   assert.equal(await poolUsed(rider, 'requests'), 0);
 });
 
+test('requests in a row for what anybody may read get their responses in their order, with those of the API between them', async (t) => {
+  const rider = await startRider(t);
+  const caller = (await RawCaller.dial(t, rider.url)).listen();
+  const asked: readonly (readonly [path: string, status: number, inBody: RegExp])[] = [
+    ['/openapi.json', 200, /^\{"openapi":"3\.1/],
+    ['/v2/queues', 401, /"unauthorized"/],
+    ['/docs', 200, /^<!doctype html>/i],
+    ['/healthz', 200, /./],
+    ['/openapi.json', 200, /^\{"openapi":"3\.1/],
+    ['/nowhere', 404, /"not_found"/],
+  ];
+  const all = [...asked, ...asked, ...asked];
+  caller.say(all.map(([path]) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''));
+  await caller.hears(...all.map(([, status]) => status));
+  caller.responses.forEach(({ body }, at) => {
+    assert.match(body, all[at]![2], all[at]![0]);
+  });
+});
+
 test('more requests on one connection than may wait for their responses: the rest is not read, and waits', async (t) => {
   const rider = await startRider(t);
   const max = eachMax('pipelined');
