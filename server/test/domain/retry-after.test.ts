@@ -124,3 +124,8 @@ test('the response can only delay the next attempt, unless it says 0', () => {
   assert.equal(nextRetryDelayMs({ backoffMs: 7_390, retryAfterMs: 0 }), 0);
   assert.equal(nextRetryDelayMs({ backoffMs: 0, retryAfterMs: 5 }), 5);
 });
+
+test('the reset of a rate limit is an instant in milliseconds from the year 2001 on', () => {
+  assert.equal(after('X-RateLimit-Reset', '1000000000000'), null, 'that is over');
+  assert.equal(after('X-RateLimit-Reset', String(NOW_MS + 5000)), 5000);
+});
