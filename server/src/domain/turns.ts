@@ -11,6 +11,14 @@ export interface Asked {
   readonly cost: number;
 }
 
+/** To write this many bytes takes about as long as to write a small message. */
+const UNIT_BYTES = 8 * 1024;
+
+/** How much work it is to write messages with so many bytes in all, in small messages. */
+export function unitsOf(messages: number, bytes: number): number {
+  return messages + Math.floor(bytes / UNIT_BYTES);
+}
+
 /** A piece that takes more than this part of a transaction is long. */
 const LONG_PART = 1 / 4;
 

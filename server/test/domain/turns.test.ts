@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Asked, Costs, Turns } from '../../src/domain/turns.ts';
+import { type Asked, Costs, Turns, unitsOf } from '../../src/domain/turns.ts';
 
 const BUDGET = 100;
 
@@ -225,4 +225,11 @@ test('what is known to have taken less lowers what is expected, but not below th
   assert.equal(costs.of('a', 1), 910);
   for (let times = 0; times < 100; times += 1) costs.noteLess('a', 1, 1);
   assert.ok(Math.abs(costs.of('a', 1) - 10) < 1e-6);
+});
+
+test('a large body is as much work as many small messages, and a small one as much as none', () => {
+  assert.equal(unitsOf(1, 0), 1);
+  assert.equal(unitsOf(1, 8191), 1);
+  assert.equal(unitsOf(1, 8192), 2);
+  assert.equal(unitsOf(1, 1_000_000), 123);
 });

@@ -2,6 +2,7 @@
 // due at accept are leased to the engine of this node at once, if a slot is free.
 
 import type { NewMessage, Settlement } from '../../domain/message.ts';
+import { unitsOf } from '../../domain/turns.ts';
 import type { Clock } from '../../world.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
@@ -161,7 +162,10 @@ function acceptor(
     sizeOf: ({ messages }) => Math.max(messages.length / BATCH_MESSAGES_MAX, bodyBytes(messages) / BATCH_BYTES_MAX),
     sizeMax: 1,
     byAccount: {
-      workOf: ({ messages }) => ({ accountId: messages[0]?.accountId ?? '', units: messages.length }),
+      workOf: ({ messages }) => ({
+        accountId: messages[0]?.accountId ?? '',
+        units: unitsOf(messages.length, bodyBytes(messages)),
+      }),
       nowMs,
     },
     ...(turns && { inTurn: { turns, messagesOf, isAwaited: () => true } }),

@@ -1,6 +1,7 @@
 // The table of the verbs that a node calls to accept, lease and settle messages, to run schedules and bulk operations,
 // and to judge alerts.
 
+import { unitsOf } from '../../domain/turns.ts';
 import { waitingBytes } from '../inbox.ts';
 import { accept } from './accept.ts';
 import { alertFacts } from './alert-facts.ts';
@@ -13,7 +14,7 @@ import { leasesOf, orphanedClaims } from './orphans.ts';
 import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
-import { type Desk, listing, on, unitsOf, writing } from './verb.ts';
+import { type Desk, listing, on, writing } from './verb.ts';
 
 export const DELIVERY_VERBS = {
   accept: writing(accept, {

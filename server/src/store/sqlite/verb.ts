@@ -1,6 +1,7 @@
 // A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that tell the
 // adapter on which thread it runs and whom to tell after the commit.
 
+import { unitsOf } from '../../domain/turns.ts';
 import type { Books } from './books.ts';
 import type { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
@@ -75,10 +76,3 @@ export const OF_ITS_ACCOUNT = {
     units: unitsOf(1, body?.length ?? 0),
   }),
 };
-
-/** To write this many bytes takes about as long as to write a small message. */
-const UNIT_BYTES = 8 * 1024;
-
-export function unitsOf(messages: number, bytes: number): number {
-  return messages + Math.floor(bytes / UNIT_BYTES);
-}
