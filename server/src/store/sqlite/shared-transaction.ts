@@ -19,7 +19,7 @@ const COMMITS_LOOKED_AT = 8;
 /** What took less is not worth telling. */
 const TOLD_MS_MIN = 5;
 /** More than this for a unit is not due to what was written: the disk was busy, or the log was moved. */
-const COMMIT_UNIT_US_MAX = 100;
+const COMMIT_UNIT_US = 100;
 
 /** A command that writes so much takes long; others would wait for its end. */
 const LONG_UNITS = 200;
@@ -126,7 +126,7 @@ function addCommit(commands: readonly Command[], commandsUs: number[], longerUs:
   );
   const unitUs = longerUs / units.reduce((sum, own) => sum + own, 0);
   units.forEach((own, index) => {
-    commandsUs[index]! += own * Math.min(unitUs, COMMIT_UNIT_US_MAX);
+    commandsUs[index]! += own * Math.min(unitUs, COMMIT_UNIT_US);
   });
 }
 

@@ -34,6 +34,8 @@ test('a data directory that is moved away: publishing is refused and /readyz say
   const rider = await startRider(t, { data });
   const messageId = await rider.published(receiver.url, DELAYED);
   assert.equal((await readyz(rider)).status, 200);
+  // The thread that reads opens the files at the first read.
+  assert.equal((await rider.call('GET', `/v2/messages/${messageId}`)).status, 200);
   renameSync(data, `${data}-elsewhere`);
   await notices(rider, 'the directory to be missed', true);
   assert.match(
