@@ -11,7 +11,7 @@ const LONG_FRAMES = 2000;
 /** What the writer moves itself: it takes no longer than a commit. */
 const SHORT_FRAMES = 250;
 /** If the thread beside it cannot keep up, the writer moves all of it. */
-export const ALONE_FRAMES = 4000;
+const ALONE_FRAMES = 4000;
 
 /** What the thread that moves is doing: `away` until an order starts it. Both sides wait for changes of it. */
 export const MOVING = { away: 0, waits: 1, ordered: 2, close: 3 } as const;
