@@ -42,10 +42,14 @@ async function ask<T extends object>(data: string, sql: string): Promise<T> {
 
 const storedBodies = (data: string) => ask<StoredBodies>(data, STORED_BODIES);
 
+/** The reserve that a node keeps in PostgreSQL is no part of it: it may be made at any moment after the start. */
+const TABLE_BYTES = `SELECT sum(pg_total_relation_size(c.oid)) AS bytes FROM pg_class c
+  WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname NOT LIKE 'reserve%'`;
+
 /** What the store takes up on disk. */
 async function storeBytes(data: string): Promise<number> {
   if (isOnPostgres) {
-    return (await ask<{ bytes: number }>(data, 'SELECT pg_database_size(current_database()) AS bytes')).bytes;
+    return (await ask<{ bytes: number }>(data, TABLE_BYTES)).bytes;
   }
   return ['postrider.db', 'postrider.db-wal'].reduce((sum, name) => sum + statSync(join(data, name)).size, 0);
 }
