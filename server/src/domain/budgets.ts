@@ -13,6 +13,9 @@ import { SINK_BUDGETS } from './sink-budgets.ts';
  */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
 
+/** Bodies of management calls up to this size are not counted, and never wait for long ones. */
+export const UNCOUNTED_MANAGEMENT_BYTES_MAX = 4 * KIB;
+
 export const BUDGETS = budgets({
   slots: {
     what: 'Attempts in flight',
@@ -91,6 +94,12 @@ export const BUDGETS = budgets({
     unit: 'elements',
     account: 1000,
     beyond: 'the next batch of the account waits; a larger one is processed alone',
+  },
+  managementBytes: {
+    what: 'Bodies of management calls that are being parsed and carried out. Bodies up to 4 KiB do not count',
+    unit: 'bytes',
+    account: 128 * KIB,
+    beyond: 'the next call of the account waits; a larger one is processed alone',
   },
   plannedMessages: {
     what: 'Messages that one request creates: one for each element of a batch and each endpoint of a topic',

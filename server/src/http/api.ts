@@ -7,7 +7,6 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
 import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
-import { nearestName } from '../domain/nearest-name.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publications } from '../publish/publications.ts';
@@ -17,12 +16,12 @@ import { AskerGone } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
-import type { BodyReader, HeldBody } from './body.ts';
+import type { BodyReader } from './body.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
-import { parseManagementJson } from './json.ts';
+import { fastifyProblem, PARAMETER_LENGTH_MAX } from './fastify-problem.ts';
 import type { LoopTurns } from './loop-turns.ts';
+import { ManagementBodies, type ReadBody } from './management-bodies.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
 import type { Requests } from './requests.ts';
@@ -127,22 +126,15 @@ export interface OpenRoute
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** Bodies of management calls are small. Message bodies go to the publish handler. */
-const BODY_BYTES_MAX = 1024 * 1024;
-const BODY_LIMIT = {
-  bytesMax: BODY_BYTES_MAX,
-  error: () =>
-    new ApiError('request_too_large', `the request body is larger than the limit of ${BODY_BYTES_MAX} bytes`),
-};
-const PARAMETER_LENGTH_MAX = 512;
-
 export class Api {
   readonly fastify: FastifyInstance;
   readonly #context: ApiContext;
+  readonly #bodies: ManagementBodies;
   readonly #routes: (RouteEntry & { readonly pattern: RegExp })[] = [];
 
   constructor(context: ApiContext) {
     this.#context = context;
+    this.#bodies = new ManagementBodies(context);
     this.fastify = Fastify({
       routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
       ajv: {
@@ -162,7 +154,7 @@ export class Api {
       },
     });
     this.fastify.removeAllContentTypeParsers();
-    this.fastify.addContentTypeParser('*', async (request: FastifyRequest) => this.#readBody(request));
+    this.fastify.addContentTypeParser('*', async (request: FastifyRequest) => this.#read(request));
     this.fastify.addHook('onRequest', async (_request, reply) => {
       reply.headers(ANSWER_HEADERS);
     });
@@ -194,7 +186,8 @@ export class Api {
       },
       // Before the body is read: a caller without permission learns nothing else.
       onRequest: async (request, reply) => {
-        reply.raw.once('close', () => request.heldBody?.release());
+        // From the start of its handler on, the body is held until the call has ended, whether the caller has gone or not.
+        reply.raw.once('close', () => !request.isHandled && request.readBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
         if (isChange && route.scope !== 'admin') refuseSuspended(request.principal);
@@ -204,6 +197,7 @@ export class Api {
         if (why) throw new ApiError(why.code, why.message);
       },
       handler: async (request, reply) => {
+        request.isHandled = true;
         const principal = request.principal!;
         const visit = isRead ? await this.#context.gate.enter(principal.account.id, reply.raw) : null;
         const call = {
@@ -222,6 +216,7 @@ export class Api {
           throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;
         } finally {
           visit?.done();
+          request.readBody?.release();
         }
       },
     });
@@ -261,23 +256,12 @@ export class Api {
     this.fastify.get(entry.path, handle);
   }
 
-  /** The body counts as being processed until the call is answered. */
-  async #readBody(request: FastifyRequest): Promise<unknown> {
-    const whole = new GrowingBytes();
+  async #read(request: FastifyRequest): Promise<unknown> {
     const { principal, raw } = request;
     // Only an authenticated caller gets this far. A public route has no body.
     if (!principal) return undefined;
-    request.heldBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
-      whole.add(piece),
-    );
-    if (whole.length === 0) return undefined;
-    const { turns } = this.#context;
-    const sinceMs = turns.nowMs();
-    try {
-      return parseManagementJson(whole.view());
-    } finally {
-      turns.charge({ key: principal.account.id, isKnown: true }, sinceMs);
-    }
+    request.readBody = await this.#bodies.read(raw, principal.account.id, () => raw.socket.destroyed);
+    return request.readBody.value;
   }
 
   #unknown(request: FastifyRequest, reply: FastifyReply): ApiError {
@@ -289,6 +273,7 @@ export class Api {
   }
 
   #fail(reply: FastifyReply, error: unknown): FastifyReply {
+    reply.request.readBody?.release();
     const problem = problemOf(error) ?? fastifyProblem(error) ?? internalProblem(this.#context.onFault(error));
     const { status, headers, body } = errorResponse(problem);
     return reply.status(status).headers(headers).send(JSON.stringify(body));
@@ -304,7 +289,8 @@ function hasCallerGone(response: ServerResponse): boolean {
 declare module 'fastify' {
   interface FastifyRequest {
     principal?: Principal;
-    heldBody?: HeldBody;
+    readBody?: ReadBody;
+    isHandled?: true;
   }
 }
 
@@ -313,79 +299,6 @@ export function internalProblem(faultId: string) {
     code: 'internal' as const,
     message: `internal error of the server; the log has the details under ${faultId}`,
   };
-}
-
-interface ValidationError {
-  readonly instancePath: string;
-  readonly keyword: string;
-  readonly message?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly parentSchema?: { readonly properties?: object };
-}
-
-/** A value that matches none of several constants fails once for each. Together the errors name the allowed values. */
-function constantsRule(errors: readonly ValidationError[]): string | null {
-  const allowed = errors
-    .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
-    .map(({ params }) => String(params?.allowedValue));
-  return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
-}
-
-/** How many allowed names an error lists. */
-const NAMES_MAX = 12;
-
-/** For a name that the object may not have: the nearest allowed one, or all of them. */
-function unknownNameRule({ params, parentSchema }: ValidationError): string | null {
-  const name = params?.additionalProperty;
-  if (typeof name !== 'string') return null;
-  const allowed = Object.keys(parentSchema?.properties ?? {});
-  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
-  const meant = nearestName(
-    shown.toLowerCase(),
-    allowed.map((each) => each.toLowerCase()),
-  );
-  const near = allowed.find((each) => each.toLowerCase() === meant);
-  if (near !== undefined) return `"${shown}" is not known here; did you mean "${near}"?`;
-  if (allowed.length === 0) return `"${shown}" is not known here; nothing is`;
-  const more = allowed.length > NAMES_MAX ? ' …' : '';
-  return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
-}
-
-/** Errors that Fastify itself finds, in our words. */
-function fastifyProblem(error: unknown) {
-  const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
-    validation?: readonly ValidationError[];
-    validationContext?: string;
-    statusCode?: number;
-    code?: string;
-    message: string;
-  };
-  const first = validation?.[0];
-  if (validation && first) {
-    const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
-    return {
-      code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
-      message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
-    };
-  }
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
-    return {
-      code: 'bad_parameter' as const,
-      message: `path: one of its parts is longer than ${PARAMETER_LENGTH_MAX} characters`,
-    };
-  }
-  if (code === 'FST_ERR_BAD_URL') {
-    return {
-      code: 'bad_parameter' as const,
-      message: 'path: "%" must be followed by two hex digits, and the bytes must be UTF-8',
-    };
-  }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    return { code: 'bad_request' as const, message: 'Content-Type: not a media type; use application/json' };
-  }
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
-    return { code: 'bad_request' as const, message };
-  return null;
 }
 
 /** `/v2/topics/:name` as a pattern, to tell an unknown path from a wrong method. */

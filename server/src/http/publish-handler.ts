@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
+import { accountMax } from '../domain/budgets.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
 import {
@@ -26,7 +27,6 @@ import type { ApiContext } from './api.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import { batchEntries, type Result, refusedBatch, type Slot } from './batch-entries.ts';
-import { BatchesUnderWay } from './batches-under-way.ts';
 import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
 import type { Callers } from './caller.ts';
 import type { CallerResponse } from './caller-response.ts';
@@ -42,6 +42,7 @@ import type { ScheduleMaker } from './schedule-maker.ts';
 import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
 import type { WholeRequest } from './whole-request.ts';
+import { WorkUnderWay } from './work-under-way.ts';
 
 export interface PublishHandlerOptions {
   readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'getMessage'>;
@@ -79,7 +80,7 @@ type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, re
 export class PublishHandler {
   readonly #options: PublishHandlerOptions;
   readonly #bodyLimits: Readonly<Record<TierName, BodyLimit>>;
-  readonly #batches = new BatchesUnderWay();
+  readonly #batches = new WorkUnderWay(accountMax('batchElements'));
 
   constructor(options: PublishHandlerOptions) {
     const { tiers, requestBytesMax } = options;

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BatchesUnderWay } from '../../src/http/batches-under-way.ts';
+import { accountMax } from '../../src/domain/budgets.ts';
+import { WorkUnderWay } from '../../src/http/work-under-way.ts';
 
 /** Notes which batches have begun, in their order. */
 function watched() {
-  const batches = new BatchesUnderWay();
+  const batches = new WorkUnderWay(accountMax('batchElements'));
   const begun: string[] = [];
   const begin = (name: string, elements: number, accountId = 'a') => {
     const waiting = batches.begin(accountId, elements);

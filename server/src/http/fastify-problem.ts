@@ -1,0 +1,79 @@
+// Errors that Fastify itself finds, in our words: a body or a parameter that does not match its schema, a path that is no URL.
+
+import { nearestName } from '../domain/nearest-name.ts';
+
+/** Longer parts of a path are refused. */
+export const PARAMETER_LENGTH_MAX = 512;
+
+interface ValidationError {
+  readonly instancePath: string;
+  readonly keyword: string;
+  readonly message?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly parentSchema?: { readonly properties?: object };
+}
+
+/** A value that matches none of several constants fails once for each. Together the errors name the allowed values. */
+function constantsRule(errors: readonly ValidationError[]): string | null {
+  const allowed = errors
+    .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
+    .map(({ params }) => String(params?.allowedValue));
+  return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
+}
+
+/** How many allowed names an error lists. */
+const NAMES_MAX = 12;
+
+/** For a name that the object may not have: the nearest allowed one, or all of them. */
+function unknownNameRule({ params, parentSchema }: ValidationError): string | null {
+  const name = params?.additionalProperty;
+  if (typeof name !== 'string') return null;
+  const allowed = Object.keys(parentSchema?.properties ?? {});
+  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  const meant = nearestName(
+    shown.toLowerCase(),
+    allowed.map((each) => each.toLowerCase()),
+  );
+  const near = allowed.find((each) => each.toLowerCase() === meant);
+  if (near !== undefined) return `"${shown}" is not known here; did you mean "${near}"?`;
+  if (allowed.length === 0) return `"${shown}" is not known here; nothing is`;
+  const more = allowed.length > NAMES_MAX ? ' …' : '';
+  return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
+}
+
+/** Null if it is none of these. */
+export function fastifyProblem(error: unknown) {
+  const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
+    validation?: readonly ValidationError[];
+    validationContext?: string;
+    statusCode?: number;
+    code?: string;
+    message: string;
+  };
+  const first = validation?.[0];
+  if (validation && first) {
+    const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
+    return {
+      code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
+      message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
+    };
+  }
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
+    return {
+      code: 'bad_parameter' as const,
+      message: `path: one of its parts is longer than ${PARAMETER_LENGTH_MAX} characters`,
+    };
+  }
+  if (code === 'FST_ERR_BAD_URL') {
+    return {
+      code: 'bad_parameter' as const,
+      message: 'path: "%" must be followed by two hex digits, and the bytes must be UTF-8',
+    };
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return { code: 'bad_request' as const, message: 'Content-Type: not a media type; use application/json' };
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return { code: 'bad_request' as const, message };
+  return null;
+}

@@ -1,0 +1,65 @@
+// Reads and parses the bodies of management calls. Long ones of one account are worked on a few at a time, from before they
+// are parsed until their calls have ended, in turn with other callers.
+
+import type { IncomingMessage } from 'node:http';
+import { accountMax, UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../domain/budgets.ts';
+import type { BodyReader } from './body.ts';
+import { ApiError } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
+import { parseManagementJson } from './json.ts';
+import type { LoopTurns } from './loop-turns.ts';
+import { WorkUnderWay } from './work-under-way.ts';
+
+/** Bodies of management calls are small. Message bodies go to the publish handler. */
+const BODY_BYTES_MAX = 1024 * 1024;
+const BODY_LIMIT = {
+  bytesMax: BODY_BYTES_MAX,
+  error: () =>
+    new ApiError('request_too_large', `the request body is larger than the limit of ${BODY_BYTES_MAX} bytes`),
+};
+
+export interface ReadBody {
+  /** Undefined if the body is empty. */
+  readonly value: unknown;
+  /** Its bytes count as held, and its account's next long body waits, until this is called. */
+  release(): void;
+}
+
+export class ManagementBodies {
+  readonly #bodies: BodyReader;
+  readonly #turns: LoopTurns;
+  readonly #underWay = new WorkUnderWay(accountMax('managementBytes'));
+
+  constructor({ bodies, turns }: { readonly bodies: BodyReader; readonly turns: LoopTurns }) {
+    this.#bodies = bodies;
+    this.#turns = turns;
+  }
+
+  async read(request: IncomingMessage, accountId: string, isGone: () => boolean): Promise<ReadBody> {
+    const whole = new GrowingBytes();
+    const held = await this.#bodies.receive(request, accountId, BODY_LIMIT, (piece) => whole.add(piece));
+    const isLong = whole.length > UNCOUNTED_MANAGEMENT_BYTES_MAX;
+    let isHeld = true;
+    const release = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      held.release();
+      if (isLong) this.#underWay.end(accountId, whole.length);
+    };
+    const user = { key: accountId, isKnown: true };
+    if (isLong) {
+      await this.#underWay.begin(accountId, whole.length);
+      await this.#turns.next(user);
+    }
+    const sinceMs = this.#turns.nowMs();
+    try {
+      if (isGone()) throw new ApiError('bad_request', 'the connection was closed');
+      return { value: whole.length === 0 ? undefined : parseManagementJson(whole.view()), release };
+    } catch (error) {
+      release();
+      throw error;
+    } finally {
+      this.#turns.charge(user, sinceMs);
+    }
+  }
+}
