@@ -14,7 +14,7 @@ import type { StoredRoom } from '../publish/stored-room.ts';
 import type { Principal } from '../store/account-store.ts';
 import { AskerGone } from '../store/store.ts';
 import type { World } from '../world.ts';
-import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
+import { entryPieces, longLength, PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
 import type { BodyReader } from './body.ts';
 import { compileOnUse } from './compile-on-use.ts';
@@ -230,6 +230,11 @@ export class Api {
     }
     const { turns } = this.#context;
     const sinceMs = turns.nowMs();
+    const long = typeof value === 'object' && value !== null ? longLength(value) : 0;
+    if (long > 0) {
+      visit?.keep(long);
+      return this.#write(reply, entryPieces(value as object), accountId, visit);
+    }
     const text = JSON.stringify(value);
     turns.charge({ key: accountId, isKnown: true }, sinceMs);
     visit?.keep(text.length);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { writePieces } from '../../src/http/answer-stream.ts';
+import { entryPieces, longLength, objectPieces, PIECE_BYTES, writePieces } from '../../src/http/answer-stream.ts';
 import { LoopTurns } from '../../src/http/loop-turns.ts';
 import { ShortPieces } from '../../src/http/short-pieces.ts';
 
@@ -61,3 +61,26 @@ test('it is not made further for a caller that has gone', async () => {
   await writing;
   assert.ok(nowMs() <= 17, `${nowMs()} texts`);
 });
+
+/** A character outside the basic plane at each border of a piece, characters that JSON escapes, and half a character. */
+const LONG_TEXT = `${'x'.repeat(PIECE_BYTES - 1)}😀"\\\n\u2028${'y'.repeat(PIECE_BYTES - 3)}😀\ud83d${'"'.repeat(PIECE_BYTES)}`;
+
+for (const [what, entry] of Object.entries({
+  'a long field': { messageId: 'msg_1', body: LONG_TEXT, header: { a: ['1'] } },
+  'a long field first, and one that is undefined': { body: LONG_TEXT, gone: undefined, state: null },
+  'two of them': { body: LONG_TEXT, n: 1, responseBody: LONG_TEXT },
+  'nothing long': { messageId: 'msg_1', body: 'x'.repeat(PIECE_BYTES) },
+})) {
+  test(`an entry with ${what} is the JSON that it is at once, in short pieces`, () => {
+    const pieces = [...entryPieces(entry)];
+    assert.ok(pieces.join('') === JSON.stringify(entry));
+    // An escaped character is six at most.
+    assert.ok(Math.max(...pieces.map(({ length }) => length)) <= 6 * PIECE_BYTES);
+    const long = Object.values(entry).filter((value) => value === LONG_TEXT).length;
+    assert.equal(longLength(entry), long * LONG_TEXT.length);
+    if (long > 0) assert.ok(pieces.length > 4 * long);
+    assert.deepEqual(JSON.parse([...objectPieces([['messages', [entry, entry]]], {})].join('')), {
+      messages: [JSON.parse(JSON.stringify(entry)), JSON.parse(JSON.stringify(entry))],
+    });
+  });
+}
