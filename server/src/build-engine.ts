@@ -41,7 +41,6 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     policy,
     hostConnectionsMax: config.hostConcurrency,
     headerPrefix,
-    onSigned: (accountId, ms) => ground.turns.add(accountId, ms),
     ...(network && { network }),
   });
   for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);

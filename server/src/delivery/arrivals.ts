@@ -7,8 +7,6 @@ import type { Clock } from '../world.ts';
 
 /** If more attempts than this are to start, they start in pieces of it. */
 const STARTED_AT_ONCE = 16;
-/** A piece with more bytes than this has one message: to sign 1 MB takes as long as to start 50 small ones. */
-const STARTED_BYTES = 256 * 1024;
 /** How long attempts may start, before everything else that has reached the process is handled. */
 const STARTING_MS_MAX = 4;
 
@@ -54,24 +52,9 @@ export class Arrivals {
   }
 
   #next(): readonly Claim[] {
-    const piece =
-      this.#waiting.length <= STARTED_AT_ONCE
-        ? { taken: this.#waiting, rest: [] }
-        : takeInTurn(this.#waiting, STARTED_AT_ONCE, ({ message }) => message.accountId);
-    const count = fitting(piece.taken);
-    this.#waiting = piece.rest;
-    if (count === piece.taken.length) return piece.taken;
-    this.#waiting.unshift(...piece.taken.slice(count));
-    return piece.taken.slice(0, count);
+    if (this.#waiting.length <= STARTED_AT_ONCE) return this.#waiting.splice(0);
+    const { taken, rest } = takeInTurn(this.#waiting, STARTED_AT_ONCE, ({ message }) => message.accountId);
+    this.#waiting = rest;
+    return taken;
   }
-}
-
-/** How many of them fit into one piece; at least one. */
-function fitting(claims: readonly Claim[]): number {
-  let bytes = 0;
-  for (const [index, { message }] of claims.entries()) {
-    bytes += message.body.length;
-    if (bytes > STARTED_BYTES && index > 0) return index;
-  }
-  return claims.length;
 }

@@ -2,7 +2,7 @@
 // Standard Webhooks headers. It is given the key and the time.
 
 import { hash } from 'node:crypto';
-import { hmacSha256 } from './mac.ts';
+import { hmacSha256, hmacSha256Beside, sha256Beside } from './mac.ts';
 
 const JWT_LIFETIME_S = 300;
 const JWT_START = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')}.`;
@@ -30,12 +30,15 @@ const BESIDE_CLAIMS_BYTES = 128;
 
 /** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
 export function signJwt(input: JwtInput): string {
+  // Unpadded. The public QStash clients strip the padding of both sides before they compare.
+  return jwtOf(input, hash('sha256', input.body, 'base64url'));
+}
+
+function jwtOf(input: Omit<JwtInput, 'body'>, bodyHash: string): string {
   const before = issuerClaim(input.issuer);
   const subject = subjectClaim(input.url);
   const between = timeClaims(Math.floor(input.nowMs / 1_000));
   const jti = JSON.stringify(input.jti);
-  // Unpadded. The public QStash clients strip the padding of both sides before they compare.
-  const bodyHash = hash('sha256', input.body, 'base64url');
   const length =
     before.length + subject.length + between.length + jti.length + BEFORE_BODY.length + bodyHash.length + 2;
   const bytesMax = Math.ceil(length * UTF8_BYTES_A_CHARACTER * BASE64_LENGTH_A_BYTE) + BESIDE_CLAIMS_BYTES;
@@ -101,24 +104,36 @@ export function base64urlOfBytes(bytes: Uint8Array): string {
   return scratch.toString('base64url', 0, bytes.length);
 }
 
+export interface SignatureInput extends JwtInput {
+  readonly messageId: string;
+}
+
 /**
  * The headers of both signatures: a name, its value, the next name, … The second is Standard Webhooks, symmetric. Its
  * secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account has one key and not two. Libraries
  * that want base64 are given `whsec_` + base64(key).
  */
-export function signatureHeaders(name: string, input: JwtInput & { readonly messageId: string }): string[] {
+export function signatureHeaders(name: string, input: SignatureInput): string[] {
   const { key, messageId, body, nowMs } = input;
-  const timestamp = String(Math.floor(nowMs / 1_000));
+  const timestamp = timestampOf(nowMs);
   const mac = hmacSha256(key, messageId, `.${timestamp}.`, body, 'base64');
+  return headersOf(name, signJwt(input), messageId, timestamp, mac);
+}
+
+/** The same. The body is read by other threads, so that the event loop goes on. */
+export async function signatureHeadersBeside(name: string, input: SignatureInput): Promise<string[]> {
+  const { key, messageId, body, nowMs } = input;
+  const timestamp = timestampOf(nowMs);
+  const [bodyHash, mac] = await Promise.all([
+    sha256Beside(body, 'base64url'),
+    hmacSha256Beside(key, `${messageId}.${timestamp}.`, body, 'base64'),
+  ]);
+  return headersOf(name, jwtOf(input, bodyHash), messageId, timestamp, mac);
+}
+
+const timestampOf = (nowMs: number) => String(Math.floor(nowMs / 1_000));
+
+function headersOf(name: string, jwt: string, messageId: string, timestamp: string, mac: string): string[] {
   // One literal: a list that grows is copied.
-  return [
-    name,
-    signJwt(input),
-    'webhook-id',
-    messageId,
-    'webhook-timestamp',
-    timestamp,
-    'webhook-signature',
-    `v1,${mac}`,
-  ];
+  return [name, jwt, 'webhook-id', messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`];
 }

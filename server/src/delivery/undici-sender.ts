@@ -12,9 +12,10 @@ import { Connections } from './connections.ts';
 import { Deadlines } from './deadlines.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
+import { LargeSignatures } from './large-signatures.ts';
 import { Lookups } from './lookups.ts';
 import type { Delivery, Sender, SendReport } from './sender.ts';
-import { base64urlOfBytes, signatureHeaders } from './sign.ts';
+import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeadersBeside } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
@@ -24,13 +25,11 @@ export interface UndiciSenderOptions {
   readonly hostConnectionsMax: number;
   /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
-  /** Called with the time that the signature of a large body took. */
-  readonly onSigned?: (accountId: string, ms: number) => void;
   readonly network?: Network;
 }
 
-/** The signature of a smaller body takes a few microseconds. */
-const MEASURED_BODY_BYTES = 64 * 1024;
+/** The signature of a smaller body takes a few microseconds, less than to have it made beside the event loop. */
+const SIGNED_HERE_BYTES_MAX = 64 * 1024;
 
 export interface UndiciSender extends Sender {
   /** The shared pools of this thread, by name in the table of budgets. */
@@ -44,7 +43,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
 class SenderHere implements UndiciSender {
   readonly #world: World;
   readonly #signer: Signer;
-  readonly #onSigned: (accountId: string, ms: number) => void;
+  readonly #largeSignatures = new LargeSignatures();
   readonly #lookups: Lookups;
   readonly #wire: WireWindow;
   readonly #connections: Connections;
@@ -72,7 +71,6 @@ class SenderHere implements UndiciSender {
     const { clock } = world;
     this.#world = world;
     this.#signer = new Signer(world, headerPrefix);
-    this.#onSigned = options.onSigned ?? (() => {});
     this.#lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
     this.#wire = new WireWindow(clock);
     const dial = createDial({ policy, network, lookups: this.#lookups });
@@ -145,22 +143,27 @@ class SenderHere implements UndiciSender {
   }
 
   #begin(delivery: Delivery, target: TargetUrl): void {
-    const startedAt = this.#world.clock.now();
-    const { lease, accountId, method, headers, body, timeoutMs } = delivery;
-    const signature =
-      body.length > MEASURED_BODY_BYTES ? this.#signLarge(delivery) : this.#signer.signatureOf(delivery);
-    const attempt = new Attempt(this.#means, this.#owner, lease, startedAt);
-    this.#running.set(lease, attempt);
-    attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
+    if (delivery.body.length <= SIGNED_HERE_BYTES_MAX) {
+      this.#attempt(delivery, target, this.#signer.signatureOf(delivery));
+      return;
+    }
+    // It has not begun either.
+    const takeBack = this.#largeSignatures.add({
+      accountId: delivery.accountId,
+      sign: () => this.#signer.largeSignatureOf(delivery),
+      done: (signature) => {
+        this.#waiting.delete(delivery.lease);
+        this.#attempt(delivery, target, signature);
+      },
+    });
+    this.#waiting.set(delivery.lease, takeBack);
   }
 
-  /** The time to sign a body grows with it, and counts for its account. */
-  #signLarge(delivery: Delivery): string[] {
-    const { clock } = this.#world;
-    const sinceMs = clock.monotonicMs();
-    const signature = this.#signer.signatureOf(delivery);
-    this.#onSigned(delivery.accountId, clock.monotonicMs() - sinceMs);
-    return signature;
+  #attempt(delivery: Delivery, target: TargetUrl, signature: string[]): void {
+    const { lease, accountId, method, headers, body, timeoutMs } = delivery;
+    const attempt = new Attempt(this.#means, this.#owner, lease, this.#world.clock.now());
+    this.#running.set(lease, attempt);
+    attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
   }
 
   #giveBackWaiting(): void {
@@ -214,9 +217,19 @@ class Signer {
   }
 
   /** A name, its value, the next name, … */
-  signatureOf({ signingKey: key, messageId, url, body }: Delivery): string[] {
+  signatureOf(delivery: Delivery): string[] {
+    return signatureHeaders(this.#signatureName, this.#inputOf(delivery));
+  }
+
+  largeSignatureOf(delivery: Delivery): Promise<string[]> {
+    const input = this.#inputOf(delivery);
+    // Without memory for a copy of the body it is signed here.
+    return signatureHeadersBeside(this.#signatureName, input).catch(() => signatureHeaders(this.#signatureName, input));
+  }
+
+  #inputOf({ signingKey: key, messageId, url, body }: Delivery): SignatureInput {
     const nowMs = this.#world.clock.machineNow();
     const jti = `jwt_${base64urlOfBytes(this.#world.random.bytes(JTI.length, JTI))}`;
-    return signatureHeaders(this.#signatureName, { key, issuer: this.#issuer, messageId, url, body, nowMs, jti });
+    return { key, issuer: this.#issuer, messageId, url, body, nowMs, jti };
   }
 }

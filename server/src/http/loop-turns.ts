@@ -63,11 +63,6 @@ export class LoopTurns {
     if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
   }
 
-  /** Work for an account took so long, wherever it was done. */
-  add(accountId: string, ms: number): void {
-    this.#time.charge(accountId, true, ms, this.#clock.monotonicMs());
-  }
-
   /** A request has come. */
   chargeRequest({ key, isKnown }: LoopUser): void {
     this.#time.charge(key, isKnown, REQUEST_MS, this.#clock.monotonicMs());

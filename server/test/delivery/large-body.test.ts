@@ -9,6 +9,8 @@ import { OK, readRequests, startReceiver } from './receivers.ts';
 import { REST_MS, startSender, until } from './senders.ts';
 
 const KIB = 1024;
+/** Large enough to be signed beside the event loop. */
+const BODY = patterned(1024 * KIB);
 
 function patterned(length: number): Buffer {
   const bytes = Buffer.alloc(length);
@@ -101,4 +103,37 @@ test('a written body is released while the response is awaited', async (t) => {
   });
   clock.advance(1000);
   await sending;
+});
+
+test('while its signature is made, a large body can be dropped, is given back when the time to start passes, and at close', async (t) => {
+  const received: number[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, ({ body }) => {
+      received.push(body.length);
+      socket.write(OK);
+    }),
+  );
+  const { sender, clock, send, outcome } = startSender(t);
+  const { url } = receiver;
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  let isReported = false;
+  void send({ url, body: BODY }).then(() => {
+    isReported = true;
+  });
+  // In the line behind the one that is signed, whose signature is then not used.
+  const kept = outcome({ url, body: BODY.subarray(1) });
+  assert.deepEqual(sender.drop(['lse_1']), ['lse_1']);
+  assert.deepEqual(sender.drop(['lse_1']), []);
+  assert.equal((await kept).kind, 'answered');
+  assert.deepEqual([received, isReported], [[BODY.length - 1], false]);
+
+  const [late, lateBehind] = [send({ url, body: BODY }), send({ url, body: BODY })];
+  clock.advance(3000);
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  assert.deepEqual([(await late).outcome, (await lateBehind).outcome], ['unsent', 'unsent']);
+
+  const atClose = send({ url, body: BODY });
+  await sender.close();
+  assert.equal((await atClose).outcome, 'unsent');
+  assert.equal(received.length, 1);
 });

@@ -5,7 +5,7 @@ import { createHash, createHmac, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
 import { hmacSha256 } from '../../src/delivery/mac.ts';
-import { signatureHeaders, signJwt } from '../../src/delivery/sign.ts';
+import { signatureHeaders, signatureHeadersBeside, signJwt } from '../../src/delivery/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
 const KEY = 'sig_7Kgfjk-ünïcode';
@@ -93,6 +93,20 @@ test('our HMAC is the HMAC of the runtime, for keys and messages of every length
         hmacSha256(key, 'start', text, body, 'base64url'),
         wanted,
         `a key of ${keyLength}, a body of ${length} bytes`,
+      );
+    }
+  }
+});
+
+test('beside the event loop the same headers are made, for a body and a key of any length', async () => {
+  for (const key of [KEY, 'k'.repeat(64), 'ü'.repeat(64)]) {
+    for (const bytes of [0, 1, 8 * 1024 - 1, 8 * 1024, 1_000_000]) {
+      // In the middle of other memory, as a body from the network may be.
+      const body = Buffer.alloc(bytes + 20, 'body').subarray(7, 7 + bytes);
+      const given = { ...input, key, messageId: 'msg_1', body };
+      assert.deepEqual(
+        await signatureHeadersBeside('Service-Signature', given),
+        signatureHeaders('Service-Signature', given),
       );
     }
   }
