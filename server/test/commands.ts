@@ -81,6 +81,30 @@ export const ALONE: ReadonlySet<string> = new Set([
   'server/test/cluster/sharing.test.ts',
 ]);
 
+/** They take longest, a minute or more each, and are started first: the last to end must not be one of them, alone. */
+export const LONG: readonly string[] = [
+  'server/test/conformance/postgres-model.test.ts',
+  'server/test/conformance/postgres.test.ts',
+  'server/test/node-versions.test.ts',
+  'server/test/crash/power-loss.test.ts',
+  'server/test/packages.test.ts',
+  'server/test/conformance/sqlite-model.test.ts',
+  'console/test/looks.test.ts',
+  'console/test/loading.test.ts',
+  'server/test/cluster/distant-database.test.ts',
+  'sdk/test/installed/next.test.ts',
+  'server/test/crash/clocks.test.ts',
+  'console/test/screens.test.ts',
+  'server/test/conformance/sqlite-thread.test.ts',
+  'server/test/conformance/sqlite.test.ts',
+  'server/test/docs/pages.test.ts',
+  'console/test/large-list.test.ts',
+  'server/test/simulation/simulation.test.ts',
+  'sdk/test/installed/frameworks.test.ts',
+  'console/test/hostile.test.ts',
+  'server/test/crash/kill.test.ts',
+];
+
 /** Everything that the two commands run. Others are in a command of their own. */
 export const TEST_FILES = [
   'server/test/**/*.test.ts',

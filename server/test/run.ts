@@ -7,98 +7,128 @@
 //   --table      writes the table of minutes in CONTRIBUTING.md
 //   --whole      a skipped test counts as a failed one, unless support/machine.ts allows it in CI
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { once, setMaxListeners } from 'node:events';
 import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import { ALONE, type Command, FROM_OUTSIDE, isIn, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
-import { roomyFolder, startTestServer } from './postgres/server.ts';
-import { printSummary, readSummary, type Summary, withoutSkips, writeTable } from './summary.ts';
+import { ALONE, type Command, FROM_OUTSIDE, isIn, LONG, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
+import { type Job, type PoolOptions, runFiles } from './file-pool.ts';
+import { PostgresServer, roomyFolder, startTestServer } from './postgres/server.ts';
+import { printSummary, type Summary, summaryOf, type TitledLine, withoutSkips, writeTable } from './summary.ts';
 import { builtCommand, compileOnce } from './support/built-program.ts';
+import { summaryLineOf } from './support/summary-line.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const REPORTER = join(import.meta.dirname, 'support', 'summary-reporter.ts');
 const BEFORE_EACH_FILE = join(import.meta.dirname, 'support', 'test-process.ts');
-/** Some wait while others work. More at once only take memory. */
-const CONCURRENCY = Math.min(12, 2 * availableParallelism() + 1);
-const FLAGS = ['--test', `--test-concurrency=${CONCURRENCY}`, '--test-timeout=900000', '--import', BEFORE_EACH_FILE];
 /** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
 const CACHE = join(ROOT, 'node_modules', '.cache', 'tests');
 /** The largest stores of tests, several at once, and what they read of them. */
 const TEMPORARY_BYTES_MIN = 6 * 1024 ** 3;
+/** Followed by the id of the process that runs the tests. */
+const TEMPORARY_NAME = 'postrider-test-';
 const BUSY_LOOP = 'for (;;);';
 
-type Environment = Readonly<Record<string, string>>;
+const interrupted = new AbortController();
 
-let running: ChildProcess | null = null;
-let isInterrupted = false;
+/** Ctrl-C in a terminal reaches the tests as well. If only this process gets the signal, it stops them. */
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
+// Each file that runs has its listeners on this process and on the signal.
+process.setMaxListeners(0);
+setMaxListeners(0, interrupted.signal);
 
-/** Ctrl-C in a terminal reaches the tests as well; who is told alone tells them. */
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    isInterrupted = true;
-    running?.kill(signal);
-  });
-}
-
-interface Pass {
+/** A file, once for each store that it runs on. */
+interface Planned {
+  readonly file: string;
   readonly title: string;
-  readonly files: readonly string[];
-  readonly env?: Environment;
-  readonly flags?: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
 }
 
-function passesOf(command: Command, given: readonly string[]): Pass[] {
+/** The longest first, and those that run alone last. */
+function planOf(command: Command, given: readonly string[]): Planned[] {
   const named = new Set(globSync([...given]).map((file) => relative(ROOT, join(process.cwd(), file))));
   const isMeant = (file: string) => (given.length === 0 ? isIn(command, file) : named.has(file));
-  const all = globSync(TEST_FILES, { cwd: ROOT }).sort();
   const isOnPostgres = (file: string) =>
     given.length === 0 ? command === 'test:all' && !SAME_ON_EVERY_STORE.has(file) : named.has(file);
   const onPostgres = globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres);
-  const passes: Pass[] = [
-    { title: 'outside on PostgreSQL', files: onPostgres, env: { POSTRIDER_TEST_STORE: 'postgres' } },
-    { title: command, files: all.filter((file) => isMeant(file) && !ALONE.has(file)) },
-    { title: 'alone', files: all.filter((file) => isMeant(file) && ALONE.has(file)), flags: ['--test-concurrency=1'] },
-  ];
-  return passes.filter(({ files }) => files.length > 0);
+  const meant = globSync(TEST_FILES, { cwd: ROOT }).sort().filter(isMeant);
+  const rank = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
+  return [
+    ...meant.filter((file) => !ALONE.has(file)).map((file) => ({ file, title: command.replace(':', '-'), env: {} })),
+    ...onPostgres.map((file) => ({ file, title: 'outside-on-PostgreSQL', env: { POSTRIDER_TEST_STORE: 'postgres' } })),
+  ]
+    .toSorted((a, b) => rank(a.file) - rank(b.file))
+    .concat(meant.filter((file) => ALONE.has(file)).map((file) => ({ file, title: 'alone', env: {} })));
 }
 
-async function runPass({ title, files, env = {}, flags = [] }: Pass, common: NodeJS.ProcessEnv, into: string) {
-  if (isInterrupted) return false;
-  const report = join(into, title.replaceAll(/\W/g, '-'));
-  const reporters = [
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${REPORTER}`, `--test-reporter-destination=${report}.tests`],
-  ];
-  running = spawn(process.execPath, [...FLAGS, ...flags, ...reporters, ...files], {
+async function runPlan(plan: readonly Planned[], common: NodeJS.ProcessEnv, reports: string) {
+  const lines: TitledLine[] = [];
+  const print = new spec();
+  print.pipe(process.stdout, { end: false });
+  const options: PoolOptions = {
     cwd: ROOT,
-    stdio: 'inherit',
-    env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: `${report}.processor` },
+    preload: BEFORE_EACH_FILE,
+    signal: interrupted.signal,
+    onEvent: ({ title }, event) => {
+      print.write(event);
+      const line = summaryLineOf(event);
+      if (line !== null) lines.push({ ...line, title });
+    },
+  };
+  const jobs = plan.map(({ file, title, env }): Job => {
+    const report = join(reports, `${title}.processor`);
+    return { file, title, env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: report } };
   });
-  const [code] = (await once(running, 'exit')) as [number | null];
-  running = null;
-  return code === 0;
+  const isAlone = ({ title }: Job) => title === 'alone';
+  const together = await runFiles(
+    jobs.filter((job) => !isAlone(job)),
+    options,
+  );
+  const alone = await runFiles(jobs.filter(isAlone), { ...options, isAlone: true });
+  const isGood = together && alone && !interrupted.signal.aborted;
+  const printed = once(print, 'end');
+  // After it, the reporter prints the failures once more, with their stacks.
+  print.write({ type: 'test:summary', data: { file: undefined, success: isGood } });
+  print.end();
+  await printed;
+  return { lines, isGood };
 }
 
-/** Once through all passes, on a PostgreSQL server of its own. Null if there is none. */
-async function runOnce(command: Command, passes: readonly Pass[], env: NodeJS.ProcessEnv): Promise<Summary | null> {
+/** Once through the plan, on a PostgreSQL server of its own. Null if there is none. */
+async function runOnce(command: Command, plan: readonly Planned[], env: NodeJS.ProcessEnv): Promise<Summary | null> {
   const server = await startTestServer().catch((error: Error) => error);
   if (server instanceof Error) {
     process.stderr.write(`no PostgreSQL for the tests: ${server.message.trim()}\n`);
     return null;
   }
   const startedAt = performance.now();
-  const reports = mkdtempSync(join(tmpdir(), 'postrider-reports-'));
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-reports-'));
   try {
-    let isGood = true;
-    const common = { ...env, POSTRIDER_TEST_POSTGRES: server.homeUrl };
-    for (const pass of passes) isGood = (await runPass(pass, common, reports)) && isGood;
-    return readSummary(command, reports, isGood && !isInterrupted, performance.now() - startedAt);
+    const ended = await runPlan(plan, { ...env, POSTRIDER_TEST_POSTGRES: server.homeUrl }, folder);
+    const databaseMs = server instanceof PostgresServer ? server.processorMs() : null;
+    return summaryOf({ ...ended, command, folder, tookMs: performance.now() - startedAt, databaseMs });
   } finally {
-    rmSync(reports, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
     await server.stop();
+  }
+}
+
+/** Of runs that were killed, and could not remove their folder themselves. */
+function removeLeftovers(parent: string): void {
+  for (const name of globSync(`${TEMPORARY_NAME}*-*`, { cwd: parent })) {
+    if (isRunning(Number.parseInt(name.slice(TEMPORARY_NAME.length), 10))) continue;
+    rmSync(join(parent, name), { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }
 
@@ -115,14 +145,16 @@ async function main(argv: readonly string[]): Promise<number> {
     },
   });
   const command: Command = values.all ? 'test:all' : 'test';
-  const passes = passesOf(command, given);
-  if (passes.length === 0) {
+  const plan = planOf(command, given);
+  if (plan.length === 0) {
     process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
     return 1;
   }
   mkdirSync(CACHE, { recursive: true });
   // A flush costs nothing in memory, and what tests leave behind goes at the end.
-  const temporary = mkdtempSync(join(roomyFolder(TEMPORARY_BYTES_MIN), 'postrider-test-'));
+  const roomy = roomyFolder(TEMPORARY_BYTES_MIN);
+  removeLeftovers(roomy);
+  const temporary = mkdtempSync(join(roomy, `${TEMPORARY_NAME}${process.pid}-`));
   // Some tests run a process as another user.
   chmodSync(temporary, 0o1777);
   const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(CACHE, 'compiled'), ...process.env, TMPDIR: temporary };
@@ -134,8 +166,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const load = Array.from({ length: Number(values.load) }, () => spawn(process.execPath, ['-e', BUSY_LOOP]));
   const summaries: Summary[] = [];
   try {
-    for (let run = 1; run <= Number(values.repeat) && !isInterrupted; run += 1) {
-      const summary = await runOnce(command, passes, env);
+    for (let run = 1; run <= Number(values.repeat) && !interrupted.signal.aborted; run += 1) {
+      const summary = await runOnce(command, plan, env);
       if (summary === null) return 1;
       summaries.push(values.whole ? withoutSkips(summary) : summary);
     }

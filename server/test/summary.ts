@@ -5,7 +5,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import type { Command } from './commands.ts';
 import { isAllowedInCi, packagesFor } from './support/machine.ts';
-import type { SummaryLine } from './support/summary-reporter.ts';
+import type { SummaryLine } from './support/summary-line.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGE = join(ROOT, 'CONTRIBUTING.md');
@@ -28,27 +28,41 @@ export interface Summary {
   readonly command: Command;
   readonly isGood: boolean;
   readonly tookMs: number;
+  /** Of the processor, for the server of all files. Null where the system does not say. */
+  readonly databaseMs: number | null;
   readonly files: readonly FileLine[];
   readonly failed: readonly (Line & { readonly name: string })[];
   readonly skipped: readonly (Line & { readonly name: string; readonly why: string })[];
 }
 
-export function readSummary(command: Command, folder: string, isGood: boolean, tookMs: number): Summary {
-  const read = <T>(name: string) =>
-    readFileSync(join(folder, name), 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => ({ title: name.replace(/\.\w+$/, ''), ...(JSON.parse(line) as T) }));
-  const lines = globSync('*.tests', { cwd: folder }).flatMap((name) => read<SummaryLine>(name));
+/** What one file of one pass reported. */
+export type TitledLine = SummaryLine & { readonly title: string };
+
+export interface Ended {
+  readonly command: Command;
+  readonly lines: readonly TitledLine[];
+  /** In which test-process.ts has written what each file took of the processor. */
+  readonly folder: string;
+  readonly isGood: boolean;
+  readonly tookMs: number;
+  readonly databaseMs: number | null;
+}
+
+export function summaryOf({ command, lines, folder, isGood, tookMs, databaseMs }: Ended): Summary {
   const processor = new Map(
-    globSync('*.processor', { cwd: folder })
-      .flatMap((name) => read<{ file: string; ms: number }>(name))
-      .map(({ title, file, ms }) => [`${title} ${file}`, ms]),
+    globSync('*.processor', { cwd: folder }).flatMap((name) =>
+      readFileSync(join(folder, name), 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as { file: string; ms: number })
+        .map(({ file, ms }) => [`${name.replace(/\.\w+$/, '')} ${file}`, ms]),
+    ),
   );
   return {
     command,
     isGood,
     tookMs,
+    databaseMs,
     files: lines
       .filter((line) => line.kind === 'file')
       .map((line) => ({ ...line, processorMs: processor.get(`${line.title} ${line.file}`) ?? null })),
@@ -116,10 +130,11 @@ function printSkipped({ skipped }: Summary): void {
     print(`On Debian, as root, this installs what is missing: apt-get install ${packages.join(' ')}`);
 }
 
-function printTimes({ files }: Summary): void {
+function printTimes({ files, databaseMs }: Summary): void {
   print('\nWhere the time went, several files at once; in brackets, of the processor:');
   for (const { folder, ms, processorMs } of byFolder(files))
     print(`  ${seconds(ms)} (${seconds(processorMs)})  ${folder}`);
+  if (databaseMs !== null) print(`          (${seconds(databaseMs)})  the PostgreSQL server of all of them`);
   print('\nMost of the processor:');
   const most = files.toSorted((a, b) => (b.processorMs ?? b.ms) - (a.processorMs ?? a.ms));
   for (const each of most.slice(0, SLOWEST_SHOWN_MAX)) {
@@ -141,12 +156,12 @@ function byFolder(files: readonly FileLine[]) {
 }
 
 /** Between the two marks of the command in CONTRIBUTING.md. */
-export function writeTable({ command, files, tookMs }: Summary): void {
+export function writeTable({ command, files, tookMs, databaseMs }: Summary): void {
   const folders = byFolder(files);
   const [shown, others] = [folders.slice(0, TABLE_ROWS_MAX), folders.slice(TABLE_ROWS_MAX)];
-  const row = (name: string, some: typeof folders) => {
+  const row = (name: string, some: typeof folders, moreMs = 0) => {
     const sum = (of: 'files' | 'passed' | 'ms' | 'processorMs') => some.reduce((all, each) => all + each[of], 0);
-    const [wall, processor] = [sum('ms') / 60_000, sum('processorMs') / 60_000];
+    const [wall, processor] = [sum('ms') / 60_000, (sum('processorMs') + moreMs) / 60_000];
     return `| ${name} | ${sum('files')} | ${sum('passed')} | ${wall.toFixed(1)} | ${processor.toFixed(1)} |`;
   };
   const table = [
@@ -156,7 +171,8 @@ export function writeTable({ command, files, tookMs }: Summary): void {
     '|---|---|---|---|---|',
     ...shown.map((each) => row(`\`${each.folder.replace(' (', '` (')}`, [each])),
     ...(others.length > 0 ? [row('others', others)] : []),
-    row('all', folders),
+    ...(databaseMs === null ? [] : [row('the PostgreSQL server', [], databaseMs)]),
+    row('all', folders, databaseMs ?? 0),
   ].join('\n');
   const [begin, end] = [`<!-- minutes of ${command} -->`, `<!-- end of ${command} -->`];
   const page = readFileSync(PAGE, 'utf8');

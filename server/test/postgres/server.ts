@@ -10,6 +10,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../support/free-port.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 import { findInstallation, type Installation } from './binaries.ts';
 import { BorrowedServer, Databases, withClient } from './databases.ts';
 
@@ -79,6 +80,11 @@ export class PostgresServer extends Databases {
 
   get port(): number {
     return this.#postmaster.port;
+  }
+
+  /** Of the server and of its sessions that have ended. */
+  processorMs(): number | null {
+    return processorMsOf(this.pid);
   }
 
   /** Like a crash of the server: every connection breaks, and the log is replayed before it answers again. */

@@ -1,15 +1,14 @@
 // Loaded before each test file when many are run. Threads of the service run from the built program, and the file
 // reports the processor time that it and its child processes took.
 
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import workerThreads, { isMainThread, Worker, type WorkerOptions } from 'node:worker_threads';
+import { processorMsOf } from './processor-time.ts';
 
 const THREAD = /\/server\/src\/(lane|store\/sqlite\/(?:backup-)?thread)\.ts$/;
-/** Linux counts processor time in hundredths of a second. */
-const TICK_MS = 10;
 
 function startBuiltThreads(command: string): void {
   const dist = pathToFileURL(`${join(command, '..', '..', 'dist')}/`);
@@ -24,19 +23,13 @@ function startBuiltThreads(command: string): void {
   syncBuiltinESMExports();
 }
 
-/** Of this process and of those of its children that have ended; those of Chromium among them, but not the database. */
-function processorMs(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
-}
-
 if (isMainThread && process.env.NODE_TEST_CONTEXT !== undefined) {
   const { POSTRIDER_TEST_BIN: command, POSTRIDER_TEST_PROCESSOR: report } = process.env;
   if (command !== undefined) startBuiltThreads(command);
-  if (report !== undefined && process.platform === 'linux') {
+  if (report !== undefined) {
     process.on('exit', () => {
-      appendFileSync(report, `${JSON.stringify({ kind: 'processor', file: process.argv[1], ms: processorMs() })}\n`);
+      const ms = processorMsOf(process.pid);
+      if (ms !== null) appendFileSync(report, `${JSON.stringify({ file: process.argv[1], ms })}\n`);
     });
   }
 }
