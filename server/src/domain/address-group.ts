@@ -7,12 +7,12 @@ export function addressGroup(ip: string): string {
   const four = /^(?:::ffff:)?(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/i.exec(address);
   if (four) return `${four[1]}.0/24`;
   if (!address.includes(':')) return address;
-  const [left = '', right] = address.split('::', 2);
+  const [left = '', right = ''] = address.split('::', 2);
   const before = left === '' ? [] : left.split(':');
-  const behind = right === undefined || right === '' ? [] : right.split(':');
+  const behind = right.split(':');
   // An IPv4 address at the end stands for two parts.
   const behindCount = behind.length + (behind.at(-1)?.includes('.') ? 1 : 0);
-  const gap = right === undefined ? 0 : Math.max(0, 8 - before.length - behindCount);
+  const gap = Math.max(0, 8 - before.length - behindCount);
   const parts = [...before, ...Array<string>(gap).fill('0'), ...behind].slice(0, 4);
   return `${parts.map((part) => Number.parseInt(part, 16).toString(16)).join(':')}::/64`;
 }

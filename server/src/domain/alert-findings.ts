@@ -79,13 +79,13 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   };
 }
 
-/** Over when the share is below 80 % of the limit, or nothing failed at all. */
+/** Over when the share is below 80 % of the limit. */
 function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const { failed, ended, isCut } = isScoped(rule) ? endsOf(rule, facts, now) : countsOf(rule, facts, now);
   if (isFiring && isCut && ended === 0) return null;
   const share = ended === 0 ? 0 : failed / ended;
   const isOn = ended >= rule.minimum && share >= rule.share;
-  const isWrong = isFiring ? failed > 0 && share >= rule.share * RATE_OVER : isOn;
+  const isWrong = isFiring ? share >= rule.share * RATE_OVER : isOn;
   const many = `${failed} of ${isCut ? 'the newest ' : ''}${ended} messages`;
   return {
     isWrong,
@@ -160,7 +160,7 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>
-    row >= rule.attempts || (isFiring && isCut && row > 0 && row === seen);
+    row >= rule.attempts || (isFiring && isCut && row === seen);
   const failing = [...hosts].filter(([, host]) => fails(host)).toSorted(([, a], [, b]) => b.row - a.row);
   const names = failing.map(([host]) => host);
   return {
@@ -246,7 +246,8 @@ function isCutAfter<T extends { readonly endedAt: number }>(
   { rows, isCut }: { readonly rows: readonly T[]; readonly isCut: boolean },
   fromAt: number,
 ): boolean {
-  return isCut && (rows.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY) > fromAt;
+  // The first that was not read may have ended at the same instant as the last that was.
+  return isCut && (rows.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY) >= fromAt;
 }
 
 function about({ host, queue, label }: AlertScope): string {

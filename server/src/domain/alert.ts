@@ -107,7 +107,7 @@ export const JUDGED_EVERY_MS = 10_000;
 export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVERY_MS): number {
   let sum = 0;
   for (const character of accountId) sum = (sum * 31 + character.codePointAt(0)!) % everyMs;
-  return now + everyMs - ((((now - sum) % everyMs) + everyMs) % everyMs);
+  return now + everyMs - ((now + sum) % everyMs);
 }
 
 /** An alert that begins lasts at least this long, so that a rule at its limit does not send a message at every look. */

@@ -62,5 +62,5 @@ export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'c
   const room = most <= share ? Math.floor(share / most) : Math.min(1, share);
   if (kind === 'failureCallback') return room;
   // One is kept for the failure callback, which comes last.
-  return (Math.min(source.retried, source.retriesMax) + 1 + failures) * room <= share ? room : 0;
+  return Math.min(source.retried, source.retriesMax) + 1 + failures <= share ? room : 0;
 }

@@ -16,7 +16,7 @@ const ASKED_MAX = 2;
 
 /** The time between two notifications of a node, for this number of live nodes. */
 export function hintEveryMs(nodes: number): number {
-  return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, Math.ceil((nodes * 1000) / PER_SECOND_MAX)));
+  return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, (nodes * 1000) / PER_SECOND_MAX));
 }
 
 /** The same for a notification that tells of news only. */

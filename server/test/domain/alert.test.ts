@@ -333,6 +333,12 @@ test('all alerts of an account are judged at the same times, those of another ac
   assert.ok(times.every((at, index) => at > NOW + [0, 1, 5000, 9999][index]! && at <= NOW + 20_000));
   assert.equal(nextLookAt('acc_1', times[0]!), times[0]! + 10_000, 'never the same time again');
   assert.notEqual((nextLookAt('acc_2', NOW) - times[0]!) % 10_000, 0);
+  const ids = Array.from({ length: 1000 }, (_, n) => `acc_${n}`);
+  for (const now of [0, 1, 9999, NOW]) {
+    const all = ids.map((id) => nextLookAt(id, now));
+    assert.ok(all.every((at) => Number.isInteger(at) && at > now && at <= now + 10_000));
+    assert.ok(new Set(all).size > 500, 'spread over the ten seconds');
+  }
 });
 
 test('the alerts of an account are looked at together, and only at what they need', () => {

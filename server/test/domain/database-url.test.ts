@@ -68,6 +68,9 @@ test('a list of servers with a hole, too many servers, and what is no URL are re
   for (const url of ['mysql://db/store', 'store', '', 'postgres://one:port/store', 'postgres://one:99999,two/store']) {
     assert.match(ruleOf(url), /must be a URL such as postgres:/);
   }
+  assert.equal(ruleOf('mysql://db/store'), 'must be a URL such as postgres://user:password@host:5432/database');
+  const most = Array.from({ length: SERVERS_MAX }, () => 'one').join();
+  assert.equal(parsed(`postgres://${most}/store`).servers.length, SERVERS_MAX);
 });
 
 test('people are shown where it is, and no secret', () => {

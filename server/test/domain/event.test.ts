@@ -66,6 +66,7 @@ test('the start of an attempt that was given back is shown when it has begun; a 
   const start: Step = { kind: 'started', number: 2, at: NOW + 7 };
   assert.deepEqual(steps({ ...MESSAGE, attempts: 1 }, start), []);
   assert.deepEqual(steps({ ...MESSAGE, attempts: 1 }, start, true), ['7 ACTIVE']);
+  assert.deepEqual(stepEvents({ ...MESSAGE, attempts: 1 }, start), [], 'a reader is not live unless it says so');
   assert.deepEqual(steps({ ...MESSAGE, attempts: 1, state: 'claimed' }, start), ['7 ACTIVE']);
   assert.deepEqual(steps({ ...MESSAGE, attempts: 2 }, start), ['7 ACTIVE']);
   const ended = { ...MESSAGE, attempts: 1, state: 'cancelled', endedAt: NOW } as const;

@@ -6,11 +6,16 @@ import fc from 'fast-check';
 import { Client } from 'undici';
 import {
   canonicalHeaderName,
+  deliveredHeaders,
   deliveredHeadersProblem,
   FORWARD_HEADER_BYTES_MAX,
   FORWARD_HEADERS_MAX,
   forwardedHeadersProblem,
   forwardHeaderProblem,
+  headerBytes,
+  isNamed,
+  isOwned,
+  unsendableProblem,
 } from '../../src/domain/headers.ts';
 
 const problemOf = (name: string, value = 'x') => forwardHeaderProblem(name, value, 'Service-');
@@ -105,6 +110,95 @@ test('the delivered list is judged whole: three more than may be forwarded, and 
     deliveredHeadersProblem(null, [['abcde', 'é'.repeat(16_380)]], limits) ?? '',
     /16385 bytes .* limit is 16384/,
   );
+});
+
+test('the content type of the body counts in the delivered list, unless another is forwarded', () => {
+  const limits = { countMax: 1, bytesMax: 30 };
+  const others = (count: number, bytes: number) =>
+    Array.from({ length: count }, (_, index) => ['x', 'y'.repeat(index === 0 ? bytes - 2 * count + 1 : 1)] as const);
+  assert.equal(deliveredHeadersProblem('text', others(3, 14), limits), null);
+  assert.match(deliveredHeadersProblem('text', others(4, 14), limits) ?? '', /have 5 headers; the limit is 4$/);
+  assert.match(
+    deliveredHeadersProblem('text', others(3, 15), limits) ?? '',
+    /have 31 bytes in total; the limit is 30$/,
+  );
+  assert.equal(
+    deliveredHeadersProblem('a longer content type', [['CONTENT-TYPE', 'text'], ...others(3, 14)], limits),
+    null,
+  );
+  assert.equal(
+    headerBytes([
+      ['ab', 'cde'],
+      ['f', ''],
+    ]),
+    6,
+  );
+});
+
+test('a delivery has one content type: a forwarded one, or else that of the body, which comes first', () => {
+  const forward = [['X-A', 'b']] as const;
+  assert.equal(deliveredHeaders(null, forward), forward);
+  assert.deepEqual(deliveredHeaders('text/plain', forward), [
+    ['Content-Type', 'text/plain'],
+    ['X-A', 'b'],
+  ]);
+  const own = [
+    ['X-A', 'b'],
+    ['content-TYPE', 'text/html'],
+  ] as const;
+  assert.equal(deliveredHeaders('text/plain', own), own);
+  assert.equal(deliveredHeaders('text/plain', [['Content-Typo', 'x']]).length, 2);
+});
+
+test('a name is compared in any case', () => {
+  assert.equal(isNamed('Content-TYPE', 'content-type'), true);
+  assert.equal(isNamed('Content-Typo', 'content-type'), false);
+  assert.equal(isNamed('Content-Types', 'content-type'), false);
+});
+
+test('users may not set what is ours or belongs to a connection, in any case', () => {
+  for (const name of ['HOST', 'Proxy-A', 'service-id', 'SERVICE-ID'])
+    assert.equal(isOwned(name, 'Service-'), true, name);
+  for (const name of ['X-A', 'Hosts', 'Proxy', 'A-Service-', 'A-proxy-'])
+    assert.equal(isOwned(name, 'Service-'), false, name);
+});
+
+test('the last check before the wire refuses what frames a request and what no header can carry, each time', () => {
+  for (const _ of ['at first', 'and when the names are known']) {
+    assert.equal(unsendableProblem([]), null);
+    assert.equal(
+      unsendableProblem([
+        ['X-A', 'b'],
+        ['Service-Id', 'é'],
+        ['webhook-ids', ''],
+      ]),
+      null,
+    );
+    assert.equal(
+      unsendableProblem([
+        ['X-A', 'b'],
+        ['a b', 'c'],
+      ]),
+      '"a b" is not a valid header name',
+    );
+    assert.equal(unsendableProblem([['', 'c']]), '"" is not a valid header name');
+    assert.equal(
+      unsendableProblem([
+        ['X-A', 'b'],
+        ['HOST', 'c'],
+      ]),
+      '"HOST" is set by the service or belongs to a connection',
+    );
+    assert.equal(
+      unsendableProblem([
+        ['X-A', 'b'],
+        ['X-A', 'b\nc'],
+      ]),
+      'the value of "X-A" has a character that no header can carry',
+    );
+  }
+  for (let at = 0; at < 2500; at += 1) assert.equal(unsendableProblem([[`X-${at}`, 'b']]), null);
+  assert.notEqual(unsendableProblem([['Proxy-A', 'b']]), null);
 });
 
 test('names are shown with each part starting in upper case', () => {

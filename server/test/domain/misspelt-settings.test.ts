@@ -29,6 +29,20 @@ test('a misspelt family keeps the rest of the name', () => {
   assert.equal(meantBy('Callback-Foward-X-Tenant'), 'Callback-Forward-x-tenant');
 });
 
+test('a family without the rest of the name is taken for no setting', () => {
+  for (const name of ['Forward', 'Foward', 'Callback-Foward']) assert.equal(meantBy(name), undefined, name);
+  assert.equal(meantBy('Foward-X'), 'Forward-x');
+});
+
+test('nothing is refused without a name that looks like a setting, and a misspelt one is told with the right one', () => {
+  assert.equal(misspeltProblem([], 'Service-'), null);
+  assert.equal(misspeltProblem(['Trace'], 'Service-'), null);
+  assert.deepEqual(misspeltProblem(['Retires'], 'Service-')!.problem, {
+    code: 'bad_header',
+    message: 'Service-Retires: is not known; did you mean Service-Retries?',
+  });
+});
+
 test('other names, and headers of a delivery, are not taken for misspelt settings', () => {
   for (const name of ['X', 'Telemetry-Sdk', 'Trace', 'Retried', 'Message-Id', 'Caller-Ip', 'Signature', 'Topic-Name']) {
     assert.equal(meantBy(name), undefined, name);
@@ -37,6 +51,8 @@ test('other names, and headers of a delivery, are not taken for misspelt setting
 
 test('a name that is thousands of letters long is not looked at, and of many only a few are', () => {
   assert.equal(meantBy('Retires'.repeat(1000)), undefined);
+  assert.equal(meantBy(`foward-${'x'.repeat(57)}`), `Forward-${'x'.repeat(57)}`);
+  assert.equal(meantBy(`foward-${'x'.repeat(58)}`), undefined);
   assert.ok(
     misspeltSettings(
       Array.from({ length: 1000 }, () => 'Retires'),
@@ -53,7 +69,12 @@ test('a setting behind the prefix of another service is found, in any case; othe
   for (const name of ['Upstash-Message-Id', 'Upstash-Retried', 'Upstash-Schedule-Id', 'Upstash-Signature', 'X-Delay']) {
     assert.deepEqual(foreign(name, 'Service-'), [], name);
   }
-  assert.equal(foreignSetting('Service-Delay', 'service-'), null, 'it is our own');
+  for (const prefix of ['service-', 'Service-', 'SERVICE-']) {
+    assert.equal(foreignSetting('Service-Delay', prefix), null, 'it is our own');
+  }
+  assert.equal(foreignSetting('Upstash-Delayed', 'Service-'), null);
+  assert.equal(foreignSetting('Upstash-Forward-', 'Service-'), null);
+  assert.equal(foreignSetting('Upstash-Forward-X', 'Service-'), 'Forward-X');
   const [found] = misspeltSettings(['Upstash-Delay'], 'Service-');
   assert.equal(
     misspeltWarning(found!, 'Service-'),
@@ -115,6 +136,9 @@ test('what was meant by a field: another field, or a setting, which is a header'
   assert.equal(saidOf('delay'), `${ignored('delay')}; did you mean the header Service-Delay?`);
   assert.equal(saidOf('retryDelay'), `${ignored('retryDelay')}; did you mean the header Service-Retry-Delay?`);
   assert.equal(saidOf('not_before'), `${ignored('not_before')}; did you mean the header Service-Not-Before?`);
+  assert.equal(saidOf('BODY'), `${ignored('BODY')}; did you mean "body"?`);
+  assert.equal(saidOf('bodyBse4'), `${ignored('bodyBse4')}; did you mean "bodyBase64"?`);
+  assert.equal(saidOf('DELAY'), `${ignored('DELAY')}; did you mean the header Service-Delay?`);
   assert.equal(saidOf('payload'), ignored('payload'));
   assert.match(saidOf('é\r\n"'), /^[\x20-\x7e]+$/);
   const { code, message } = unknownFieldProblem('Body', 'Service-').problem;

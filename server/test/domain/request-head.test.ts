@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { headProblem, isHost, originForm, requestLineProblem } from '../../src/domain/request-head.ts';
+import { eachMax } from '../../src/domain/budgets.ts';
+import { headProblem, isHost, originForm, requestLineProblem, tooLargeHead } from '../../src/domain/request-head.ts';
 
 const codeOf = (refused: ReturnType<typeof requestLineProblem>) => refused?.problem.code ?? null;
 
@@ -57,6 +58,8 @@ test('a whole URL as the target means its path', () => {
     ['*', '*'],
     ['http://a/b?c', '/b?c'],
     ['HTTPS://a', '/'],
+    ['http://a/', '/'],
+    ['/a/', '/a/'],
     ['http://a?b', '/?b'],
   ] as const)
     assert.equal(originForm(target), path);
@@ -85,6 +88,19 @@ test('a host is a name or an address, with or without a port', () => {
   ]) {
     assert.equal(isHost(host), false, host);
   }
+});
+
+test('another header as long as Host or Transfer-Encoding is neither of them', () => {
+  const [from, count] = ['From', 'X-Count-Of-Things'];
+  assert.deepEqual([from.length, count.length], ['Host'.length, 'Transfer-Encoding'.length]);
+  assert.equal(headProblem('1.1', ['Host', 'a', from, 'not a host', count, 'gzip', count, 'gzip']), null);
+});
+
+test('a head that is too large is refused with its limit', () => {
+  assert.deepEqual(tooLargeHead().problem, {
+    code: 'headers_too_large',
+    message: `the request line and headers are larger than ${eachMax('headBytes')} bytes`,
+  });
 });
 
 test('one host is needed in HTTP/1.1; in HTTP/1.0 it may be missing, but not be wrong', () => {

@@ -33,6 +33,43 @@ test('a body counts once, headers of the delivery and of callbacks count for eve
   assert.match(requestSizeProblem([request({ ...reported, body })], LIMITS)!.problem.message, /1210 bytes/);
 });
 
+test('bytes are counted over all messages: callbacks, the retry delay, and every text of a setting', () => {
+  const two = { destination: topicOf(2), body: new Uint8Array(0) };
+  const bytesOf = (said: Parameters<typeof request>[0]) => {
+    const { message } = requestSizeProblem([request({ ...two, ...said })], { ...LIMITS, bytesMax: -1 })!.problem;
+    return Number(/would store (\d+) bytes/.exec(message)![1]);
+  };
+  assert.equal(bytesOf({}), 0);
+  const url = 'https://a.example/';
+  assert.equal(bytesOf({ callback: callbackTo(url) }), 2 * url.length);
+  assert.equal(bytesOf({ failureCallback: callbackTo(url) }), 2 * url.length);
+  assert.equal(
+    bytesOf({ callback: callbackTo(url), failureCallback: callbackTo(`${url}b`) }),
+    2 * (2 * url.length + 1),
+  );
+  assert.equal(bytesOf({ settings: settings({ retryDelay: '1000 * retried' }) }), 2 * 14);
+  assert.equal(bytesOf({ orderKey: 'key' }), 2 * 3);
+  assert.equal(bytesOf({ labels: ['red', 'blue'] }), 2 * 7);
+  const flow = { key: 'flow', limits: { parallelism: 1, rate: null, periodMs: 1000 } };
+  assert.equal(bytesOf({ flow }), 2 * 4);
+});
+
+test('as many bytes as the limit are allowed, and one more is not', () => {
+  const half = (bytes: number) => request({ body: new Uint8Array(bytes) });
+  assert.equal(requestSizeProblem([half(500), half(500)], LIMITS), null);
+  assert.match(
+    requestSizeProblem([half(500), half(501)], LIMITS)!.problem.message,
+    /would store 1001 bytes, .* limit for one request is 1,000 bytes$/,
+  );
+});
+
+test('a single message is never too much by itself, and the first of several counts', () => {
+  const large = request({ body: new Uint8Array(2000) });
+  assert.equal(requestSizeProblem([large], LIMITS), null);
+  assert.equal(requestSizeProblem([large, request()], LIMITS)!.problem.code, 'request_too_large');
+  assert.equal(requestSizeProblem([], LIMITS), null);
+});
+
 test('a batch and a request as large as the settings allow are within the limits, whatever is set', () => {
   const limits = requestSizeLimits(100_000, 1024 ** 3);
   assert.ok(limits.messagesMax >= 100_000 && limits.bytesMax > 1024 ** 3);

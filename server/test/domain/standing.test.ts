@@ -31,6 +31,22 @@ test('groups add up in all and in each queue, the queues by name', () => {
   assert.equal(standingOf([]).oldestDueAt, null);
 });
 
+test('the oldest that is late is due, waits for no attempt, and is not held back by its own queue or key', () => {
+  const oldest = (...some: readonly Partial<OpenGroup>[]) =>
+    standingOf([{ ...GROUP, readyAtMin: 9 }, ...some.map((each) => ({ ...GROUP, ...each }))]).oldestDueAt;
+  assert.equal(oldest({}), 5);
+  assert.equal(oldest({ isLater: true }, { isHeldBack: true }, { state: 'claimed' }, { state: 'held' }), 9);
+});
+
+test('a pending message with an attempt behind it is retrying', () => {
+  const { open } = standingOf([
+    { ...GROUP, hasAttempts: true, count: 2 },
+    { ...GROUP, hasAttempts: true, isLater: true, count: 4 },
+    { ...GROUP, state: 'held', count: 8 },
+  ]);
+  assert.deepEqual(open, { waiting: 0, scheduled: 0, active: 0, retrying: 6, held: 8 });
+});
+
 test('with thousands of queues each group is looked at a few times only', () => {
   let looks = 0;
   const groups = Array.from({ length: 3000 }, (_, index) => ({

@@ -45,6 +45,48 @@ test('entries may leave a map and a set of turnover while they are walked', () =
   assert.deepEqual([map.size, set.size], [250, 250]);
 });
 
+test('a copy is made after twice as many additions as there are entries, and after more than 128', () => {
+  for (const [size, additions] of [
+    [1, 129],
+    [63, 129],
+    [64, 129],
+    [65, 131],
+    [100, 201],
+  ] as const) {
+    const map = new TurnoverMap<number, number>();
+    const add = (each: number) => map.set(each, each);
+    const remove = (each: number) => map.delete(each);
+    assert.deepEqual(copiedAt({ walk: () => map.values(), add, remove }, size), [additions, 2 * additions]);
+    const set = new TurnoverSet<number>();
+    const inSet = { walk: () => set[Symbol.iterator](), add: set.add.bind(set), remove: set.delete.bind(set) };
+    assert.deepEqual(copiedAt(inSet, size), [additions, 2 * additions]);
+  }
+});
+
+interface Walked {
+  readonly walk: () => Iterator<number>;
+  readonly add: (each: number) => void;
+  readonly remove: (each: number) => void;
+}
+
+/** With which additions the first two copies were made, while as many entries were present. A walk sees what is added to its own table only. */
+function copiedAt({ walk, add, remove }: Walked, size: number): number[] {
+  for (let each = 1; each <= size; each += 1) add(each);
+  const copied: number[] = [];
+  let walked = walk();
+  for (let each = 1; each <= size; each += 1) walked.next();
+  for (let each = size + 1; copied.length < 2; each += 1) {
+    add(each);
+    if (walked.next().done) {
+      copied.push(each);
+      walked = walk();
+      while (walked.next().value !== each);
+    }
+    remove(each - size);
+  }
+  return copied;
+}
+
 test('what has left a map of turnover does not get into the old generation, as it does from a plain map', () => {
   const plain = promotedBytes(new Map());
   const turnover = promotedBytes(new TurnoverMap());

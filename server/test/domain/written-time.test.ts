@@ -22,6 +22,8 @@ test('seconds taken for milliseconds are refused, with the value that was probab
   assert.match(problemOf(parseInstant('1790000000.5')), /1790000000000$/);
   assert.match(problemOf(parseInstant(String(1e11 - 1))), /looks like seconds/);
   assert.equal(parseInstant(String(1e11)), 1e11);
+  assert.match(problemOf(parseInstant(String(1e9))), /looks like seconds/);
+  assert.equal(parseInstant(String(1e9 - 1)), 1e9 - 1);
 });
 
 test('a day that no month has is refused by its name', () => {
@@ -36,5 +38,9 @@ test('a day that no month has is refused by its name', () => {
 test('milliseconds taken for seconds are refused: they would be after the year 5000', () => {
   assert.deepEqual(parseSeconds('1790000000.5'), { value: 1_790_000_000_500 });
   assert.match(problemOf(parseSeconds(String(NOON))), /looks like milliseconds/);
+  assert.deepEqual(parseSeconds('1790000000.0001'), { value: 1_790_000_000_001 }, 'never before the given time');
+  const year5000 = Date.UTC(5000, 0) / 1000;
+  assert.deepEqual(parseSeconds(String(year5000 - 1)), { value: (year5000 - 1) * 1000 });
+  assert.match(problemOf(parseSeconds(String(year5000))), /before the year 5000/);
   assert.match(problemOf(parseSeconds('-1')), /in seconds/);
 });

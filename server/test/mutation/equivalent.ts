@@ -8,6 +8,23 @@ export interface Equivalent {
 
 export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
   [
+    'domain/alert-rules.ts',
+    [
+      {
+        lines: ['if (problems.length > 0 || !rule && !target) return { problems };'],
+        why: 'a rule or a target that could not be read has told a problem',
+      },
+      {
+        lines: [
+          'return [key, true ? found.value : null];',
+          'return false ? null : { url: parsed.url, format };',
+          "return 'problem' in parsed && format === undefined ? null : { url: parsed.url, format };",
+        ],
+        why: 'with a problem nothing of the alert is used',
+      },
+    ],
+  ],
+  [
     'domain/clock.ts',
     [
       {
@@ -34,6 +51,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
           'headers.sort(([a], [b]) => (a < b ? -1 : a <= b ? 1 : 0));',
         ],
         why: 'the sort only asks whether the result is below 0',
+      },
+    ],
+  ],
+  [
+    'domain/descent.ts',
+    [
+      {
+        lines: ['const room = most < share ? Math.floor(share / most) : Math.min(1, share);'],
+        why: 'with exactly one for each, both sides give one',
       },
     ],
   ],
@@ -68,6 +94,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
+    'domain/id.ts',
+    [
+      {
+        lines: ['if (true) {'],
+        why: 'encodes the same time once more, to the same text',
+      },
+    ],
+  ],
+  [
     'domain/lane-pools.ts',
     [
       {
@@ -86,6 +121,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
         why: 'after the last piece, an empty one adds nothing to what was searched already',
       },
       { lines: ['before = piece.slice( text.length);'], why: 'finds the same, but holds more of the body as text' },
+    ],
+  ],
+  [
+    'domain/misspelt-settings.ts',
+    [
+      {
+        lines: ['const [first] = false ? [] : misspeltSettings(unknown, headerPrefix);'],
+        why: 'a shortcut for requests without such names; the search finds none',
+      },
     ],
   ],
   [
@@ -123,6 +167,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
+    'domain/query-settings.ts',
+    [
+      {
+        lines: ['if (false) return { destination, settings, foreign };'],
+        why: 'saves joining the parameters, of which none was taken, to the same text',
+      },
+    ],
+  ],
+  [
     'domain/recovery-pace.ts',
     [
       { lines: ['#hasStarted = true;'], why: 'it is set whenever it is closed, and read only then' },
@@ -134,6 +187,19 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
         why: 'a cap is below the concurrency, or infinite',
       },
       { lines: ['return false ? free : { ...free, slots };'], why: 'saves a copy of the limits' },
+    ],
+  ],
+  [
+    'domain/request-head.ts',
+    [
+      {
+        lines: ['if (method === undefined && target === undefined) {'],
+        why: 'the line has both of them, or is no request line',
+      },
+      {
+        lines: ['if (false) return target;'],
+        why: 'a shortcut for most targets; a path is no URL, and stays as it is',
+      },
     ],
   ],
   [
@@ -161,6 +227,32 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
       {
         lines: ['if (false) return bytesBesideBody(messages[0]!) + messages[0]!.body.length;'],
         why: 'a shortcut for the most frequent case; the loop counts the same',
+      },
+    ],
+  ],
+  [
+    'domain/take-in-turn.ts',
+    [
+      {
+        lines: ['while (last < rounds.length && rounds[last]!.length < room) {'],
+        why: 'a round that fits exactly is then the last one, and is taken whole too',
+      },
+    ],
+  ],
+  [
+    'domain/time-zone.ts',
+    [
+      {
+        lines: ['if (false) return 0;'],
+        why: 'this runtime writes GMT+00:00 for an offset of zero, where others write GMT alone',
+      },
+      {
+        lines: ['const middle = Math.ceil((before + changed) / 2);'],
+        why: 'the search ends at the same instant from either side of the middle',
+      },
+      {
+        lines: ['const key = timeZone;'],
+        why: 'finds the same, but keeps a format for each spelling of a name',
       },
     ],
   ],
@@ -193,5 +285,14 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
   [
     'domain/why.ts',
     [{ lines: ['if (false) return now;'], why: 'the time computed below is then not in the future either' }],
+  ],
+  [
+    'domain/written-time.ts',
+    [
+      {
+        lines: ['const at = false ? Number.NaN : Date.parse(whole);'],
+        why: 'undefined is no date either',
+      },
+    ],
   ],
 ]);

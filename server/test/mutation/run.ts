@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { installed } from '../../../packaging/installed.ts';
-import { type Mutant, mutantsOf, type Parse, planted } from './mutants.ts';
+import { type Mutant, mutantsOf, type Parse, planted, withoutTypes } from './mutants.ts';
 import {
   faultsOf,
   hashOf,
@@ -80,7 +80,7 @@ interface Trial {
 
 /** Whether all tests pass, one file after the other. */
 async function isUnnoticed(folder: string, { module, tests, text, msMax }: Trial): Promise<boolean> {
-  const path = join(folder, `${crypto.randomUUID()}.ts`);
+  const path = join(folder, `${crypto.randomUUID()}.js`);
   writeFileSync(path, text);
   const mutation = { MUTATED_MODULE: pathToFileURL(module).href, MUTATED_TEXT: path };
   // The other modules are compiled once. That is half of the time.
@@ -117,8 +117,9 @@ interface Module {
 
 async function tryAll({ file, source, mutants, tests }: Module, folder: string): Promise<Mutant[]> {
   const module = join(SRC, file);
+  const script = withoutTypes(source);
   const startedMs = performance.now();
-  if (!(await isUnnoticed(folder, { module, tests, text: source, msMax: 300_000 }))) {
+  if (!(await isUnnoticed(folder, { module, tests, text: script, msMax: 300_000 }))) {
     throw new Error(`the tests of ${file} fail without a mistake`);
   }
   const msMax = (performance.now() - startedMs) * MORE_TIMES + MORE_MS;
@@ -126,7 +127,7 @@ async function tryAll({ file, source, mutants, tests }: Module, folder: string):
   const lived: Mutant[] = [];
   const take = async () => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      if (await isUnnoticed(folder, { module, tests, text: planted(source, mutant), msMax })) lived.push(mutant);
+      if (await isUnnoticed(folder, { module, tests, text: planted(script, mutant), msMax })) lived.push(mutant);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, Math.floor(cpus().length / 2)) }, take));

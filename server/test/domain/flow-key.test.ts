@@ -1,0 +1,80 @@
+// Which limits of a flow key apply, what a person's pins change, and when a key without messages is forgotten.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FlowLimits } from '../../src/domain/flow-control.ts';
+import {
+  areSameLimits,
+  isForgettable,
+  isSaidAlready,
+  isSetByPerson,
+  limitsSaid,
+  newestLimits,
+  withPins,
+} from '../../src/domain/flow-key.ts';
+
+const OWN: FlowLimits = { parallelism: 1, rate: 2, periodMs: 3000 };
+const SAID: FlowLimits = { parallelism: 10, rate: 20, periodMs: 30_000 };
+const FREE = { limits: OWN, isParallelismPinned: false, isRatePinned: false, said: null };
+
+test('limits are the same when all three are', () => {
+  assert.equal(areSameLimits(OWN, { ...OWN }), true);
+  assert.equal(areSameLimits(OWN, { ...OWN, parallelism: 9 }), false);
+  assert.equal(areSameLimits(OWN, { ...OWN, rate: 9 }), false);
+  assert.equal(areSameLimits(OWN, { ...OWN, periodMs: 9 }), false);
+});
+
+test('a pinned limit ignores what a message says', () => {
+  assert.deepEqual(limitsSaid(FREE, SAID), SAID);
+  assert.deepEqual(limitsSaid({ ...FREE, isParallelismPinned: true }, SAID), { ...SAID, parallelism: 1 });
+  assert.deepEqual(limitsSaid({ ...FREE, isRatePinned: true }, SAID), { ...OWN, parallelism: 10 });
+});
+
+test('the newest limits are those that a message has said, before they take effect', () => {
+  assert.deepEqual(newestLimits(FREE), OWN);
+  assert.deepEqual(newestLimits({ ...FREE, said: SAID }), SAID);
+  assert.equal(isSaidAlready(FREE, OWN), true);
+  assert.equal(isSaidAlready(FREE, SAID), false);
+  assert.equal(isSaidAlready({ ...FREE, said: SAID }, OWN), false, 'others have yet to take effect');
+});
+
+test('a pin sets its limit and holds it; without it the limit stays until a message sets another', () => {
+  const keep = { parallelism: 'keep', rate: 'keep' } as const;
+  assert.deepEqual(withPins(FREE, { ...keep, parallelism: 7 }), {
+    isParallelismPinned: true,
+    isRatePinned: false,
+    limits: { ...OWN, parallelism: 7 },
+  });
+  assert.deepEqual(withPins(FREE, { ...keep, rate: { rate: 7, periodMs: 8 } }), {
+    isParallelismPinned: false,
+    isRatePinned: true,
+    limits: { parallelism: 1, rate: 7, periodMs: 8 },
+  });
+  const pinned = { ...FREE, isParallelismPinned: true, isRatePinned: true };
+  assert.deepEqual(withPins(pinned, keep), { isParallelismPinned: true, isRatePinned: true, limits: OWN });
+  assert.deepEqual(withPins(FREE, keep), { isParallelismPinned: false, isRatePinned: false, limits: OWN });
+  assert.deepEqual(withPins(pinned, { parallelism: 'unpin', rate: 'unpin' }), {
+    isParallelismPinned: false,
+    isRatePinned: false,
+    limits: OWN,
+  });
+});
+
+test('a key without messages is forgotten once its period is over, unless a person has pinned or paused it', () => {
+  const idle = {
+    isParallelismPinned: false,
+    isRatePinned: false,
+    isPaused: false,
+    windowStartAt: 10_000,
+    periodMs: 3000,
+  };
+  assert.deepEqual(
+    [12_999, 13_000, 13_001].map((now) => isForgettable(idle, now)),
+    [false, true, true],
+  );
+  assert.equal(isSetByPerson(idle), false);
+  for (const name of ['isParallelismPinned', 'isRatePinned', 'isPaused'] as const) {
+    const set = { ...idle, [name]: true };
+    assert.deepEqual([isSetByPerson(set), isForgettable(set, 99_999)], [true, false], name);
+  }
+});
