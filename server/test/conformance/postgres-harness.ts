@@ -2,17 +2,27 @@
 
 import { after } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
+import { type Clock, systemWorld } from '../../src/world.ts';
 import { withClient } from '../postgres/databases.ts';
 import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 
-function over(url: string, cleanUp: () => Promise<void>): StoreHarness {
+/**
+ * What a store reads passes only when the test lets it pass: work that takes long on a busy machine is no work of a later
+ * time. A connection waits on real timers.
+ */
+function timersBy(clock: ManualClock): Clock {
+  return { ...systemWorld().clock, monotonicMs: () => clock.monotonicMs() };
+}
+
+function over(url: string, clock: ManualClock, cleanUp: () => Promise<void>): StoreHarness {
   const stores: Store[] = [];
   return {
     async open(node) {
-      const store = await openPatiently({ knownForMs: 0, url, node });
+      const store = await openPatiently({ knownForMs: 0, url, node, timers: timersBy(clock) });
       stores.push(store);
       return store;
     },
@@ -33,10 +43,10 @@ function over(url: string, cleanUp: () => Promise<void>): StoreHarness {
   };
 }
 
-export const ownDatabase: HarnessFactory = async () => {
+export const ownDatabase: HarnessFactory = async ({ clock }) => {
   const server = await sharedServer();
   const database = await server.createDatabase();
-  return over(server.url(database), () => server.dropDatabase(database));
+  return over(server.url(database), clock, () => server.dropDatabase(database));
 };
 
 /** For hundreds of short runs, one after the other: the same database, emptied before each. */
@@ -51,11 +61,11 @@ export function oneDatabase(): HarnessFactory {
     const url = server.url(database);
     return { url, empty: `TRUNCATE ${(await emptyTables(url)).join(', ')} RESTART IDENTITY` };
   };
-  return async () => {
+  return async ({ clock }) => {
     made ??= make();
     const { url, empty } = await made;
     await run(url, empty);
-    return over(url, async () => {});
+    return over(url, clock, async () => {});
   };
 }
 

@@ -26,6 +26,11 @@ export interface Marks<A extends readonly unknown[], R> {
   readonly writesJournal?: true | ((reply: R) => boolean);
   /** It changes who may do what. */
   readonly changesAccess?: true;
+  /**
+   * It locks the row of this account. Of one account, such calls run one at a time here: at the server they would wait for
+   * one another, each on a connection, until one has waited too long and is refused.
+   */
+  readonly locksAccount?: (...args: A) => string;
 }
 
 type Verb<A extends readonly unknown[], R> = (database: Database, ...args: A) => Promise<R>;
@@ -36,6 +41,8 @@ export class Calls {
   readonly #offer: StandingOffer;
   readonly #hints: Hints;
   readonly news: News;
+  /** The newest call that locks the row of the account, by account. */
+  readonly #locking = new Map<string, Promise<unknown>>();
 
   constructor(pool: Pool, offer: StandingOffer, hints: Hints, news: News) {
     this.#pool = pool;
@@ -49,11 +56,24 @@ export class Calls {
   }
 
   writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): Asked<A, R> {
+    const { locksAccount } = marks;
     return async (...args) => {
-      const reply = await told(this.#pool.transaction((database) => verb(database, ...args)));
+      const run = () => told(this.#pool.transaction((database) => verb(database, ...args)));
+      const reply = await (locksAccount ? this.#alone(locksAccount(...args), run) : run());
       this.#tell(marks, reply, args);
       return reply;
     };
+  }
+
+  async #alone<R>(accountId: string, run: () => Promise<R>): Promise<R> {
+    const before = this.#locking.get(accountId) ?? Promise.resolve();
+    const call = before.then(run, run);
+    this.#locking.set(accountId, call);
+    try {
+      return await call;
+    } finally {
+      if (this.#locking.get(accountId) === call) this.#locking.delete(accountId);
+    }
   }
 
   #tell<A extends readonly unknown[], R>(marks: Marks<A, R>, reply: R, args: A): void {

@@ -42,12 +42,12 @@ export function createResources(calls: Calls): ResourceStore {
     listSchedules: calls.reading(lists.listSchedules),
     countSchedules: calls.reading(lists.countUpTo('schedules')),
 
-    saveAlert: calls.writing(alerts.saveAlert),
+    saveAlert: calls.writing(alerts.saveAlert, { locksAccount: ({ accountId }) => accountId }),
     getAlert: calls.reading(alerts.getAlert),
     deleteAlert: calls.writing(alerts.deleteAlert),
     listAlerts: calls.reading(alerts.listAlerts),
 
-    createJob: calls.writing(jobs.createJob),
+    createJob: calls.writing(jobs.createJob, { locksAccount: ({ accountId }) => accountId }),
     getJob: calls.reading(jobs.getJob),
     stopJob: calls.writing(jobs.stopJob),
     listJobs: calls.reading(lists.listJobs),
