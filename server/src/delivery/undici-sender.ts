@@ -29,7 +29,7 @@ export interface UndiciSenderOptions {
 }
 
 /** The signature of a smaller body takes a few microseconds, less than to have it made beside the event loop. */
-const SIGNED_HERE_BYTES_MAX = 64 * 1024;
+const SIGNED_BESIDE_FROM_BYTES = 64 * 1024;
 
 export interface UndiciSender extends Sender {
   /** The shared pools of this thread, by name in the table of budgets. */
@@ -143,7 +143,7 @@ class SenderHere implements UndiciSender {
   }
 
   #begin(delivery: Delivery, target: TargetUrl): void {
-    if (delivery.body.length <= SIGNED_HERE_BYTES_MAX) {
+    if (delivery.body.length < SIGNED_BESIDE_FROM_BYTES) {
       this.#attempt(delivery, target, this.#signer.signatureOf(delivery));
       return;
     }
