@@ -2,6 +2,7 @@
 // an address may be connected to is decided at connect time, by the egress guard.
 
 import { isName, NAME_RULE } from './name.ts';
+import { Remembered } from './remembered.ts';
 
 /** A URL split into the parts of a request. Nothing later parses the URL again. */
 export interface TargetUrl {
@@ -72,16 +73,14 @@ function urlDestination(text: string): Destination | Refusal {
 }
 
 /** Most messages go to the same few URLs, and each of them is read twice: when it is accepted and when it is sent. */
-const TARGETS_MAX = 1000;
 const KNOWN_LENGTH_MAX = 256;
-const targets = new Map<string, TargetUrl>();
+const targets = new Remembered<string, TargetUrl>(1000);
 
 export function parseTargetUrl(text: string): TargetUrl | Refusal {
   const known = targets.get(text);
   if (known !== undefined) return known;
   const target = readTargetUrl(text);
   if ('problem' in target || text.length > KNOWN_LENGTH_MAX) return target;
-  if (targets.size >= TARGETS_MAX) targets.clear();
   targets.set(text, target);
   return target;
 }
@@ -127,8 +126,7 @@ function readTargetUrl(text: string): TargetUrl | Refusal {
 type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host' | 'origin'>;
 
 /** Messages go to the same few hosts again and again, and checking a host is most of the work of reading a URL. */
-const ADDRESSES_MAX = 1000;
-const addresses = new Map<string, Address>();
+const addresses = new Remembered<string, Address>(1000);
 
 function addressOf(protocol: TargetUrl['protocol'], authority: string): Address | Refusal {
   const key = `${protocol}//${authority}`;
@@ -139,7 +137,6 @@ function addressOf(protocol: TargetUrl['protocol'], authority: string): Address 
   const { hostname, port } = parsed;
   const host = `${hostname}:${port}`;
   const address = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, host, origin: `${protocol}//${host}` };
-  if (addresses.size >= ADDRESSES_MAX) addresses.clear();
   addresses.set(key, address);
   return address;
 }

@@ -3,6 +3,7 @@
 
 import { eachMax } from './budgets.ts';
 import type { HeaderList } from './message.ts';
+import { Remembered } from './remembered.ts';
 
 export const FORWARD_HEADERS_MAX = 64;
 export const FORWARD_HEADER_BYTES_MAX = eachMax('headerBytes');
@@ -60,8 +61,7 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
 }
 
 /** Header names that were found sound. Most messages have the same few. */
-const SOUND_NAMES_MAX = 1000;
-const soundNames = new Set<string>();
+const soundNames = new Remembered<string, string>(1000);
 
 /**
  * Why a request with these headers must not be sent, or null: a last check before the wire, whichever way they came. What
@@ -70,11 +70,10 @@ const soundNames = new Set<string>();
 export function unsendableProblem(headers: HeaderList): string | null {
   for (const header of headers) {
     const name = header[0];
-    if (!soundNames.has(name)) {
+    if (soundNames.get(name) === undefined) {
       if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
       if (isOfConnection(name.toLowerCase())) return `"${name}" is set by the service or belongs to a connection`;
-      if (soundNames.size >= SOUND_NAMES_MAX) soundNames.clear();
-      soundNames.add(name);
+      soundNames.set(name, name);
     }
     if (NOT_IN_A_VALUE.test(header[1])) return `the value of "${name}" has a character that no header can carry`;
   }

@@ -43,6 +43,20 @@ function reasonOf(file: string, line: string): string | null {
   return EQUIVALENT.get(file)?.find(({ lines }) => lines.includes(line))?.why ?? null;
 }
 
+function notedOf(file: string): string[] {
+  return (EQUIVALENT.get(file) ?? []).flatMap(({ lines }) => lines);
+}
+
+/** The lines that the others have not, or not as often: a reason for one mistake is none for another of the same text. */
+function beyond(lines: readonly string[], others: readonly string[]): string[] {
+  const left = [...others];
+  return lines.filter((line) => {
+    const at = left.indexOf(line);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}
+
 interface Count {
   readonly made: number;
   readonly noticed: number;
@@ -50,7 +64,7 @@ interface Count {
 }
 
 function countOf(file: string, { made, lived }: Result): Count {
-  const equivalent = lived.filter((line) => reasonOf(file, line) !== null).length;
+  const equivalent = lived.length - beyond(lived, notedOf(file)).length;
   return { made, noticed: made - lived.length, equivalent };
 }
 
@@ -78,10 +92,10 @@ export function sentenceOf(count: Count): string {
 /** Unnoticed mistakes that nobody has looked at, and notes about mistakes that are not made or that a test notices. */
 export function faultsOf(results: Results): string[] {
   return [...results].flatMap(([file, { lived }]) => {
-    const noted = (EQUIVALENT.get(file) ?? []).flatMap(({ lines }) => lines);
+    const noted = notedOf(file);
     return [
-      ...lived.filter((line) => !noted.includes(line)).map((line) => `${file}: no test notices ${line}`),
-      ...noted.filter((line) => !lived.includes(line)).map((line) => `${file}: no such mistake lives: ${line}`),
+      ...beyond(lived, noted).map((line) => `${file}: no test notices ${line}`),
+      ...beyond(noted, lived).map((line) => `${file}: no such mistake lives: ${line}`),
     ];
   });
 }
