@@ -73,13 +73,12 @@ function testsOf(file: string): string[] {
 
 interface Trial {
   readonly module: string;
-  readonly tests: readonly string[];
+  readonly tests: readonly { readonly test: string; readonly msMax: number }[];
   readonly text: string;
-  readonly msMax: number;
 }
 
 /** Whether all tests pass, one file after the other. */
-async function isUnnoticed(folder: string, { module, tests, text, msMax }: Trial): Promise<boolean> {
+async function isUnnoticed(folder: string, { module, tests, text }: Trial): Promise<boolean> {
   const path = join(folder, `${crypto.randomUUID()}.js`);
   writeFileSync(path, text);
   const mutation = { MUTATED_MODULE: pathToFileURL(module).href, MUTATED_TEXT: path };
@@ -87,7 +86,7 @@ async function isUnnoticed(folder: string, { module, tests, text, msMax }: Trial
   const env = { ...process.env, ...mutation, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: join(folder, 'compiled') };
   const flags = ['--import', join(HERE, 'plant.ts'), `--test-reporter=${join(HERE, 'stop-at-first.ts')}`];
   try {
-    for (const test of tests) {
+    for (const { test, msMax } of tests) {
       const child = spawn(process.execPath, [...flags, test], { env, stdio: 'ignore' });
       const timer = setTimeout(() => child.kill('SIGKILL'), msMax);
       const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
@@ -115,19 +114,22 @@ interface Module {
   readonly tests: readonly string[];
 }
 
-async function tryAll({ file, source, mutants, tests }: Module, folder: string): Promise<Mutant[]> {
+async function tryAll({ file, source, mutants, tests: paths }: Module, folder: string): Promise<Mutant[]> {
   const module = join(SRC, file);
   const script = withoutTypes(source);
-  const startedMs = performance.now();
-  if (!(await isUnnoticed(folder, { module, tests, text: script, msMax: 300_000 }))) {
-    throw new Error(`the tests of ${file} fail without a mistake`);
+  const tests: { test: string; msMax: number }[] = [];
+  for (const test of paths) {
+    const startedMs = performance.now();
+    if (!(await isUnnoticed(folder, { module, tests: [{ test, msMax: 300_000 }], text: script }))) {
+      throw new Error(`${test} fails without a mistake in ${file}`);
+    }
+    tests.push({ test, msMax: (performance.now() - startedMs) * MORE_TIMES + MORE_MS });
   }
-  const msMax = (performance.now() - startedMs) * MORE_TIMES + MORE_MS;
   const left = [...mutants];
   const lived: Mutant[] = [];
   const take = async () => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      if (await isUnnoticed(folder, { module, tests, text: planted(script, mutant), msMax })) lived.push(mutant);
+      if (await isUnnoticed(folder, { module, tests, text: planted(script, mutant) })) lived.push(mutant);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, Math.floor(cpus().length / 2)) }, take));
