@@ -49,7 +49,7 @@ export async function runFiles(jobs: readonly Job[], options: PoolOptions): Prom
   const always = options.isAlone ? 1 : AT_ONCE;
   const max = options.isAlone ? 1 : AT_ONCE_MAX;
   const look = setInterval(() => {
-    const isIdle = idle.share() >= IDLE_MIN && process.availableMemory() >= MEMORY_BYTES_MIN;
+    const isIdle = (idle.share() ?? 0) >= IDLE_MIN && process.availableMemory() >= MEMORY_BYTES_MIN;
     if (isIdle && running.size < max && waiting.length > 0) start(waiting.shift()!);
   }, LOOK_MS);
   try {
@@ -89,13 +89,13 @@ async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise
 }
 
 /** How much of the processors' time nobody used since it was last asked. */
-class IdleTime {
+export class IdleTime {
   /** In a container with a share of the processors, the machine's idle time is not ours. */
   readonly #isKnown = cpus().length === availableParallelism();
   #before = readTimes();
 
-  share(): number {
-    if (!this.#isKnown) return 0;
+  share(): number | null {
+    if (!this.#isKnown) return null;
     const now = readTimes();
     const [idle, all] = [now.idle - this.#before.idle, now.all - this.#before.all];
     this.#before = now;

@@ -15,7 +15,7 @@ import { join, relative } from 'node:path';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { ALONE, type Command, FROM_OUTSIDE, isIn, LONG, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
-import { type Job, type PoolOptions, runFiles } from './file-pool.ts';
+import { IdleTime, type Job, type PoolOptions, runFiles } from './file-pool.ts';
 import { PostgresServer, roomyFolder, startTestServer } from './postgres/server.ts';
 import { printSummary, type Summary, summaryOf, type TitledLine, withoutSkips, writeTable } from './summary.ts';
 import { builtCommand, compileOnce } from './support/built-program.ts';
@@ -104,11 +104,13 @@ async function runOnce(command: Command, plan: readonly Planned[], env: NodeJS.P
     return null;
   }
   const startedAt = performance.now();
+  const idle = new IdleTime();
   const folder = mkdtempSync(join(tmpdir(), 'postrider-reports-'));
   try {
     const ended = await runPlan(plan, { ...env, POSTRIDER_TEST_POSTGRES: server.homeUrl }, folder);
     const databaseMs = server instanceof PostgresServer ? server.processorMs() : null;
-    return summaryOf({ ...ended, command, folder, tookMs: performance.now() - startedAt, databaseMs });
+    const tookMs = performance.now() - startedAt;
+    return summaryOf({ ...ended, command, folder, tookMs, idleShare: idle.share(), databaseMs });
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await server.stop();

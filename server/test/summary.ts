@@ -20,7 +20,7 @@ interface Line {
 interface FileLine extends Line {
   readonly ms: number;
   readonly passed: number;
-  /** Of the processor, with child processes; without the database. Null where the system does not say. */
+  /** Of the processor, with child processes that it has waited for: of Chromium, only the first. Without the database. Null where the system does not say. */
   readonly processorMs: number | null;
 }
 
@@ -28,6 +28,8 @@ export interface Summary {
   readonly command: Command;
   readonly isGood: boolean;
   readonly tookMs: number;
+  /** Of the time of all processors: what nobody on the machine used. Null where that is not known. */
+  readonly idleShare: number | null;
   /** Of the processor, for the server of all files. Null where the system does not say. */
   readonly databaseMs: number | null;
   readonly files: readonly FileLine[];
@@ -45,10 +47,11 @@ export interface Ended {
   readonly folder: string;
   readonly isGood: boolean;
   readonly tookMs: number;
+  readonly idleShare: number | null;
   readonly databaseMs: number | null;
 }
 
-export function summaryOf({ command, lines, folder, isGood, tookMs, databaseMs }: Ended): Summary {
+export function summaryOf({ lines, folder, ...ended }: Ended): Summary {
   const processor = new Map(
     globSync('*.processor', { cwd: folder }).flatMap((name) =>
       readFileSync(join(folder, name), 'utf8')
@@ -59,10 +62,7 @@ export function summaryOf({ command, lines, folder, isGood, tookMs, databaseMs }
     ),
   );
   return {
-    command,
-    isGood,
-    tookMs,
-    databaseMs,
+    ...ended,
     files: lines
       .filter((line) => line.kind === 'file')
       .map((line) => ({ ...line, processorMs: processor.get(`${line.title} ${line.file}`) ?? null })),
@@ -86,6 +86,8 @@ export function withoutSkips(summary: Summary): Summary {
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const seconds = (ms: number) => `${(ms / 1000).toFixed(0).padStart(5)} s`;
 const minutes = (ms: number) => `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+const busy = (idleShare: number | null) =>
+  idleShare === null ? '' : ` (processors ${Math.round(100 * (1 - idleShare))} % busy)`;
 const described = ({ title, file }: Line) => `${relative(ROOT, file)} (${title})`;
 
 interface Total {
@@ -109,7 +111,7 @@ export function printSummary(summaries: readonly Summary[], isLast: boolean): To
   if (unseen > 0) print('\nA run failed, and no test of it said so: see above.');
   const passed = summaries.reduce((sum, { files }) => sum + files.reduce((all, each) => all + each.passed, 0), 0);
   const total = { passed, failed: failed.length + unseen };
-  const took = summaries.map(({ tookMs }) => minutes(tookMs)).join(', ');
+  const took = summaries.map(({ tookMs, idleShare }) => `${minutes(tookMs)}${busy(idleShare)}`).join(', ');
   print(`\nnpm ${last?.command === 'test:all' ? 'run test:all' : 'test'} took ${took}.`);
   if (isLast) print(`${total.passed} passed, ${total.failed} failed`);
   return total;
@@ -156,7 +158,7 @@ function byFolder(files: readonly FileLine[]) {
 }
 
 /** Between the two marks of the command in CONTRIBUTING.md. */
-export function writeTable({ command, files, tookMs, databaseMs }: Summary): void {
+export function writeTable({ command, files, tookMs, idleShare, databaseMs }: Summary): void {
   const folders = byFolder(files);
   const [shown, others] = [folders.slice(0, TABLE_ROWS_MAX), folders.slice(TABLE_ROWS_MAX)];
   const row = (name: string, some: typeof folders, moreMs = 0) => {
@@ -165,7 +167,8 @@ export function writeTable({ command, files, tookMs, databaseMs }: Summary): voi
     return `| ${name} | ${sum('files')} | ${sum('passed')} | ${wall.toFixed(1)} | ${processor.toFixed(1)} |`;
   };
   const table = [
-    `It took ${minutes(tookMs)}. The minutes of files that ran at the same time are added up.`,
+    `It took ${minutes(tookMs)}${busy(idleShare)}. The minutes of files that ran at the same time are added up. Of Chromium,`,
+    'only its first process is counted.',
     '',
     '| Where | Files | Tests | Minutes | Of the processor |',
     '|---|---|---|---|---|',

@@ -13,7 +13,7 @@ export async function processorMs(work: () => unknown): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** Of a process and of those of its children that have ended, Chromium among them. Null where the system does not say. */
+/** Of a process and of the children that it has waited for. Null where the system does not say. */
 export function processorMsOf(pid: number): number | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
