@@ -8,6 +8,9 @@ import { chromiumPath, lacks, whySkipped } from '../../server/test/support/machi
 export const IN_BROWSER = { skip: lacks('chromium') };
 export const IN_BROWSER_WITH_CURL = { skip: lacks('chromium', 'curl') };
 
+/** Only a failing test waits so long: a busy machine must not be taken for a fault. */
+export const PATIENCE_MS = 180_000;
+
 function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
@@ -17,6 +20,7 @@ export async function launchBrowser(): Promise<Browser> {
   if (executablePath === null) throw new Error(whySkipped('chromium'));
   return chromium.launch({
     executablePath,
+    timeout: PATIENCE_MS,
     args: [
       ...(isRoot() ? ['--no-sandbox'] : []),
       '--disable-gpu',
@@ -45,6 +49,23 @@ export function sharedBrowser(): () => Browser {
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 375, height: 740 };
 
+/** Runs in every page before its own scripts: keeps the text of each notice, which goes by itself after some seconds. */
+const KEEP_NOTICES = `{
+  window.notices = [];
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes)
+      for (const node of addedNodes)
+        if (node.parentElement?.ariaLabel === 'Notices') window.notices.push(node.innerText);
+  }).observe(document, { subtree: true, childList: true });
+}`;
+
+/** Waits until the page has shown a notice with this text. On a busy machine it may be gone before anybody looks. */
+export async function noticed(page: Page, text: string): Promise<void> {
+  await page.waitForFunction(`window.notices.some((each) => each.includes(${JSON.stringify(text)}))`, undefined, {
+    polling: 50,
+  });
+}
+
 export interface OpenedPage {
   readonly page: Page;
   readonly context: BrowserContext;
@@ -61,7 +82,8 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<OpenedPage> {
   const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
-  context.setDefaultTimeout(45_000);
+  context.setDefaultTimeout(PATIENCE_MS);
+  await context.addInitScript(KEEP_NOTICES);
   const page = await context.newPage();
   const complaints: string[] = [];
   const strangers: string[] = [];

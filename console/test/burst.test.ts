@@ -41,7 +41,7 @@ suite('a burst', IN_BROWSER, () => {
     await other.goto(page.url());
     const tabs = [page, other];
     for (const tab of tabs) await isLive(tab);
-    const said = page.getByText(/^[\d,]+\/s, showing the newest 200\./).waitFor({ timeout: 120_000 });
+    const said = page.getByText(/^[\d,]+\/s, showing the newest 200\./).waitFor();
     for (let round = 1; round <= ROUNDS; round += 1) {
       const ids = await publishMany(service(), 'fast');
       // Also while many of the rounds before are not delivered yet.
@@ -97,7 +97,6 @@ test(
     const { api, token = 'dev_postrider' } = await started.ready();
     const client = createClient({ baseUrl: api, token });
     const { page, context } = await openPage(browser(), `${api}/console#t=${token}`);
-    context.setDefaultTimeout(90_000);
     t.after(() => context.close());
     await page.getByRole('navigation', { name: 'Screens' }).waitFor();
     const other = await context.newPage();

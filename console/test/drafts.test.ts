@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
-import { IN_BROWSER, openPage, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, noticed, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -49,7 +49,7 @@ suite('drafts of a topic', IN_BROWSER, () => {
     await page.getByLabel('Name of setting 1').fill('Retries');
     await page.getByLabel('Value of Retries').fill('1');
     await button(page, 'Save settings').click();
-    await page.getByText('Default settings saved').waitFor();
+    await noticed(page, 'Default settings saved');
     await page.waitForFunction(
       "[...document.querySelectorAll('button')].some((each) => each.textContent === 'Save settings' && each.disabled)",
     );
@@ -58,7 +58,7 @@ suite('drafts of a topic', IN_BROWSER, () => {
     // Now a draft of the settings, while the endpoints are saved.
     await page.getByLabel('Value of Retries').fill('2');
     await button(page, 'Save endpoints').click();
-    await page.getByText('Topic “kept” is saved').waitFor();
+    await noticed(page, 'Topic “kept” is saved');
     await page.getByText('Endpoints · 2').waitFor();
     assert.equal(await page.getByLabel('Value of Retries').inputValue(), '2');
     const topic = await client.getTopic('kept');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { waitFor } from '../../server/test/support/wait.ts';
-import { IN_BROWSER, openPage, openScreen, sharedBrowser } from './browser.ts';
+import { IN_BROWSER, noticed, openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
@@ -159,7 +159,7 @@ suite('the screens', IN_BROWSER, () => {
       await group.getByRole('button', { name: 'Sample' }).click();
       await group.getByText('502', { exact: true }).last().waitFor();
       await group.getByRole('button', { name: 'Retry all' }).click();
-      await page.getByText(/Sending 3 again/).waitFor();
+      await noticed(page, 'Sending 3 again');
       await page.getByRole('link', { name: 'Watch it' }).click();
       await page.getByText('Retried 3').waitFor();
       const { messages } = await client.listMessages({ path: ['/dev/sink/status/502'] });
@@ -206,7 +206,7 @@ suite('the screens', IN_BROWSER, () => {
       await page.getByLabel('URL of endpoint 3').fill(sink('status/500?c'));
       await button(page, 'Move endpoint 2 up').click();
       await button(page, 'Save endpoints').click();
-      await page.getByText('Topic “news” is saved').waitFor();
+      await noticed(page, 'Topic “news” is saved');
       const urls = (await client.getTopic('news')).endpoints.map((endpoint) => endpoint.url);
       assert.deepEqual(urls, [sink('ok?b'), sink('ok?a'), sink('status/500?c')]);
       await button(page, 'Send to all endpoints').click();
@@ -237,9 +237,9 @@ suite('the screens', IN_BROWSER, () => {
       await card.getByText('The queue is paused').waitFor();
       await card.getByLabel('Parallelism of stuck').fill('4');
       await card.getByRole('button', { name: 'Set', exact: true }).click();
-      await page.getByText('Up to 4 at once').waitFor();
+      await noticed(page, 'Up to 4 at once');
       await card.getByRole('button', { name: 'Resume' }).click();
-      await page.getByText('Queue “stuck” is resumed').waitFor();
+      await noticed(page, 'Queue “stuck” is resumed');
       assert.equal((await client.getQueue('stuck')).parallelism, 4);
       await card.getByRole('button', { name: 'Purge stuck' }).click();
       const dialog = page.getByRole('dialog');
@@ -331,13 +331,13 @@ suite('the screens', IN_BROWSER, () => {
       assert.deepEqual(((await answer.json()) as { token: { scopes: string[] } }).token.scopes, ['read']);
       await button(page, 'Revoke reader').click();
       await button(page, 'Revoke it').click();
-      await page.getByText('The token is revoked').waitFor();
+      await noticed(page, 'The token is revoked');
       await button(page, 'Revoke reader').waitFor({ state: 'detached' });
       assert.equal((await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status, 401);
       const before = await client.getKeys();
       await button(page, 'Rotate keys').click();
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();
-      await page.getByText('The next key is now the current one').waitFor();
+      await noticed(page, 'The next key is now the current one');
       assert.equal((await client.getKeys()).current, before.next);
     }));
 
