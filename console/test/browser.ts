@@ -3,6 +3,7 @@
 import { after, before } from 'node:test';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { chromiumPath, lacks, whySkipped } from '../../server/test/support/machine.ts';
+import { waitFor } from '../../server/test/support/wait.ts';
 
 /** For tests and suites that need one. */
 export const IN_BROWSER = { skip: lacks('chromium') };
@@ -61,9 +62,9 @@ const KEEP_NOTICES = `{
 
 /** Waits until the page has shown a notice with this text. On a busy machine it may be gone before anybody looks. */
 export async function noticed(page: Page, text: string): Promise<void> {
-  await page.waitForFunction(`window.notices.some((each) => each.includes(${JSON.stringify(text)}))`, undefined, {
-    polling: 50,
-  });
+  // The policy of the page refuses waitForFunction with a text from its second look on.
+  const look = `window.notices.some((each) => each.includes(${JSON.stringify(text)}))`;
+  await waitFor(`the notice “${text}”`, () => page.evaluate<boolean>(look));
 }
 
 export interface OpenedPage {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
+import { waitFor } from '../../server/test/support/wait.ts';
 import { IN_BROWSER, noticed, openPage, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
@@ -50,9 +51,7 @@ suite('drafts of a topic', IN_BROWSER, () => {
     await page.getByLabel('Value of Retries').fill('1');
     await button(page, 'Save settings').click();
     await noticed(page, 'Default settings saved');
-    await page.waitForFunction(
-      "[...document.querySelectorAll('button')].some((each) => each.textContent === 'Save settings' && each.disabled)",
-    );
+    await waitFor('nothing to save', () => button(page, 'Save settings').isDisabled());
     assert.equal(await page.getByLabel('URL of endpoint 2').inputValue(), sink('ok?2'));
     assert.equal((await client.getTopic('kept')).endpoints.length, 1);
     // Now a draft of the settings, while the endpoints are saved.
