@@ -10,6 +10,10 @@ import { typeParsers } from './database.ts';
 const ACQUIRE_MS_MAX = 5000;
 
 const LOCK_MS_MAX = 1500;
+/** A node that stalls in the middle of a transaction blocks the others no longer than this. */
+export const STALL_MS_MAX = 3000;
+/** The setting for it. */
+export const STALL_SETTING = 'idle_in_transaction_session_timeout';
 /** Shorter than a commit may take, so that it is certain that nothing was written. */
 const ADD_LOCK_MS_MAX = 1000;
 
@@ -22,10 +26,9 @@ export type Settings = ReadonlyMap<string, string>;
 const SESSION: Settings = new Map([
   ['synchronous_commit', 'on'],
   ['statement_timeout', '30000'],
-  // A node that stalls in the middle of a transaction blocks the others no longer than this. No statement waits longer
-  // for a lock than its caller may.
+  // No statement waits longer for a lock than its caller may.
   ['lock_timeout', String(LOCK_MS_MAX)],
-  ['idle_in_transaction_session_timeout', '3000'],
+  [STALL_SETTING, String(STALL_MS_MAX)],
   ['plan_cache_mode', 'force_custom_plan'],
   ['client_min_messages', 'warning'],
 ]);

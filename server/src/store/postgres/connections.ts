@@ -5,7 +5,18 @@ import pg from 'pg';
 import { nodeMax } from '../../domain/budgets.ts';
 import type { Clock } from '../../world.ts';
 import { AccountLine } from '../account-line.ts';
-import { ADDING, clientConfig, destroy, PROBING, type Server, type Settings, setUp, WRITING } from './connection.ts';
+import {
+  ADDING,
+  clientConfig,
+  destroy,
+  PROBING,
+  type Server,
+  type Settings,
+  STALL_MS_MAX,
+  STALL_SETTING,
+  setUp,
+  WRITING,
+} from './connection.ts';
 import { WRITER_NAME } from './journal.ts';
 
 /** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
@@ -44,6 +55,8 @@ export interface ConnectionsOptions {
   readonly timers: Clock;
   /** How long a new connection may take, as of now. */
   readonly connectMs: () => number;
+  /** See LinkOptions. The server gives this node as much more time between two statements. */
+  readonly morePatienceMs: number;
   /** Called with the server process of each new connection. If it throws, the connection is closed. */
   readonly onSession: (pid: number) => void;
 }
@@ -105,8 +118,9 @@ export class Connections {
   }
 
   #open(use: Use): pg.Pool {
-    const { name, max, settings = new Map() } = use;
-    const { server, timers, connectMs, onSession } = this.#options;
+    const { name, max } = use;
+    const { server, timers, connectMs, morePatienceMs, onSession } = this.#options;
+    const settings = new Map([...(use.settings ?? []), [STALL_SETTING, String(STALL_MS_MAX + morePatienceMs)]]);
     // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
     const onConnect = async (client: pg.ClientBase): Promise<void> => {
       // A connection that breaks while in use, between two statements, reports it only here, and an 'error' event

@@ -37,7 +37,7 @@ export interface LinkOptions {
   readonly onBack: () => void;
   /** A first measurement of the round trip. */
   readonly roundTripMs: number;
-  /** Added to the times in which the database must reply. */
+  /** Added to the times in which the database must reply, and to that which a transaction may stand still. */
   readonly morePatienceMs: number;
 }
 
@@ -125,6 +125,7 @@ export class Link {
       server,
       timers: this.#options.timers,
       connectMs: () => this.patience.connectMs,
+      morePatienceMs: this.#options.morePatienceMs,
       onSession: (pid) => {
         if (pid !== this.#listener?.session.pid && !this.#connections.has(pid)) return;
         const shared = new SharedSession('two connections have the same server process');
