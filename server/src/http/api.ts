@@ -230,7 +230,7 @@ export class Api {
     }
     const { turns } = this.#context;
     const sinceMs = turns.nowMs();
-    const long = typeof value === 'object' && value !== null ? longLength(value) : 0;
+    const long = typeof value === 'object' && value !== null && !Array.isArray(value) ? longLength(value) : 0;
     if (long > 0) {
       visit?.keep(long);
       return this.#write(reply, entryPieces(value as object), accountId, visit);
