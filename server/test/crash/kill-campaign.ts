@@ -35,9 +35,10 @@ export function killCampaign(options: {
   readonly directory: string;
   readonly seed: number;
   readonly kills: number;
+  readonly isLarge?: boolean;
   readonly onKill?: () => void;
 }): Promise<KillReport> {
-  const { directory, seed, kills } = options;
+  const { directory, seed, kills, isLarge = false } = options;
   return Trial.run(
     seed,
     () => 0,
@@ -87,6 +88,7 @@ export function killCampaign(options: {
         recoveryMsMax,
       };
     },
+    { isLarge },
   );
 }
 

@@ -31,7 +31,12 @@ export interface PublisherOptions {
   readonly mayComeLate?: boolean;
   /** One more client, whose messages are all under a flow key with a rate, and of which some always wait. */
   readonly isPaced?: boolean;
+  /** Four more clients, whose bodies are so large that the log is moved into the file again and again. */
+  readonly isLarge?: boolean;
 }
+
+/** Some are signed in the event loop, most beside it. */
+const LARGE_BYTES = [50_000, 900_000] as const;
 
 /** Messages a second under the flow key. */
 export const PACED_RATE = 2;
@@ -70,6 +75,10 @@ const WAYS: Readonly<Record<string, Way>> = {
   topic: (maker) => maker.fanOut(),
 };
 
+const LARGE_WAYS: Readonly<Record<string, Way>> = Object.fromEntries(
+  [1, 2, 3, 4].map((number) => [`large-${number}`, (maker: AskMaker) => maker.large()]),
+);
+
 export const SERIAL_QUEUES: readonly string[] = ['a', 'b', 'c', 'd'];
 
 export class Publishers {
@@ -91,7 +100,11 @@ export class Publishers {
     this.#mark = mark;
     this.#options = options;
     this.#probes = new AskMaker('probe', receiver.url, new Chance(seed));
-    const ways = { ...WAYS, ...(options.isPaced && { paced: (maker: AskMaker) => maker.paced() }) };
+    const ways: Readonly<Record<string, Way>> = {
+      ...WAYS,
+      ...(options.isPaced && { paced: (maker) => maker.paced() }),
+      ...(options.isLarge && LARGE_WAYS),
+    };
     this.#loops = Object.entries(ways).map(([name, way], index) =>
       this.#run(way, new AskMaker(name, receiver.url, new Chance(seed * 31 + index)), index),
     );
@@ -239,6 +252,13 @@ class AskMaker {
     const call = queue === null ? 'publish' : `enqueue/${queue}`;
     const { headers, body } = element;
     return { path: `/v2/${call}/${element.destination}`, headers, body, messages: [expected(element)] };
+  }
+
+  large(): Ask {
+    const element = this.#element(null, `${this.#url}/ok/large`);
+    const body = `${element.body}${'L'.repeat(this.#chance.between(...LARGE_BYTES))}`;
+    const { headers, destination } = element;
+    return { path: `/v2/publish/${destination}`, headers, body, messages: [expected({ ...element, body })] };
   }
 
   paced(): Ask {

@@ -140,6 +140,7 @@ function kills(wanted: number, seed: number): Promise<number> {
       directory: folder,
       seed: roundSeed,
       kills: Math.min(KILLS_PER_ROUND, left),
+      isLarge: roundSeed % 2 === 1,
       onKill: () => {
         tally.add('kills');
         tally.progress('kills', wanted);
