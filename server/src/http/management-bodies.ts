@@ -2,7 +2,8 @@
 // are parsed until their calls have ended, in turn with other callers.
 
 import type { IncomingMessage } from 'node:http';
-import { accountMax, UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../domain/budgets.ts';
+import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../domain/budgets.ts';
+import { laneAccountMax } from '../domain/lanes.ts';
 import type { BodyReader } from './body.ts';
 import { ApiError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
@@ -28,7 +29,7 @@ export interface ReadBody {
 export class ManagementBodies {
   readonly #bodies: BodyReader;
   readonly #turns: LoopTurns;
-  readonly #underWay = new WorkUnderWay(accountMax('managementBytes'));
+  readonly #underWay = new WorkUnderWay(laneAccountMax('managementBytes'));
 
   constructor({ bodies, turns }: { readonly bodies: BodyReader; readonly turns: LoopTurns }) {
     this.#bodies = bodies;

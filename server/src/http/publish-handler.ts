@@ -3,8 +3,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
-import { accountMax } from '../domain/budgets.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
+import { laneAccountMax } from '../domain/lanes.ts';
 import type { NewMessage } from '../domain/message.ts';
 import {
   misspeltProblem,
@@ -80,7 +80,7 @@ type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, re
 export class PublishHandler {
   readonly #options: PublishHandlerOptions;
   readonly #bodyLimits: Readonly<Record<TierName, BodyLimit>>;
-  readonly #batches = new WorkUnderWay(accountMax('batchElements'));
+  readonly #batches = new WorkUnderWay(laneAccountMax('batchElements'));
 
   constructor(options: PublishHandlerOptions) {
     const { tiers, requestBytesMax } = options;

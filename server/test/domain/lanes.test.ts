@@ -8,6 +8,7 @@ import {
   ENDED_LANE,
   isAlive,
   LANES_MAX,
+  laneAccountMax,
   laneCount,
   laneMax,
   laneNode,
@@ -94,4 +95,13 @@ test('the parts of all lanes are no more than the whole', (t) => {
 
 test('no lease ends at the time that stands for a lane that has ended', () => {
   assert.ok(ENDED_LANE < 0);
+});
+
+test('what one account may have is divided among the lanes, and each has at least one', (t) => {
+  t.after(() => shareAmongLanes(1));
+  assert.equal(laneAccountMax('batchElements'), 1000);
+  shareAmongLanes(3);
+  assert.equal(laneAccountMax('batchElements'), 333);
+  shareAmongLanes(2000);
+  assert.equal(laneAccountMax('batchElements'), 1);
 });
