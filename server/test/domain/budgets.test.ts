@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Budget, budgets, KIB, MIB, numbersOf, showAmount } from '../../src/domain/budget.ts';
-import { BUDGETS, UNCOUNTED_BODY_BYTES_MAX } from '../../src/domain/budgets.ts';
+import { BUDGETS, UNCOUNTED_BODY_BYTES_MAX, UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../src/domain/budgets.ts';
 
 test('every limit of the table is a whole number, at least 1', () => {
   for (const [key, { each, account, node }] of Object.entries<Budget>(BUDGETS)) {
@@ -12,8 +12,8 @@ test('every limit of the table is a whole number, at least 1', () => {
   }
 });
 
-test('bodies of up to 16 KiB are not counted', () => {
-  assert.equal(UNCOUNTED_BODY_BYTES_MAX, 16_384);
+test('bodies of up to 16 KiB are not counted, and those of management calls of up to 4 KiB', () => {
+  assert.deepEqual([UNCOUNTED_BODY_BYTES_MAX, UNCOUNTED_MANAGEMENT_BYTES_MAX], [16_384, 4096]);
 });
 
 test('what one account may hold is no more than the node', () => {

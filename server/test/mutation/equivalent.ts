@@ -42,6 +42,23 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
+    'domain/cron.ts',
+    [
+      {
+        lines: ['if (!isInterval && local <= resumesAt) return changeAt;'],
+        why: 'a time at the very instant at which the clock goes on is due at that instant either way',
+      },
+      {
+        lines: ['while (day < lastLocal) {'],
+        why: 'the rarest day comes long before the last one of the search',
+      },
+      {
+        lines: ['day = true ? day + DAY_MS : Date.UTC(date.getUTCFullYear(), month, 1);'],
+        why: 'looks at each day of a month in which there is no run, and then finds the same',
+      },
+    ],
+  ],
+  [
     'domain/deduplication.ts',
     [
       {
@@ -102,6 +119,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
       {
         lines: ['for (let at = from; at <= stored.length; at += 2) if (stored[at] === name) return at;'],
         why: 'beyond the end of the list there is no name',
+      },
+    ],
+  ],
+  [
+    'domain/headers.ts',
+    [
+      {
+        lines: ['if (true) {'],
+        why: 'checks a name once more that was found sound before',
       },
     ],
   ],
