@@ -7,7 +7,7 @@ import type { TestEvent } from 'node:test/reporters';
 
 /** Some wait while others work. */
 const AT_ONCE = Math.min(12, 2 * availableParallelism() + 1);
-const AT_ONCE_MAX = Math.min(24, 5 * availableParallelism());
+const AT_ONCE_MAX = Math.min(16, 5 * availableParallelism());
 /** An idle machine with less memory than this gets no more files. */
 const MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 /** The share of the processors' time that must be unused before one more file starts. */

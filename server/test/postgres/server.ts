@@ -24,7 +24,7 @@ const LOG_SHOWN = 2000;
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',
-  'max_connections=400',
+  'max_connections=600',
   'shared_buffers=64MB',
   'max_wal_size=256MB',
   // The service refuses a server without the first.
