@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import workerThreads, { isMainThread, Worker, type WorkerOptions } from 'node:worker_threads';
 import { processorMsOf } from './processor-time.ts';
 
-const THREAD = /\/server\/src\/(lane|store\/sqlite\/(?:backup-)?thread)\.ts$/;
+const THREAD = /\/server\/src\/(lane|store\/sqlite\/(?:backup-|log-mover-)?thread)\.ts$/;
 
 function startBuiltThreads(command: string): void {
   const dist = pathToFileURL(`${join(command, '..', '..', 'dist')}/`);
