@@ -96,13 +96,16 @@ export async function writePieces(
   let text = '';
   for (const piece of pieces) {
     text += piece;
+    let isEnough = inTurn.isEnough(1, piece.length);
     if (text.length >= PIECE_BYTES) {
       const hasRoom = response.write(text);
       text = '';
       if (!hasRoom && !(await inTurn.waitFor(isDrained(response)))) return;
       onProgress();
+      // Many callers may have room again in the same turn of the loop.
+      isEnough ||= !hasRoom;
     }
-    if (inTurn.isEnough(1, piece.length)) await inTurn.next();
+    if (isEnough) await inTurn.next();
     if (response.destroyed) return;
   }
   response.end(text);

@@ -1,6 +1,7 @@
 // A large response is made in short pieces, between which others go on. The time is the test's own.
 
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
@@ -16,18 +17,22 @@ function startLoop() {
   const turns = new LoopTurns(clock, () => nowMs);
   return {
     inTurn: new ShortPieces(turns, 'acc_a'),
-    *texts(count: number) {
+    inTurnOf: (accountId: string) => new ShortPieces(turns, accountId),
+    *texts(count: number, text = 'x') {
       for (let index = 0; index < count; index += 1) {
         nowMs += 1;
-        yield 'x';
+        yield text;
       }
     },
     nowMs: () => nowMs,
     async turn() {
       const now = soon;
       soon = [];
-      for (const fire of now) fire();
-      await new Promise(setImmediate);
+      for (const fire of now) {
+        fire();
+        // What follows from it is done before the next call.
+        await new Promise(setImmediate);
+      }
       return now.length;
     },
   };
@@ -50,6 +55,39 @@ test('a response that takes long to make is made in pieces, with a turn of the l
   // The clock is read after 16 texts.
   const longest = Math.max(...ends.map((end, index) => end - (ends[index - 1] ?? 0)));
   assert.ok(longest <= 16, `${longest} texts in one turn`);
+});
+
+/** A caller that takes one piece at a time. */
+class SlowResponse extends EventEmitter {
+  readonly destroyed = false;
+  write = () => false;
+  end = () => {};
+}
+
+test('callers that have room again in the same turn of the loop are written to in several', async () => {
+  const { inTurnOf, texts, nowMs, turn } = startLoop();
+  const responses = Array.from({ length: 20 }, () => new SlowResponse());
+  const writing = responses.map((response, index) =>
+    writePieces(
+      response as unknown as ServerResponse,
+      texts(2, 'x'.repeat(PIECE_BYTES)),
+      inTurnOf(`acc_${index}`),
+      () => {},
+    ),
+  );
+  assert.equal(nowMs(), 20);
+  for (const response of responses) response.emit('drain');
+  await new Promise(setImmediate);
+  assert.equal(nowMs(), 20, 'nothing is made for them at once');
+  for (let turns = 1; nowMs() < 40; turns += 1) {
+    const beforeMs = nowMs();
+    await turn();
+    assert.ok(nowMs() - beforeMs <= 4 && turns < 20, `${nowMs() - beforeMs} pieces in one turn`);
+  }
+  for (const response of responses) response.emit('drain');
+  await new Promise(setImmediate);
+  for (let calls = 1; calls > 0; ) calls = await turn();
+  await Promise.all(writing);
 });
 
 test('it is not made further for a caller that has gone', async () => {
