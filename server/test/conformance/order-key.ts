@@ -31,6 +31,35 @@ export function orderKeyConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.claimedIds(NOW), [x3.id]);
     });
 
+    test('accepted together: a new key, one that comes twice, and one that the queue has, with another time', async ({
+      a,
+    }) => {
+      await parallel(a, 10);
+      const [later, ended] = [keyed('x', { dueAt: NOW + SECOND }), keyed('z')] as const;
+      await a.store.accept([later, ended], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
+      const [x1, x2, y, z1, z2, w1, w2] = [
+        keyed('x', { dueAt: NOW }),
+        keyed('x', { dueAt: NOW }),
+        keyed('y'),
+        keyed('z'),
+        keyed('z'),
+        keyed('w', { dueAt: NOW + SECOND }),
+        keyed('w'),
+      ] as const;
+      await a.store.accept([x1, x2, y, z1, z2, w1, w2], NOW);
+      const started: string[] = [];
+      for (let claims = await a.claims(NOW); claims.length > 0; claims = await a.claims(NOW)) {
+        started.push(ids(claims.map((claim) => claim.message)).join(' '));
+        await a.store.settle(
+          claims.map((claim) => settlementOf(claim, OK, NOW)),
+          NOW,
+        );
+      }
+      assert.deepEqual(started, [ids([x1, y, z1, w2]).join(' '), ids([x2, z2]).join(' ')]);
+      assert.deepEqual((await a.claimedIds(NOW + SECOND)).toSorted(), ids([later, w1]).toSorted());
+    });
+
     test('keys share the parallelism of their queue with messages without one', async ({ a }) => {
       await parallel(a, 3);
       const line = [keyed('x'), keyed('x'), keyed(null), keyed('y'), keyed(null)];

@@ -51,6 +51,19 @@ test('a claim whose time is up leaves the rest to the next one, which is wanted 
   assert.equal(countOf('ready'), 0);
 });
 
+test('of messages with large bodies a claim takes only a few', (t) => {
+  const { acceptEach, claim } = open(t);
+  const body = Buffer.alloc(1024 * 1024);
+  acceptEach(40, () => ({ body, dueAt: NOW }));
+  const counts: number[] = [];
+  for (let more = claim(NOW).claims.length; more > 0; more = claim(NOW).claims.length) counts.push(more);
+  assert.ok(Math.max(...counts) <= 10, `${counts}`);
+  assert.equal(
+    counts.reduce((sum, count) => sum + count),
+    40,
+  );
+});
+
 test('the claim after it begins with another account', (t) => {
   const { accept, claim } = open(t);
   accept(ACCOUNT, MANY, NOW);

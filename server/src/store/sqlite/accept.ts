@@ -14,7 +14,7 @@ import type { AccountAtClaim } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { correctOrderKey, ensureQueue, noteQueueDue, startHeads } from './queues.ts';
+import { correctOrderKey, ensureQueue, isOrderKeyInQueue, noteQueueDue, startHeads } from './queues.ts';
 import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
 
@@ -28,6 +28,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   const accounts: (AccountAtClaim | null)[] = messages.map(nothing);
   const rows: (number | null)[] = messages.map(nothing);
   const bodies = messages.length === 1 ? null : new Bodies(database, books, messages);
+  const newKeys = newOrderKeys(database, messages);
   /** Made when needed: most messages are in no line. */
   let lines: Lines | null = null;
   let dueAt: number | null = null;
@@ -40,7 +41,8 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease !== null, now);
-    const seq = newMessages.add(message, state, claim, bodies?.idOf(message, index) ?? null);
+    const bodyId = bodies?.idOf(message, index) ?? largeBodyId(database, books, message);
+    const seq = newMessages.add(message, state, claim, bodyId);
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     activity.add(accountId, COUNTED.accepted, message.createdAt);
@@ -49,7 +51,8 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
       rows[index] = seq;
     }
     if (message.queueName !== null) {
-      if (message.orderKey !== null) {
+      // The first of its key, unless others have it.
+      if (message.orderKey !== null && !newKeys.has(message)) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
         correctOrderKey(database, accountId, message.queueName, message.orderKey);
       }
@@ -64,6 +67,17 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   if (lines !== null) dueAt = earlier(dueAt, startLines(database, saidLimits, lines, now));
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
 }
+
+/** Those whose order key no other message has, neither here nor in the queue. Looked up before the first of them is written. */
+function newOrderKeys(database: Database, messages: readonly NewMessage[]): ReadonlySet<NewMessage> {
+  const ordered = messages.filter(({ orderKey }) => orderKey !== null);
+  if (ordered.length === 0) return NONE;
+  const keyOf = ({ accountId, queueName, orderKey }: NewMessage) => JSON.stringify([accountId, queueName, orderKey]);
+  const alone = [...Map.groupBy(ordered, keyOf).values()].flatMap((same) => (same.length === 1 ? same : []));
+  return new Set(alone.filter((message) => !isOrderKeyInQueue(database, message)));
+}
+
+const NONE: ReadonlySet<NewMessage> = new Set();
 
 function nothing(): null {
   return null;
@@ -129,6 +143,13 @@ class Bodies {
     this.#ids.set(first, id);
     return id;
   }
+}
+
+/** SQLite writes a changed row anew with all its overflow pages: a body inside it would be written at each claim and settle. */
+const LARGE_BODY_BYTES = 16 * 1024;
+
+function largeBodyId(database: Database, books: Books, { accountId, body }: NewMessage): number | null {
+  return body.length < LARGE_BODY_BYTES ? null : insertBody(database, books, accountId, body);
 }
 
 /** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */

@@ -1,4 +1,5 @@
-// Bodies that several messages share: stored once, read once, and deleted with the last message that has them.
+// Bodies with a row of their own: those that several messages share, and large ones. Stored once, read once, and deleted with
+// the last message that has them.
 
 import type { MessageRow } from '../message-row.ts';
 import type { Books } from './books.ts';

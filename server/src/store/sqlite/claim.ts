@@ -42,9 +42,10 @@ const BACKLOGS_MAX = 1024;
  * that it runs in. Half of it is for making messages ready.
  */
 const CLAIM_MS_MAX = 8;
-/** So many are claimed however long it takes. Then the clock is read after every few. */
+/** So many are claimed however long it takes. Then the clock is read after every few. It is read after large bodies too. */
 const CLAIMS_MIN = 64;
 const CLAIMS_A_LOOK = 8;
+const BYTES_A_LOOK = 1024 * 1024;
 
 /** In `cut`, in place of an account: there are accounts that were not looked at. */
 const ALL_ACCOUNTS = '';
@@ -93,6 +94,7 @@ export class Claimer {
       cut: new Set(),
       bodies: new Bodies(database),
       endsAtMs: startedMs + CLAIM_MS_MAX,
+      unlookedBytes: 0,
       isOver: false,
     };
     this.#claimReady(claiming);
@@ -200,8 +202,7 @@ export class Claimer {
       const account = this.#books.accountsAtClaim.get(accountId);
       claims.push({ lease, message, ...account, isPlain: isPlain(row), row: seq });
       taken += 1;
-      const isLook = claims.length >= CLAIMS_MIN && claims.length % CLAIMS_A_LOOK === 0;
-      if (!isLook || this.#nowMs() < claiming.endsAtMs) continue;
+      if (!isLook(claiming, bytes) || this.#nowMs() < claiming.endsAtMs) continue;
       claiming.isOver = true;
       break;
     }
@@ -213,6 +214,16 @@ export class Claimer {
     if (isTooLarge) cut.add(accountId);
     return taken;
   }
+}
+
+/** Whether it is time to read the clock, after one more claim with a body of so many bytes. */
+function isLook(claiming: Claiming, bytes: number): boolean {
+  claiming.unlookedBytes += bytes;
+  const { claims, unlookedBytes } = claiming;
+  const isMany = claims.length >= CLAIMS_MIN && claims.length % CLAIMS_A_LOOK === 0;
+  if (!isMany && unlookedBytes < BYTES_A_LOOK) return false;
+  claiming.unlookedBytes = 0;
+  return true;
 }
 
 /** Whether a message is ready that is not of one of these accounts. Steps from account to account. */
@@ -291,6 +302,8 @@ interface Claiming {
   readonly cut: Set<string>;
   readonly bodies: Bodies;
   readonly endsAtMs: number;
+  /** Of bodies, since the clock was read. */
+  unlookedBytes: number;
   /** Its time was up before all slots were used. */
   isOver: boolean;
 }

@@ -3,6 +3,7 @@
 // the first can be a head (`orderKey`).
 
 import { eachMax } from '../../domain/budgets.ts';
+import type { NewMessage } from '../../domain/message.ts';
 import {
   changedRules,
   changeInPause,
@@ -140,6 +141,16 @@ export function giveWay(database: Database, accountId: string, name: string, seq
     accountId,
     name,
   );
+}
+
+/** Whether the queue has a message with this order key that has not ended. */
+export function isOrderKeyInQueue(
+  database: Database,
+  { accountId, queueName, orderKey }: Pick<NewMessage, 'accountId' | 'queueName' | 'orderKey'>,
+): boolean {
+  const sql = `SELECT 1 FROM messages
+    WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? AND order_key = ? LIMIT 1`;
+  return database.get(sql, accountId, queueName, orderKey) !== undefined;
 }
 
 /**

@@ -55,7 +55,7 @@ export function searchMessages(
       const last = page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null;
       messages.push(message);
       lastAttempts.push(last);
-      weight += messageWeight(message) + (last ? attemptWeight(last) : 0) + (page.isForChange ? passedBytes(row) : 0);
+      weight += messageWeight(message) + (last ? attemptWeight(last) : 0) + (page.isForChange ? row.body_bytes : 0);
     }
     if (messages.length >= page.limit || looking.isEnough || weight >= pageBytes(page)) {
       return pageTo(walk.hasMore() ? at : null);

@@ -8,7 +8,7 @@ import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs
  * How long the commands of accounts may run in one transaction, as far as is known before; all ports together. If a
  * commit takes longer than that, as long as a commit: then at most half of the time is spent on waiting for the disk.
  */
-export const TRANSACTION_MS = 20;
+export const TRANSACTION_MS = 10;
 /** A transaction in which they take so many times as long is ended: less was expected of them. */
 const OVERRUN = 2;
 /**
