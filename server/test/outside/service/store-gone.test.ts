@@ -155,16 +155,15 @@ test('a database that another program makes smaller, as a VACUUM does, is not mi
   const data = join(temporaryFolder(t), 'data');
   const rider = await startRider(t, { data });
   const path = join(data, 'postrider.db');
-  const ids = [];
   for (let number = 0; number < 20; number += 1) {
-    ids.push(await rider.published('http://127.0.0.1:9/', { ...DELAYED, body: 'x'.repeat(50_000) }));
+    await rider.published('http://127.0.0.1:9/', { ...DELAYED, body: 'x'.repeat(50_000) });
   }
   const beside = new DatabaseSync(path);
   t.after(() => beside.close());
   beside.exec('PRAGMA busy_timeout = 60000; PRAGMA wal_checkpoint(FULL)');
   await rider.advance(2000);
   const { size } = statSync(path);
-  for (const id of ids) beside.prepare('UPDATE messages SET body = ? WHERE id = ?').run(Buffer.alloc(0), id);
+  beside.prepare('UPDATE bodies SET bytes = ?').run(Buffer.alloc(0));
   beside.exec('VACUUM; PRAGMA wal_checkpoint(FULL)');
   assert.ok(statSync(path).size < size);
   await rider.advance(5000);
