@@ -13,7 +13,12 @@ import { licencesOf } from './licences.ts';
 const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'server', 'src');
 
-export const THREADS = ['lane', 'store/sqlite/thread', 'store/sqlite/log-mover-thread', 'store/sqlite/backup-thread'];
+export const THREADS = [
+  'node/lane',
+  'store/sqlite/thread/thread',
+  'store/sqlite/thread/log-mover-thread',
+  'store/sqlite/files/backup-thread',
+];
 /** Files that are started by name: the command, the threads, and what programs import. */
 const ENTRIES = ['cli/main', 'index', ...THREADS];
 /** What the server reads while it runs. */

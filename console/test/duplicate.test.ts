@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import type { MessageWithAttempts, Published } from 'postrider-sdk';
-import { CALLBACK_NAMES, SETTING_TABLE } from '../../server/src/domain/setting-table.ts';
+import { CALLBACK_NAMES, SETTING_TABLE } from '../../server/src/rules/publish/setting-table.ts';
 import { IN_BROWSER_WITH_CURL, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService } from './service.ts';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { type Client, createClient, type Published } from 'postrider-sdk';
-import { parseConfig } from '../../server/src/config.ts';
-import { type Postrider, startPostrider } from '../../server/src/main.ts';
+import { type Postrider, startPostrider } from '../../server/src/node/main.ts';
+import { parseConfig } from '../../server/src/node/settings/config.ts';
 
 export interface Service {
   readonly url: string;

@@ -1,4 +1,4 @@
-// Made from server/src/domain/problem.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/rules/requests/problem.ts by "npm run docs". Change that file, not this one.
 
 /** What is wrong with a call. docs/errors.md says what each code means. */
 export type ErrorCode =

@@ -1,4 +1,4 @@
-// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/rules/publish/setting-table.ts by "npm run docs". Change that file, not this one.
 
 /** Settings of one delivery: of a message, or of a callback. */
 export type DeliverySettingName = 'Method' | 'Retries' | 'Retry-Delay' | 'Delay' | 'Timeout' | `Forward-${string}`;

@@ -1,4 +1,4 @@
-// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/rules/publish/setting-table.ts by "npm run docs". Change that file, not this one.
 // The options of a publish. Each is a header of the API in camel case: `retryDelay` is `Retry-Delay`.
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd';

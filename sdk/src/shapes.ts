@@ -1,4 +1,4 @@
-// Made from server/src/http/answers.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/inbound/api/shapes/answers.ts by "npm run docs". Change that file, not this one.
 // What the API answers, and the filters it takes, as types. Times are milliseconds since 1970.
 
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;

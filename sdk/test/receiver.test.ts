@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { doNotRetry, retryAfter, SignatureError, type VerifyOptions, verify, verifySignature } from 'postrider-sdk';
-import { signatureHeaders } from '../../server/src/delivery/sign.ts';
+import { signatureHeaders } from '../../server/src/delivery/http/sign.ts';
 import { rawBodyOf } from '../src/adapters/node.ts';
 
 const KEY = 'sig_current';

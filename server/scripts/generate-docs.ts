@@ -3,20 +3,20 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
-import { type Budget, showAmount } from '../src/domain/budget.ts';
-import { BUDGETS } from '../src/domain/budgets.ts';
-import { PROBLEMS } from '../src/domain/problem.ts';
-import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
-import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
+import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/node/settings/config.ts';
+import { type Budget, showAmount } from '../src/rules/limits/budget.ts';
+import { BUDGETS } from '../src/rules/limits/budgets.ts';
+import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/rules/limits/tier.ts';
+import { type Setting as PublishSetting, SETTING_TABLE } from '../src/rules/publish/setting-table.ts';
+import { PROBLEMS } from '../src/rules/requests/problem.ts';
 import { cliPage } from './cli-page.ts';
 import { docsExamples } from './docs-examples.ts';
 import { messageRowCode, postgresMessageCode, sqliteMessageCode } from './message-code.ts';
 import { sdkErrorCodes, sdkSettingNames, sdkSettingOptions } from './sdk-settings.ts';
 import { sdkTypes } from './sdk-shapes.ts';
 
-const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
-const FIELDS_FILE = 'server/src/store/message-fields.ts';
+const SETTINGS_FILE = 'server/src/rules/publish/setting-table.ts';
+const FIELDS_FILE = 'server/src/store/rows/message-fields.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 const examples = await docsExamples(madeFrom('server/scripts/sdk-examples.ts'));
@@ -27,15 +27,18 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
-  { path: 'server/src/http/docs-examples.ts', render: () => examples },
+  { path: 'server/src/inbound/docs/docs-examples.ts', render: () => examples },
   { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: () => sdkSettingNames(madeFrom(SETTINGS_FILE)) },
   { path: 'sdk/src/setting-options.ts', render: () => sdkSettingOptions(madeFrom(SETTINGS_FILE)) },
-  { path: 'sdk/src/error-codes.ts', render: () => sdkErrorCodes(madeFrom('server/src/domain/problem.ts')) },
-  { path: 'sdk/src/shapes.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
-  { path: 'server/src/store/message-row.ts', render: () => messageRowCode(madeFrom(FIELDS_FILE)) },
-  { path: 'server/src/store/sqlite/message-code.ts', render: () => sqliteMessageCode(madeFrom(FIELDS_FILE)) },
-  { path: 'server/src/store/postgres/message-code.ts', render: () => postgresMessageCode(madeFrom(FIELDS_FILE)) },
+  { path: 'sdk/src/error-codes.ts', render: () => sdkErrorCodes(madeFrom('server/src/rules/requests/problem.ts')) },
+  { path: 'sdk/src/shapes.ts', render: () => sdkTypes(madeFrom('server/src/inbound/api/shapes/answers.ts')) },
+  { path: 'server/src/store/rows/message-row.ts', render: () => messageRowCode(madeFrom(FIELDS_FILE)) },
+  { path: 'server/src/store/sqlite/thread/message-code.ts', render: () => sqliteMessageCode(madeFrom(FIELDS_FILE)) },
+  {
+    path: 'server/src/store/postgres/messages/message-code.ts',
+    render: () => postgresMessageCode(madeFrom(FIELDS_FILE)),
+  },
 ];
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -69,7 +72,7 @@ function configurationPage(): string {
     const { free, paid } = DEFAULT_TIERS;
     return [`\`${limit}\``, String(free[limit]), String(paid[limit]), canBeUnlimited ? 'yes' : 'no', meaning];
   });
-  return `${generatedFrom('server/src/config.ts')}
+  return `${generatedFrom('server/src/node/settings/config.ts')}
 
 # Configuration
 
@@ -96,7 +99,7 @@ ${table(['Limit', 'free', 'paid', 'May be `null` (unlimited)', 'Meaning'], limit
 
 function errorsPage(): string {
   const rows = Object.entries(PROBLEMS).map(([code, [status, meaning]]) => [`\`${code}\``, String(status), meaning]);
-  return `${generatedFrom('server/src/domain/problem.ts')}
+  return `${generatedFrom('server/src/rules/requests/problem.ts')}
 
 # Errors
 
@@ -179,7 +182,7 @@ function limitsPage(): string {
     cell(node, unit),
     beyond,
   ]);
-  return `${generatedFrom('server/src/domain/budgets.ts')}
+  return `${generatedFrom('server/src/rules/limits/budgets.ts')}
 
 # Limits
 

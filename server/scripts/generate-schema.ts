@@ -3,7 +3,7 @@
 // stale.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { openDatabase } from '../src/store/sqlite/open.ts';
+import { openDatabase } from '../src/store/sqlite/files/open.ts';
 import { withClient } from '../test/postgres/databases.ts';
 import { sharedServer, startTestServer } from '../test/postgres/server.ts';
 import { writeMissingMigrations } from './message-migrations.ts';

@@ -1,7 +1,13 @@
 // Generates the code that moves messages in and out of rows and between threads, from the table of their fields.
 // Written out field by field it is as fast as code by hand; a loop over the table would cost time for every message.
 
-import { ACCEPTED_FIELDS, type Field, type Kind, LATER_FIELDS, MESSAGE_COLUMNS } from '../src/store/message-fields.ts';
+import {
+  ACCEPTED_FIELDS,
+  type Field,
+  type Kind,
+  LATER_FIELDS,
+  MESSAGE_COLUMNS,
+} from '../src/store/rows/message-fields.ts';
 
 const ACCEPTED: readonly (readonly [string, Field])[] = Object.entries(ACCEPTED_FIELDS);
 const LATER: readonly (readonly [string, Field])[] = Object.entries(LATER_FIELDS);
@@ -56,7 +62,7 @@ export function messageRowCode(madeFrom: string): string {
   return `${madeFrom}
 // The row of a message, and the message that it is.
 
-import type { Message } from '../domain/message.ts';
+import type { Message } from '../../rules/delivery/message.ts';
 import type { Flag, RowState } from './message-columns.ts';
 ${imported(sorted([...readers, 'parsedOrNull']), './message-columns.ts')}
 
@@ -122,12 +128,12 @@ export function sqliteMessageCode(madeFrom: string): string {
   return `${madeFrom}
 // A new message on its way to the writer's thread, and into its row.
 
-import type { NewMessage } from '../../domain/message.ts';
-import type { RowState } from '../message-columns.ts';
-${imported(writers(), '../message-columns.ts')}
-import { ACCEPTED_COLUMNS } from '../message-fields.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import type { RowState } from '../../rows/message-columns.ts';
+${imported(writers(), '../../rows/message-columns.ts')}
+import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
+import type { RowGroup } from '../deliveries/row-group.ts';
 ${imported(['type Packing', 'putEach', 'putHeaders', 'putValue', 'takeEach', 'takeHeaders', 'takeValue', 'type Unpacking'], './packing.ts')}
-import type { RowGroup } from './row-group.ts';
 
 export function putMessage(to: Packing, message: NewMessage): void {
 ${put.join('')}}
@@ -189,8 +195,8 @@ export function postgresMessageCode(madeFrom: string): string {
   return `${madeFrom}
 // What a new row gets from its message, but for the body. What is left out is null.
 
-import type { NewMessage } from '../../domain/message.ts';
-${imported(writers(), '../message-columns.ts')}
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+${imported(writers(), '../../rows/message-columns.ts')}
 
 export function acceptedRow(message: NewMessage) {
   return {

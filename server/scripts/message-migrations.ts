@@ -3,9 +3,9 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Column, MESSAGE_COLUMNS } from '../src/store/message-fields.ts';
-import { columnType as postgresType } from '../src/store/postgres/column-type.ts';
-import { columnType as sqliteType } from '../src/store/sqlite/column-type.ts';
+import { columnType as postgresType } from '../src/store/postgres/messages/column-type.ts';
+import { type Column, MESSAGE_COLUMNS } from '../src/store/rows/message-fields.ts';
+import { columnType as sqliteType } from '../src/store/sqlite/messages/column-type.ts';
 
 const STORES = {
   sqlite: (kind: Column['kind']) => sqliteType(kind),
@@ -57,7 +57,7 @@ export function writeMissingMigrations(): string[] {
     const names = missing.map(({ name }) => name).join(', ');
     writeFileSync(
       path,
-      `-- New in a message: ${names}; server/src/store/message-fields.ts says what it holds.\n${lines.join('')}`,
+      `-- New in a message: ${names}; server/src/store/rows/message-fields.ts says what it holds.\n${lines.join('')}`,
     );
     return [path];
   });

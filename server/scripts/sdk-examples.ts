@@ -1,5 +1,5 @@
 // An example of every call, as code of the SDK that the compiler checks. The page /docs shows each as this code and as
-// the curl command that sends the same request; `npm run docs` writes both to server/src/http/docs-examples.ts.
+// the curl command that sends the same request; `npm run docs` writes both to server/src/inbound/docs/docs-examples.ts.
 
 import { calls, type Postrider } from 'postrider-sdk';
 

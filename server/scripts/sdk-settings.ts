@@ -1,8 +1,8 @@
 // Generates the parts of the SDK that come from tables of the server: the names of the settings, the options of a
 // publish with their types, and the codes of errors.
 
-import { PROBLEMS } from '../src/domain/problem.ts';
-import { SETTING_TABLE, type Setting, type SettingValue } from '../src/domain/setting-table.ts';
+import { SETTING_TABLE, type Setting, type SettingValue } from '../src/rules/publish/setting-table.ts';
+import { PROBLEMS } from '../src/rules/requests/problem.ts';
 
 const TYPES: Readonly<Record<SettingValue, string>> = {
   text: 'string',

@@ -1,11 +1,11 @@
 // Generates the types of the SDK, sdk/src/shapes.ts, from the schemas of API responses. A schema with a name of its own
 // becomes an exported type. Where the same schema appears inside another one, that name is used.
 
-import * as accounts from '../src/http/account-answers.ts';
-import * as alerts from '../src/http/alert-answers.ts';
-import * as answers from '../src/http/answers.ts';
-import { FILTER_NAMES } from '../src/http/filters.ts';
-import type { TSchema } from '../src/http/schema.ts';
+import { FILTER_NAMES } from '../src/inbound/api/lists/filters.ts';
+import * as accounts from '../src/inbound/api/shapes/account-answers.ts';
+import * as alerts from '../src/inbound/api/shapes/alert-answers.ts';
+import * as answers from '../src/inbound/api/shapes/answers.ts';
+import type { TSchema } from '../src/inbound/api/shapes/schema.ts';
 
 /** The names of the SDK, in the order in which they are written. */
 const TYPES: Readonly<Record<string, TSchema>> = {

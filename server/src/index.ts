@@ -1,8 +1,8 @@
 // What a program imports from the package: a development service inside its own process, for its tests. In production the
 // service is a process of its own, `postrider serve`.
 
-import { parseConfig } from './config.ts';
-import { startPostrider } from './main.ts';
+import { startPostrider } from './node/main.ts';
+import { parseConfig } from './node/settings/config.ts';
 
 export interface DevService {
   /** Such as `http://127.0.0.1:8411`. */

@@ -51,7 +51,11 @@ function entriesOf(root: string) {
   }
 }
 
-type ThreadFile = 'lane' | 'store/sqlite/backup-thread' | 'store/sqlite/log-mover-thread' | 'store/sqlite/thread';
+type ThreadFile =
+  | 'node/lane'
+  | 'store/sqlite/files/backup-thread'
+  | 'store/sqlite/thread/log-mover-thread'
+  | 'store/sqlite/thread/thread';
 
 /** Runs a file of ours, named without its extension, on a thread of its own. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {

@@ -41,7 +41,11 @@ export const ROWS: readonly Row[] = [
     in: 'test:all',
     why: 'the same in memory is in npm test',
   },
-  { files: 'server/test/store/{postgres-large,sqlite-large,sqlite-million}.test.ts', in: 'test:all', why: LARGE },
+  {
+    files: 'server/test/store/{postgres/postgres-large,sqlite/sqlite-large,sqlite/sqlite-million}.test.ts',
+    in: 'test:all',
+    why: LARGE,
+  },
   { files: 'server/test/store/migrate-store*.test.ts', in: 'test:all', why: LARGE },
   { files: 'server/test/postgres/{pgbouncer,rolling-upgrade}.test.ts', in: 'test:all', why: PROCESSES },
   { files: 'server/test/postgres/start-up.test.ts', in: 'test:all', why: PROCESSES },

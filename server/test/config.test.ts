@@ -17,8 +17,8 @@ import {
   type Setting,
   type SettingKey,
   TEMPORARY_DATA,
-} from '../src/config.ts';
-import { DEFAULT_TIERS } from '../src/domain/tier.ts';
+} from '../src/node/settings/config.ts';
+import { DEFAULT_TIERS } from '../src/rules/limits/tier.ts';
 
 function configOf(argv: readonly string[], env: Environment = {}, command: Command = 'serve'): Config {
   const result = parseConfig(command, argv, env);

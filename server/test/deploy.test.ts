@@ -10,8 +10,8 @@ import { suite, type TestContext, test } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { EXIT } from '../src/cli/frame/exit-codes.ts';
-import { environmentName, parseConfig, SETTINGS, type Setting } from '../src/config.ts';
-import { eachMax } from '../src/domain/budgets.ts';
+import { environmentName, parseConfig, SETTINGS, type Setting } from '../src/node/settings/config.ts';
+import { eachMax } from '../src/rules/limits/budgets.ts';
 import { lacks, programPath } from './support/machine.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -29,7 +29,7 @@ function assertSettings(names: Iterable<string>, where: string): void {
 }
 
 function assertRoute(path: string): void {
-  const folder = join(ROOT, 'server', 'src', 'http', 'routes');
+  const folder = join(ROOT, 'server', 'src', 'inbound', 'api', 'routes');
   const isRoute = readdirSync(folder).some((file) =>
     readFileSync(join(folder, file), 'utf8').includes(`path: '${path}'`),
   );

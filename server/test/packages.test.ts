@@ -36,7 +36,7 @@ const MB = 1_000_000;
 /** What may be in a package; everything else is a mistake. */
 const OF_SERVER = [
   /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.(?:d\.ts|d\.cts|cjs))$/,
-  /^dist\/(?:[\w-]+|cli\/main|store\/sqlite\/(?:backup-|log-mover-)?thread)\.js(?:\.map)?$/,
+  /^dist\/(?:[\w-]+|cli\/main|node\/lane|store\/sqlite\/(?:files|thread)\/(?:backup-|log-mover-)?thread)\.js(?:\.map)?$/,
   /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
   /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
 ];

@@ -1,4 +1,4 @@
-// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/rules/publish/setting-table.ts by "npm run docs". Change that file, not this one.
 
 export interface KnownSetting {
   /** Without the prefix; one that ends in "-" is the start of a name. */

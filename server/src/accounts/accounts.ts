@@ -1,14 +1,14 @@
 // Accounts and their callers. Results of the store are cached for a few seconds, so that a busy client costs one
 // look-up every few seconds. A change by this process clears its cached results at once.
 
-import type { Account, Revocation, Scope, SigningKeys, Token } from '../domain/account.ts';
-import { SCOPES } from '../domain/account.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { NewId } from '../domain/id.ts';
-import type { TierName } from '../domain/tier.ts';
-import type { AccountStore, Principal } from '../store/account-store.ts';
-import { everyEntry } from '../store/list-piece.ts';
-import type { World } from '../world.ts';
+import type { Account, Revocation, Scope, SigningKeys, Token } from '../rules/accounts/account.ts';
+import { SCOPES } from '../rules/accounts/account.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import type { TierName } from '../rules/limits/tier.ts';
+import type { NewId } from '../rules/requests/id.ts';
+import type { World } from '../runtime/world.ts';
+import type { AccountStore, Principal } from '../store/ports/account-store.ts';
+import { everyEntry } from '../store/ports/list-piece.ts';
 import { hashText, hashToken, newSecret } from './tokens.ts';
 
 /** How long a token or session that another node has ended may still work here. */

@@ -1,7 +1,7 @@
 // Tokens and keys: how secrets are made and how a presented secret is recognised. Only a hash is ever stored.
 
 import { hash } from 'node:crypto';
-import type { Random } from '../world.ts';
+import type { Random } from '../runtime/world.ts';
 
 /** A token or key: its prefix says what it is, the rest is 192 random bits. */
 export function newSecret(prefix: 'pr' | 'sig' | 'ses', random: Random): string {

@@ -1,7 +1,7 @@
 // The tokens and keys that everybody knows, because they are printed in documentation and in the sources of public
 // clients. `dev` creates them; `serve` does not run with them.
 
-import type { AccountStore } from '../store/account-store.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
 import type { Accounts } from './accounts.ts';
 import { hashToken } from './tokens.ts';
 

@@ -1,9 +1,9 @@
 // `postrider backup`: copies the store while a service runs, and reads the copy again before it gets its name. A signal
 // removes the unfinished copy.
 
-import type { Config } from '../config.ts';
-import { startBackup } from '../main.ts';
-import { systemWorld } from '../world.ts';
+import { startBackup } from '../node/main.ts';
+import type { Config } from '../node/settings/config.ts';
+import { systemWorld } from '../runtime/world.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
 import { tellFailure } from './tell-failure.ts';

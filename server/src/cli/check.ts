@@ -1,9 +1,9 @@
 // `postrider check`: checks the whole store and prints what is wrong. With --repair it saves what can be read of a
 // damaged log.
 
-import type { Config } from '../config.ts';
-import { type CheckReport, checkStore } from '../main.ts';
-import { systemWorld } from '../world.ts';
+import { type CheckReport, checkStore } from '../node/main.ts';
+import type { Config } from '../node/settings/config.ts';
+import { systemWorld } from '../runtime/world.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
 import { tellFailure } from './tell-failure.ts';

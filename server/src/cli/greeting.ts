@@ -1,6 +1,6 @@
 // What a person sees when the service is ready: its address, and commands to paste.
 
-import { type Config, TEMPORARY_DATA } from '../config.ts';
+import { type Config, TEMPORARY_DATA } from '../node/settings/config.ts';
 
 export function greeting(ready: {
   readonly version: string;

@@ -1,7 +1,7 @@
 // The command line. A command that runs the service or works on a store reads its settings by config.ts; all others are
 // in the table of commands. Each loads only the code that it needs.
 
-import { COMMANDS, type Command, type Config, environment, parseConfig } from '../config.ts';
+import { COMMANDS, type Command, type Config, environment, parseConfig } from '../node/settings/config.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { tellFailure } from './tell-failure.ts';
 

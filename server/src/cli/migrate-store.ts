@@ -1,9 +1,9 @@
 // `postrider migrate-store`: shows the progress of the move, what was compared, and what to do next. A signal ends it
 // at once. That is as safe as a crash: the next run continues.
 
-import type { Config } from '../config.ts';
-import { type MoveReport, MoveStopped, moveIntoDatabase, storeLocation } from '../main.ts';
-import { systemWorld } from '../world.ts';
+import { type MoveReport, MoveStopped, moveIntoDatabase, storeLocation } from '../node/main.ts';
+import type { Config } from '../node/settings/config.ts';
+import { systemWorld } from '../runtime/world.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { MoveMeter } from './move-meter.ts';
 import { tellFailure } from './tell-failure.ts';

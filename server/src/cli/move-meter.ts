@@ -1,7 +1,7 @@
 // Shows the progress of a move: on a terminal one line that is overwritten, elsewhere a new line now and then.
 
-import type { MoveProgress } from '../main.ts';
-import type { Clock } from '../world.ts';
+import type { MoveProgress } from '../node/main.ts';
+import type { Clock } from '../runtime/world.ts';
 
 const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;

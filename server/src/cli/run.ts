@@ -1,8 +1,8 @@
 // Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
 
-import type { Config } from '../config.ts';
-import { type Farewell, type Postrider, type StartOptions, startPostrider, VERSION } from '../main.ts';
-import { systemWorld } from '../world.ts';
+import { type Farewell, type Postrider, type StartOptions, startPostrider, VERSION } from '../node/main.ts';
+import type { Config } from '../node/settings/config.ts';
+import { systemWorld } from '../runtime/world.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { greeting } from './greeting.ts';
 

@@ -3,14 +3,14 @@
 // standard error.
 
 import { Accounts } from '../accounts/accounts.ts';
-import type { Config } from '../config.ts';
-import { type Account, SCOPES } from '../domain/account.ts';
-import { idMaker } from '../domain/id.ts';
-import { openStoreBeside, storeLocation } from '../main.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import { everyEntry } from '../store/list-piece.ts';
-import type { Store } from '../store/store.ts';
-import { systemWorld } from '../world.ts';
+import { openStoreBeside, storeLocation } from '../node/main.ts';
+import type { Config } from '../node/settings/config.ts';
+import { type Account, SCOPES } from '../rules/accounts/account.ts';
+import { idMaker } from '../rules/requests/id.ts';
+import { systemWorld } from '../runtime/world.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
+import { everyEntry } from '../store/ports/list-piece.ts';
+import type { Store } from '../store/ports/store.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { tellFailure } from './tell-failure.ts';
 

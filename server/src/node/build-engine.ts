@@ -1,27 +1,27 @@
 // Builds the engine of a node with its sender and all of its upkeep.
 
-import type { Config } from './config.ts';
-import type { Network } from './delivery/dial.ts';
-import type { EgressPolicy } from './delivery/egress.ts';
-import { judgeAddress, parseAllowList } from './delivery/egress.ts';
-import { Engine, type EngineEvent } from './delivery/engine.ts';
-import { createUndiciSender } from './delivery/undici-sender.ts';
-import { whyNothingIsMade } from './domain/acceptance.ts';
-import { NO_DESCENT } from './domain/descent.ts';
-import { laneMax } from './domain/lanes.ts';
-import { problem } from './domain/problem.ts';
+import type { Network } from '../delivery/egress/dial.ts';
+import type { EgressPolicy } from '../delivery/egress/egress.ts';
+import { judgeAddress, parseAllowList } from '../delivery/egress/egress.ts';
+import { Engine, type EngineEvent } from '../delivery/engine/engine.ts';
+import { createUndiciSender } from '../delivery/http/undici-sender.ts';
+import { planAlertMessage } from '../publish/alert-messages.ts';
+import { NO_DESCENT } from '../rules/delivery/descent.ts';
+import { whyNothingIsMade } from '../rules/limits/acceptance.ts';
+import { laneMax } from '../rules/limits/lanes.ts';
+import { problem } from '../rules/requests/problem.ts';
+import { logEngine } from '../telemetry/log.ts';
+import { countEngine } from '../telemetry/metrics.ts';
+import { alertKeeper } from '../upkeep/alerts.ts';
+import { jobRunner } from '../upkeep/jobs.ts';
+import { heartbeat, orphans, strays } from '../upkeep/leases.ts';
+import { retention } from '../upkeep/retention.ts';
+import { scheduleTimes } from '../upkeep/schedule-times.ts';
+import { scheduleRunner } from '../upkeep/schedules.ts';
+import { Steering } from '../upkeep/steering.ts';
+import { VERSION } from '../version.ts';
 import type { Ground } from './node-ground.ts';
-import { planAlertMessage } from './publish/alert-messages.ts';
-import { logEngine } from './telemetry/log.ts';
-import { countEngine } from './telemetry/metrics.ts';
-import { alertKeeper } from './upkeep/alerts.ts';
-import { jobRunner } from './upkeep/jobs.ts';
-import { heartbeat, orphans, strays } from './upkeep/leases.ts';
-import { retention } from './upkeep/retention.ts';
-import { scheduleTimes } from './upkeep/schedule-times.ts';
-import { scheduleRunner } from './upkeep/schedules.ts';
-import { Steering } from './upkeep/steering.ts';
-import { VERSION } from './version.ts';
+import type { Config } from './settings/config.ts';
 
 const SUSPENDED = problem('account_suspended', 'its account is suspended');
 const LOOPBACK = '127.0.0.0/8,::1/128';

@@ -1,9 +1,9 @@
 // Closes a node, or one lane of it: first what faces callers and the attempts in flight, then the store.
 
+import type { Engine } from '../delivery/engine/engine.ts';
+import { systemWorld, withinMs } from '../runtime/world.ts';
 import type { Front } from './build-front.ts';
-import type { Engine } from './delivery/engine.ts';
 import type { Ground } from './node-ground.ts';
-import { systemWorld, withinMs } from './world.ts';
 
 /** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;

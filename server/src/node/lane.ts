@@ -3,16 +3,16 @@
 
 import { networkInterfaces } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { listenAddresses } from '../delivery/egress/egress.ts';
+import { ApiError } from '../inbound/api/errors.ts';
+import { shareAmongLanes } from '../rules/limits/lanes.ts';
+import { systemWorld } from '../runtime/world.ts';
 import { buildEngine } from './build-engine.ts';
 import { buildFront } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
-import { listenAddresses } from './delivery/egress.ts';
-import { shareAmongLanes } from './domain/lanes.ts';
-import { ApiError } from './http/errors.ts';
 import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
 import { layGround } from './node-ground.ts';
 import { Questions } from './questions.ts';
-import { systemWorld } from './world.ts';
 
 /** The main thread asks every lane, and gives each of them a second. It may itself be busy. */
 const ALL_FACTS_MS_MAX = 5000;

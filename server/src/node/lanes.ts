@@ -2,14 +2,14 @@
 // through the one writer. To the store each lane is a node of its own. A lane that ends is replaced.
 
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import { laneShare } from '../rules/limits/lanes.ts';
+import type { KeeperState } from '../rules/time/clock.ts';
+import type { Clock } from '../runtime/world.ts';
+import { startThread } from '../shipped-files.ts';
+import { addCounters, type MetricValues } from '../telemetry/metrics.ts';
 import type { Farewell } from './close-node.ts';
-import type { Config } from './config.ts';
-import type { KeeperState } from './domain/clock.ts';
-import { laneShare } from './domain/lanes.ts';
 import { Questions } from './questions.ts';
-import { startThread } from './shipped-files.ts';
-import { addCounters, type MetricValues } from './telemetry/metrics.ts';
-import type { Clock } from './world.ts';
+import type { Config } from './settings/config.ts';
 
 /** The current numbers of one lane. */
 export interface LaneFacts {
@@ -33,7 +33,7 @@ export interface LaneData {
   readonly clock: KeeperState | null;
   /** See upkeep/files.ts. */
   readonly filesGone: SharedArrayBuffer;
-  /** See domain/lane-pools.ts. */
+  /** See runtime/collections/lane-pools.ts. */
   readonly poolMemory: SharedArrayBuffer;
   readonly writer: MessagePort;
   readonly readers: { readonly lookUp: MessagePort; readonly list: MessagePort };
@@ -181,7 +181,7 @@ export class Lanes {
       poolMemory,
       ...ports,
     };
-    const worker = startThread('lane', {
+    const worker = startThread('node/lane', {
       workerData: data,
       transferList: [ports.writer, ports.readers.lookUp, ports.readers.list],
       name: `lane-${lane}`,

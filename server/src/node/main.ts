@@ -3,24 +3,27 @@
 
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { admitDev, shutOutDev } from './accounts/well-known.ts';
+import { admitDev, shutOutDev } from '../accounts/well-known.ts';
+import { listenAddresses } from '../delivery/egress/egress.ts';
+import type { Engine } from '../delivery/engine/engine.ts';
+import type { RouteEntry } from '../inbound/api/api.ts';
+import { isLoopback } from '../inbound/server/own-hosts.ts';
+import { laneNode } from '../rules/limits/lanes.ts';
+import { isForQstashClients } from '../rules/requests/qstash.ts';
+import { systemWorld } from '../runtime/world.ts';
+import type { Store } from '../store/ports/store.ts';
 import { buildEngine, steerClock } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
 import { closeStore, drain, type Farewell } from './close-node.ts';
-import type { Config } from './config.ts';
-import { listenAddresses } from './delivery/egress.ts';
-import type { Engine } from './delivery/engine.ts';
-import { laneNode } from './domain/lanes.ts';
-import { isForQstashClients } from './domain/qstash.ts';
-import type { RouteEntry } from './http/api.ts';
-import { isLoopback } from './http/own-hosts.ts';
 import { Lanes } from './lanes.ts';
 import { type Ground, layGround, type StartOptions } from './node-ground.ts';
 import { storeLocation } from './open-store.ts';
-import type { Store } from './store/store.ts';
+import type { Config } from './settings/config.ts';
 import { withOwnData } from './temporary-data.ts';
-import { systemWorld } from './world.ts';
 
+export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
+export type { CheckReport } from '../store/sqlite/files/check.ts';
+export { VERSION } from '../version.ts';
 export { judgeEgress } from './build-engine.ts';
 export type { Farewell } from './close-node.ts';
 export type { StartOptions } from './node-ground.ts';
@@ -32,9 +35,6 @@ export {
   startBackup,
   storeLocation,
 } from './open-store.ts';
-export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
-export type { CheckReport } from './store/sqlite/check.ts';
-export { VERSION } from './version.ts';
 
 export interface Postrider {
   readonly url: string;

@@ -3,33 +3,33 @@
 
 import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
-import type { Config } from './config.ts';
-import { shownDatabase } from './domain/database-url.ts';
-import type { NodeAbout } from './domain/node.ts';
+import { shownDatabase } from '../rules/nodes/database-url.ts';
+import type { NodeAbout } from '../rules/nodes/node.ts';
+import { systemWorld, type World } from '../runtime/world.ts';
+import { type MoveProgress, type MoveReport, moveStore } from '../store/move.ts';
+import type { DatabaseReserve } from '../store/ports/database-reserve.ts';
+import type { Store } from '../store/ports/store.ts';
+import type { Inbox } from '../store/shared/inbox.ts';
+import { type Backup, startBackup as startFileBackup } from '../store/sqlite/files/backup.ts';
+import { type CheckReport, checkStore as checkFileStore } from '../store/sqlite/files/check.ts';
+import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from '../store/sqlite/files/directory.ts';
+import { LiveHeader } from '../store/sqlite/files/live-header.ts';
+import { LiveLog } from '../store/sqlite/files/live-log.ts';
+import { openReader } from '../store/sqlite/files/open.ts';
+import { restoreStore } from '../store/sqlite/files/restore.ts';
+import type { StartCheck } from '../store/sqlite/files/start-check.ts';
+import { openMoveSource } from '../store/sqlite/move.ts';
+import { createSqliteStore, type NodeChannel } from '../store/sqlite/store.ts';
+import { besideExecutor, inlineExecutor, threadExecutor } from '../store/sqlite/thread/executor.ts';
+import { portExecutor, servePort } from '../store/sqlite/thread/port-executor.ts';
+import { Reader } from '../store/sqlite/thread/reader.ts';
+import { ReadsUnderWay } from '../store/sqlite/thread/reads-under-way.ts';
+import { changingInTurn } from '../store/turns/changes-in-turn.ts';
+import { type AtOnce, inTurn } from '../store/turns/in-turn.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { WatchedFiles } from '../upkeep/files.ts';
 import { type LaneData, portPair } from './lanes.ts';
-import { changingInTurn } from './store/changes-in-turn.ts';
-import type { DatabaseReserve } from './store/database-reserve.ts';
-import { type AtOnce, inTurn } from './store/in-turn.ts';
-import type { Inbox } from './store/inbox.ts';
-import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
-import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
-import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
-import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
-import { besideExecutor, inlineExecutor, threadExecutor } from './store/sqlite/executor.ts';
-import { LiveHeader } from './store/sqlite/live-header.ts';
-import { LiveLog } from './store/sqlite/live-log.ts';
-import { openMoveSource } from './store/sqlite/move.ts';
-import { openReader } from './store/sqlite/open.ts';
-import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
-import { Reader } from './store/sqlite/reader.ts';
-import { ReadsUnderWay } from './store/sqlite/reads-under-way.ts';
-import { restoreStore } from './store/sqlite/restore.ts';
-import type { StartCheck } from './store/sqlite/start-check.ts';
-import { createSqliteStore, type NodeChannel } from './store/sqlite/store.ts';
-import type { Store } from './store/store.ts';
-import type { Log } from './telemetry/log.ts';
-import type { WatchedFiles } from './upkeep/files.ts';
-import { systemWorld, type World } from './world.ts';
+import type { Config } from './settings/config.ts';
 
 export { restoreStore };
 
@@ -74,8 +74,8 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   }
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
-  const { openPostgres } = await import('./store/postgres/open.ts');
-  const { DATABASE_AT_ONCE } = await import('./store/postgres/connections.ts');
+  const { openPostgres } = await import('../store/postgres/sessions/open.ts');
+  const { DATABASE_AT_ONCE } = await import('../store/postgres/sessions/connections.ts');
   const { store, reserve } = await openPostgres({
     url: config.store,
     node,
@@ -188,7 +188,7 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   const { clock } = systemWorld();
   const node = 'nod_beside';
   if (config.store !== null) {
-    const { openPostgresStore } = await import('./store/postgres/open.ts');
+    const { openPostgresStore } = await import('../store/postgres/sessions/open.ts');
     return openPostgresStore({ url: config.store, node, timers: clock, log: () => {}, isBeside: true });
   }
   const onBroken = (error: Error) => {
@@ -258,7 +258,7 @@ export async function moveIntoDatabase(
   requireClock(config.data, false);
   const source = openMoveSource(config.data, shownDatabase(config.store!));
   try {
-    const { openMoveTarget } = await import('./store/postgres/move.ts');
+    const { openMoveTarget } = await import('../store/postgres/move.ts');
     const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });
     try {
       return await moveStore(source, target, { now: clock.now(), onProgress });

@@ -1,6 +1,6 @@
 // Questions to another thread, and the answers that come back later in any order.
 
-import type { Clock } from './world.ts';
+import type { Clock } from '../runtime/world.ts';
 
 export class Questions<T> {
   readonly #timers: Clock;

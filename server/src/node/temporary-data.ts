@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, TEMPORARY_DATA } from './config.ts';
+import { type Config, TEMPORARY_DATA } from './settings/config.ts';
 
 export interface OwnData {
   readonly config: Config;

@@ -1,10 +1,10 @@
 // The message to the target of an alert: planned like any publish, so that what is accepted can be sent.
 
-import type { Account } from '../domain/account.ts';
-import { ALERT_LABEL, type Alert } from '../domain/alert.ts';
-import { type Descent, NO_DESCENT } from '../domain/descent.ts';
-import type { NewMessage } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import { ALERT_LABEL, type Alert } from '../rules/alerts/alert.ts';
+import { type Descent, NO_DESCENT } from '../rules/delivery/descent.ts';
+import type { NewMessage } from '../rules/delivery/message.ts';
+import type { Problem } from '../rules/requests/problem.ts';
 import type { Publications } from './publications.ts';
 
 export type PlannedAlert = { readonly message: NewMessage } | { readonly problem: Problem };

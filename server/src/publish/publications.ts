@@ -2,25 +2,31 @@
 // the retry of a dead letter all go through here.
 
 import { createHash } from 'node:crypto';
-import type { Account } from '../domain/account.ts';
-import { fewerLeft, shareOut } from '../domain/descent.ts';
-import { parseDestination } from '../domain/destination.ts';
-import type { NewId } from '../domain/id.ts';
-import type { HeaderList, NewMessage } from '../domain/message.ts';
-import { type Problem, problem } from '../domain/problem.ts';
-import { makeMessages, messageCount, type PlanTime, type PublishRequest, requestProblem } from '../domain/publish.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import { fewerLeft, shareOut } from '../rules/delivery/descent.ts';
+import type { HeaderList, NewMessage } from '../rules/delivery/message.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import { parseDestination } from '../rules/publish/destination.ts';
+import {
+  makeMessages,
+  messageCount,
+  type PlanTime,
+  type PublishRequest,
+  requestProblem,
+} from '../rules/publish/publish.ts';
 import {
   cronProblem,
   type HeaderRules,
   type Origin,
   type ReadRequest,
   readRequest,
-} from '../domain/publish-settings.ts';
-import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { Topic } from '../domain/topic.ts';
-import type { ResourceStore } from '../store/resource-store.ts';
-import type { Clock, World } from '../world.ts';
+} from '../rules/publish/publish-settings.ts';
+import { type RequestSizeLimits, requestSizeProblem } from '../rules/publish/request-size.ts';
+import type { Topic } from '../rules/publish/topic.ts';
+import type { NewId } from '../rules/requests/id.ts';
+import { type Problem, problem } from '../rules/requests/problem.ts';
+import type { Clock, World } from '../runtime/world.ts';
+import type { ResourceStore } from '../store/ports/resource-store.ts';
 
 export interface Publication extends Origin {
   readonly destination: string;

@@ -1,14 +1,14 @@
 // Whether an account may store more. What it stores is known from the last look at the store plus what was let in here
 // since; the store is asked again from time to time, and always before somebody is refused.
 
-import type { Account } from '../domain/account.ts';
-import { type AllStored, type DiskMark, isSpaceScarce, storedProblem } from '../domain/disk-marks.ts';
-import type { NewMessage } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
-import { bytesOfAll } from '../domain/stored-bytes.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import type { Clock } from '../world.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import type { NewMessage } from '../rules/delivery/message.ts';
+import { type AllStored, type DiskMark, isSpaceScarce, storedProblem } from '../rules/limits/disk-marks.ts';
+import { bytesOfAll } from '../rules/limits/stored-bytes.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import type { Problem } from '../rules/requests/problem.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
 
 /** How long a number is used without asking for it again. */
 const FRESH_MS = 5000;

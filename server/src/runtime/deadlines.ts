@@ -1,8 +1,8 @@
 // The deadlines of attempts. Those of the same length stand in one line, in the order in which they come, so one timer
 // serves all of them. Most attempts end long before: a timer of its own would cost each of them an object and two closures.
 
-import { Member, MemberList } from '../domain/member-list.ts';
-import type { Clock } from '../world.ts';
+import { Member, MemberList } from './collections/member-list.ts';
+import type { Clock } from './world.ts';
 
 export abstract class Timed extends Member {
   /** On the monotonic clock. */

@@ -1,7 +1,7 @@
 // A loop for repeated work: it runs when its time comes or when it is woken, one run after the other. A failed run is
 // retried after a pause. Each loop waits only for itself.
 
-import type { Clock } from '../world.ts';
+import type { Clock } from './world.ts';
 
 /** How long to wait before the next try when the store did not answer. */
 export const STORE_PAUSE_MS = 1000;

@@ -1,4 +1,4 @@
-// The ports to time and randomness; the network, the third part of the outside world, is behind delivery/sender.ts.
+// The ports to time and randomness; the network, the third part of the outside world, is behind delivery/engine/sender.ts.
 // Only this file may call the runtime's clocks, timers and random source. Everything else receives a World, so that a
 // test can control time.
 

@@ -2,7 +2,7 @@
 // compares both sides, and only then marks the move as finished. If it is killed at any point, the next run continues
 // it.
 
-import { TableDigest } from './row-digest.ts';
+import { TableDigest } from './rows/row-digest.ts';
 
 /**
  * In the order of copying: an account before its tokens. Nodes are not moved, because a process does not move with its

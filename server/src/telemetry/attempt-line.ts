@@ -1,7 +1,7 @@
 // The line of the log for an attempt, as text: one is written for every attempt, and the logger needs three times as
 // long to make it from an object. Its form is the logger's own. Most parts of a line are those of the line before it.
 
-import type { EngineEvent } from '../delivery/engine.ts';
+import type { EngineEvent } from '../delivery/engine/engine.ts';
 
 const INFO = 30;
 

@@ -2,11 +2,11 @@
 // scripts.
 
 import pino, { type Logger } from 'pino';
-import type { EngineEvent } from '../delivery/engine.ts';
-import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../domain/clock.ts';
-import { formatDurationMs } from '../domain/duration.ts';
-import type { Settlement } from '../domain/message.ts';
-import { heldReason } from '../domain/recovery.ts';
+import type { EngineEvent } from '../delivery/engine/engine.ts';
+import type { Settlement } from '../rules/delivery/message.ts';
+import { heldReason } from '../rules/delivery/recovery.ts';
+import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../rules/time/clock.ts';
+import { formatDurationMs } from '../rules/time/duration.ts';
 import { attemptLines } from './attempt-line.ts';
 
 export type Log = Logger;

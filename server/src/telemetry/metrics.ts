@@ -1,11 +1,11 @@
 // Metrics in the text format that Prometheus reads. The registry is our own: a few counters and gauges need no
 // dependency. No metric tells one account from another, but for the few that use most of the event loop's time.
 
-import type { EngineEvent } from '../delivery/engine.ts';
-import type { Attempt, MessageKind } from '../domain/message.ts';
-import { afterCancel } from '../domain/settle.ts';
-import type { AcceptAnswer, HeardTime } from '../store/delivery-store.ts';
-import type { Store } from '../store/store.ts';
+import type { EngineEvent } from '../delivery/engine/engine.ts';
+import type { Attempt, MessageKind } from '../rules/delivery/message.ts';
+import { afterCancel } from '../rules/delivery/settle.ts';
+import type { AcceptAnswer, HeardTime } from '../store/ports/delivery-store.ts';
+import type { Store } from '../store/ports/store.ts';
 
 interface Family {
   readonly type: 'counter' | 'gauge';

@@ -1,18 +1,18 @@
 // Judges alerts, some in one run, and tells their targets. However many nodes judge an alert, the store lets only one of
 // them write what it found, together with the message to the target.
 
-import type { Account } from '../domain/account.ts';
-import { type Alert, alertBody, judge, nextLookAt, standingAfter } from '../domain/alert.ts';
-import { type AlertFacts, lookFor } from '../domain/alert-facts.ts';
-import { findingOf } from '../domain/alert-findings.ts';
-import { shownRule } from '../domain/alert-rules.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { NewMessage } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import type { DeliveryStore, JudgedAlert } from '../store/delivery-store.ts';
-import { StoreUnavailable } from '../store/store.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import { type Alert, alertBody, judge, nextLookAt, standingAfter } from '../rules/alerts/alert.ts';
+import { type AlertFacts, lookFor } from '../rules/alerts/alert-facts.ts';
+import { findingOf } from '../rules/alerts/alert-findings.ts';
+import { shownRule } from '../rules/alerts/alert-rules.ts';
+import type { NewMessage } from '../rules/delivery/message.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import type { Problem } from '../rules/requests/problem.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
+import type { DeliveryStore, JudgedAlert } from '../store/ports/delivery-store.ts';
+import { StoreUnavailable } from '../store/ports/store.ts';
 import { AlertStops, JUDGED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
 /** How often a node looks for an alert to judge. */

@@ -1,10 +1,10 @@
 // Keeps the reserve in the database. Nobody sees the free space of its disk: while there is no room for the reserve, the
 // disk counts as full, and nothing is published.
 
-import { markAfterFull, remakeAfterMs } from '../domain/disk-marks.ts';
-import type { DatabaseReserve } from '../store/database-reserve.ts';
-import { StoreUnavailable } from '../store/store.ts';
-import type { Clock } from '../world.ts';
+import { markAfterFull, remakeAfterMs } from '../rules/limits/disk-marks.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { DatabaseReserve } from '../store/ports/database-reserve.ts';
+import { StoreUnavailable } from '../store/ports/store.ts';
 import type { DiskWatch } from './disk.ts';
 
 const LOOK_EVERY_MS = 5000;

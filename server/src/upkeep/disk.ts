@@ -2,9 +2,9 @@
 // reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
-import { type DiskMark, diskMark, markAfterFull, nextLookMs, reserveStep } from '../domain/disk-marks.ts';
-import { StoreUnavailable } from '../store/store.ts';
-import type { Clock } from '../world.ts';
+import { type DiskMark, diskMark, markAfterFull, nextLookMs, reserveStep } from '../rules/limits/disk-marks.ts';
+import type { Clock } from '../runtime/world.ts';
+import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Reserve } from './reserve.ts';
 
 /** Where nothing is known of the disk. */

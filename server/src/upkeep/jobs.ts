@@ -1,16 +1,16 @@
 // Runs bulk operations in small pieces, so that they keep their pace and continue after a restart. They go from the
 // newest message to the oldest: messages accepted while one runs are not touched.
 
-import type { Account } from '../domain/account.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { NewId } from '../domain/id.ts';
-import { JOBS_AT_ONCE, type Job, type JobWork, jobFilter } from '../domain/job.ts';
-import type { Message } from '../domain/message.ts';
-import { retriedMessage } from '../domain/retry.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import type { DeliveryStore } from '../store/delivery-store.ts';
-import type { MessageStore } from '../store/message-store.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import { JOBS_AT_ONCE, type Job, type JobWork, jobFilter } from '../rules/delivery/job.ts';
+import type { Message } from '../rules/delivery/message.ts';
+import { retriedMessage } from '../rules/delivery/retry.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import type { NewId } from '../rules/requests/id.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
+import type { DeliveryStore } from '../store/ports/delivery-store.ts';
+import type { MessageStore } from '../store/ports/message-store.ts';
 
 /** The messages of a piece are not shown, so they may be more than a page. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;

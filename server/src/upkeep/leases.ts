@@ -1,10 +1,10 @@
 // Keeps this node's claims alive, and settles the claims of dead nodes.
 
-import { eachMax } from '../domain/budgets.ts';
-import { Standstills } from '../domain/lanes.ts';
-import type { Claim } from '../domain/message.ts';
-import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
-import type { Clock } from '../world.ts';
+import type { Claim } from '../rules/delivery/message.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import { Standstills } from '../rules/limits/lanes.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { DeliveryStore, Recovery } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
 /** A node without a heartbeat for this long counts as dead. */

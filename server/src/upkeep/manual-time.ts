@@ -1,9 +1,9 @@
 // The clock of `dev --clock manual`. Its time stands still, or runs, and a test moves it. Everything that sockets, leases
 // and the machine need stays in real time: `monotonicMs`, `after` and `soon`.
 
-import type { KeptTime } from '../domain/clock.ts';
-import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
-import type { Clock } from '../world.ts';
+import type { KeptTime } from '../rules/time/clock.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
 /** Something that happens when the time has come. */

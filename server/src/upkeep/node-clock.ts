@@ -1,9 +1,9 @@
 // What a node asks of its clock: the times, and how they go with the time that the store keeps. In a running service it is
 // a ServiceClock; in `dev --clock manual` a ManualTime.
 
-import type { KeeperState, KeptTime } from '../domain/clock.ts';
-import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
-import type { Clock } from '../world.ts';
+import type { KeeperState, KeptTime } from '../rules/time/clock.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
 
 export interface NodeClock extends Clock {
   /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */

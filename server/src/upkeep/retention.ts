@@ -2,12 +2,12 @@
 // the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended. One run covers the journals and
 // the usage of only some accounts.
 
-import { firstKeptDay } from '../domain/account.ts';
-import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import { type MessageStore, WALK_START, type Walked, type WalkPosition } from '../store/message-store.ts';
+import { firstKeptDay } from '../rules/accounts/account.ts';
+import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../rules/accounts/activity.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
+import { type MessageStore, WALK_START, type Walked, type WalkPosition } from '../store/ports/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;

@@ -1,10 +1,10 @@
 // Corrects the next times of schedules after the wall clock was set back: times computed by a clock that was ahead are
 // too far in the future. One pass over all schedules runs at the start and after each time the clock was set back.
 
-import { eachMax } from '../domain/budgets.ts';
-import { CLOCK_STEP_MS_MAX } from '../domain/clock.ts';
-import { nextCronTime, parseCron } from '../domain/cron.ts';
-import type { DeliveryStore, ScheduleTime } from '../store/delivery-store.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import { nextCronTime, parseCron } from '../rules/schedules/cron.ts';
+import { CLOCK_STEP_MS_MAX } from '../rules/time/clock.ts';
+import type { DeliveryStore, ScheduleTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
 const EVERY_MS = 5000;

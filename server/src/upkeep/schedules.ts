@@ -1,16 +1,16 @@
 // Publishes the messages of due schedules, some in one run. A tick that was missed while nothing ran is made up for
 // once, and the next one is computed from now. However many nodes try, the store gives each tick to only one.
 
-import type { Account } from '../domain/account.ts';
-import { eachMax } from '../domain/budgets.ts';
-import { nextCronTime, parseCron } from '../domain/cron.ts';
-import type { NewMessage } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
-import type { Schedule } from '../domain/schedule.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import type { DeliveryStore, Tick } from '../store/delivery-store.ts';
-import { StoreUnavailable } from '../store/store.ts';
+import type { Account } from '../rules/accounts/account.ts';
+import type { NewMessage } from '../rules/delivery/message.ts';
+import { eachMax } from '../rules/limits/budgets.ts';
+import type { Tiers } from '../rules/limits/tier.ts';
+import type { Problem } from '../rules/requests/problem.ts';
+import { nextCronTime, parseCron } from '../rules/schedules/cron.ts';
+import type { Schedule } from '../rules/schedules/schedule.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
+import type { DeliveryStore, Tick } from '../store/ports/delivery-store.ts';
+import { StoreUnavailable } from '../store/ports/store.ts';
 
 /** The pause when other nodes had taken everything that was due. */
 const LEFT_MS = 20;

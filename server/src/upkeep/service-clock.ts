@@ -1,4 +1,4 @@
-// The clock of a running service: the machine's clock, as far as domain/clock.ts trusts it. It continues from the time
+// The clock of a running service: the machine's clock, as far as rules/time/clock.ts trusts it. It continues from the time
 // kept in the store. With a store that several nodes share it follows the store's clock, so that the nodes agree.
 
 import {
@@ -9,9 +9,9 @@ import {
   type KeptTime,
   reckonedAt,
   Timekeeper,
-} from '../domain/clock.ts';
-import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
-import type { Clock } from '../world.ts';
+} from '../rules/time/clock.ts';
+import type { Clock } from '../runtime/world.ts';
+import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { SharedTime } from './shared-time.ts';
 

@@ -1,9 +1,9 @@
 // Moves the clock of `dev --clock manual` as its user orders. An advance stops at every moment at which something becomes
 // due, and goes on when all of it was attempted and settled, so that retries within the span happen at their own time.
 
-import { ADVANCE_STEPS_MAX, type ClockOrder, type Steered } from '../domain/clock-order.ts';
-import type { Claim } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
+import type { Claim } from '../rules/delivery/message.ts';
+import type { Problem } from '../rules/requests/problem.ts';
+import { ADVANCE_STEPS_MAX, type ClockOrder, type Steered } from '../rules/time/clock-order.ts';
 import type { ManualTime } from './manual-time.ts';
 
 /** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Accounts } from '../../src/accounts/accounts.ts';
-import { idMaker } from '../../src/domain/id.ts';
-import type { Store } from '../../src/store/store.ts';
+import { idMaker } from '../../src/rules/requests/id.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { inMemory } from '../conformance/sqlite-harness.ts';
 import { manualWorld } from '../support/manual-clock.ts';
 

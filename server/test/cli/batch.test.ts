@@ -7,10 +7,10 @@ import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { linesOf, readElement } from '../../src/cli/commands/batch-file.ts';
+import { linesOf, readElement } from '../../src/cli/commands/messages/batch-file.ts';
 import { EXIT } from '../../src/cli/frame/exit-codes.ts';
 import { barText, ProgressBar, progressText } from '../../src/cli/frame/progress-bar.ts';
-import { systemWorld } from '../../src/world.ts';
+import { systemWorld } from '../../src/runtime/world.ts';
 import { type RunOptions, runCli } from '../support/command.ts';
 import { sharedRider, startRider, temporaryFolder } from '../support/harness.ts';
 import { onlySqlite } from '../support/store-under-test.ts';
@@ -288,7 +288,7 @@ test('a backup is restored into an empty directory, and into no other', { skip: 
   const { messageId } = (
     await first.call('POST', '/v2/publish/http://127.0.0.1:1', { headers: { 'Service-Delay': '1h' } })
   ).json<{ messageId: string }>();
-  const { startBackup } = await import('../../src/store/sqlite/backup.ts');
+  const { startBackup } = await import('../../src/store/sqlite/files/backup.ts');
   await startBackup(data, copy).done;
 
   const inUse = await runCli(['restore', copy, '--data', data]);

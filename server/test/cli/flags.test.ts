@@ -17,7 +17,7 @@ import { Failure } from '../../src/cli/frame/failure.ts';
 import { Output } from '../../src/cli/frame/output.ts';
 import type { Io } from '../../src/cli/frame/terminal.ts';
 import { COMMAND_TABLE } from '../../src/cli/table/table.ts';
-import { systemWorld } from '../../src/world.ts';
+import { systemWorld } from '../../src/runtime/world.ts';
 import { type Ran, runCli } from '../support/command.ts';
 import { sharedRider, temporaryFolder } from '../support/harness.ts';
 import { startReceiver } from '../support/receiver.ts';

@@ -27,7 +27,7 @@ import { tableText } from '../../src/cli/frame/table-text.ts';
 import { readTime, spanText, timeText } from '../../src/cli/frame/time-text.ts';
 import { writeWhole } from '../../src/cli/frame/whole-file.ts';
 import { COMMAND_TABLE, SECTIONS } from '../../src/cli/table/table.ts';
-import { parseConfig } from '../../src/config.ts';
+import { parseConfig } from '../../src/node/settings/config.ts';
 import { VERSION } from '../../src/version.ts';
 import { runCli } from '../support/command.ts';
 import { lacks } from '../support/machine.ts';

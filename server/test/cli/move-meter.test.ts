@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MoveMeter } from '../../src/cli/move-meter.ts';
-import type { MoveProgress } from '../../src/main.ts';
+import type { MoveProgress } from '../../src/node/main.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function watched(isTTY: boolean, columns?: number) {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { diffStates, readState } from '../../src/cli/commands/desired-state.ts';
+import { diffStates, readState } from '../../src/cli/commands/setup/desired-state.ts';
 import { EXIT } from '../../src/cli/frame/exit-codes.ts';
 import { isTokenForStore } from '../../src/cli/frame/store-or-service.ts';
 import { type Ran, type RunOptions, runCli } from '../support/command.ts';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { CA, CERTIFICATE, KEY } from '../delivery/certificates.ts';
+import { CA, CERTIFICATE, KEY } from '../delivery/http/certificates.ts';
 import type { Cleanup } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Node, Nodes } from './nodes.ts';

@@ -2,13 +2,13 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import type { MessageRow } from '../../src/store/message-row.ts';
-import { toMessage } from '../../src/store/message-row.ts';
-import { JOIN_BODY } from '../../src/store/postgres/bodies.ts';
-import { typeParsers } from '../../src/store/postgres/database.ts';
-import { WHOLE } from '../../src/store/postgres/messages.ts';
-import type { AttemptRow } from '../../src/store/rows.ts';
-import { toAttempt } from '../../src/store/rows.ts';
+import { JOIN_BODY } from '../../src/store/postgres/deliveries/bodies.ts';
+import { WHOLE } from '../../src/store/postgres/messages/messages.ts';
+import { typeParsers } from '../../src/store/postgres/sessions/database.ts';
+import type { MessageRow } from '../../src/store/rows/message-row.ts';
+import { toMessage } from '../../src/store/rows/message-row.ts';
+import type { AttemptRow } from '../../src/store/rows/rows.ts';
+import { toAttempt } from '../../src/store/rows/rows.ts';
 import type { StoredMessage } from '../checker/history.ts';
 import { type HeldClaim, requireBodies, toStored } from '../crash/store-file.ts';
 import { until } from '../crash/trial.ts';

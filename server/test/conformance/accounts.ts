@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { SCOPES, type Session, type Token } from '../../src/domain/account.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import { SCOPES, type Session, type Token } from '../../src/rules/accounts/account.ts';
+import { StoreUnavailable } from '../../src/store/ports/store.ts';
 import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
 import {
   ACCOUNT,
   ERROR,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { EventFilter, EventState, MessageEvent } from '../../src/domain/event.ts';
-import type { EventPage, PageRequest } from '../../src/store/message-store.ts';
+import type { EventFilter, EventState, MessageEvent } from '../../src/rules/delivery/event.ts';
+import type { EventPage, PageRequest } from '../../src/store/ports/message-store.ts';
 import { waitFor } from '../support/wait.ts';
 import {
   ACCOUNT,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { Claim } from '../../src/domain/message.ts';
+import type { Claim } from '../../src/rules/delivery/message.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
 import { flowing } from './flow-control.ts';
 import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { NO_SLOTS } from '../../src/domain/slots.ts';
+import { NO_SLOTS } from '../../src/rules/delivery/slots.ts';
 import {
   ACCOUNT,
   callbackTo,

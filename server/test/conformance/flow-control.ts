@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { FlowLimits } from '../../src/domain/flow-control.ts';
-import type { Claim, NewMessage } from '../../src/domain/message.ts';
+import type { Claim, NewMessage } from '../../src/rules/delivery/message.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import type { FlowLimits } from '../../src/rules/lines/flow-control.ts';
 import {
   ACCOUNT,
   ERROR,

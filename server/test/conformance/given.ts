@@ -1,7 +1,6 @@
 // The messages, limits and settlements that tests of the store start from: complete, valid, and dull but for what a
 // test asks.
 
-import { idMaker } from '../../src/domain/id.ts';
 import {
   type CallbackTarget,
   type Claim,
@@ -9,9 +8,10 @@ import {
   NOTHING_ASKED,
   type Outcome,
   type Settlement,
-} from '../../src/domain/message.ts';
-import { decideSettlement } from '../../src/domain/settle.ts';
-import type { ClaimLimits } from '../../src/domain/slots.ts';
+} from '../../src/rules/delivery/message.ts';
+import { decideSettlement } from '../../src/rules/delivery/settle.ts';
+import type { ClaimLimits } from '../../src/rules/delivery/slots.ts';
+import { idMaker } from '../../src/rules/requests/id.ts';
 import { seededRandom } from '../support/manual-clock.ts';
 
 export const NOW = Date.UTC(2026, 0, 1, 12);

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Claim, NewMessage } from '../../src/domain/message.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Claim, NewMessage } from '../../src/rules/delivery/message.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import { type Claimed, claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';

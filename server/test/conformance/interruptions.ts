@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { NewMessage, Outcome } from '../../src/domain/message.ts';
-import { NEVER_AT } from '../../src/domain/recovery.ts';
-import { retriesMade } from '../../src/domain/retries-made.ts';
-import { readStanding } from '../../src/store/standing-in-pieces.ts';
+import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
+import { NEVER_AT } from '../../src/rules/delivery/recovery.ts';
+import { retriesMade } from '../../src/rules/delivery/retries-made.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import { readStanding } from '../../src/store/ports/standing-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

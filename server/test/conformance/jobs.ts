@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Job } from '../../src/domain/job.ts';
+import type { Job } from '../../src/rules/delivery/job.ts';
 import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Claim } from '../../src/domain/message.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Claim } from '../../src/rules/delivery/message.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { strays } from '../../src/upkeep/leases.ts';
 import {
   ACCOUNT,

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { FlowLimits } from '../../src/domain/flow-control.ts';
-import type { Claim, NewMessage } from '../../src/domain/message.ts';
+import type { Claim, NewMessage } from '../../src/rules/delivery/message.ts';
+import type { FlowLimits } from '../../src/rules/lines/flow-control.ts';
 import { isShort } from '../support/campaign.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, INTERRUPTED, message, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';

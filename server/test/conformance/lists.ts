@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { everyEntry, type ListPart, type ListPiece, usageKey } from '../../src/store/list-piece.ts';
-import type { Store } from '../../src/store/store.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import { everyEntry, type ListPart, type ListPiece, usageKey } from '../../src/store/ports/list-piece.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { token } from './accounts.ts';
 import { ACCOUNT, DAY, KEYS, KIB, message, NOW, OTHER_ACCOUNT, QUEUE, queued, SECOND } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';

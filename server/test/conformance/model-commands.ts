@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Claim, Outcome } from '../../src/domain/message.ts';
-import type { QueueChange } from '../../src/domain/queue.ts';
-import { NEVER_AT } from '../../src/domain/recovery.ts';
+import type { Claim, Outcome } from '../../src/rules/delivery/message.ts';
+import { NEVER_AT } from '../../src/rules/delivery/recovery.ts';
+import type { QueueChange } from '../../src/rules/lines/queue.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

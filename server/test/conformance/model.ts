@@ -1,6 +1,6 @@
 // The store as an array: what the model-based test holds the real one against. Small enough to be right by reading.
 
-import { freeHeads } from '../../src/domain/queue.ts';
+import { freeHeads } from '../../src/rules/lines/queue.ts';
 import { NOW } from './given.ts';
 
 export interface ModelMessage {

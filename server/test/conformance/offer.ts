@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { NO_SLOTS } from '../../src/domain/slots.ts';
+import { NO_SLOTS } from '../../src/rules/delivery/slots.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { ACCOUNT, KIB, message, messages, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { NewMessage } from '../../src/domain/message.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import { ACCOUNT, ERROR, NOW, OK, QUEUE, queued, REFUSED, RETENTION, SECOND, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 

@@ -1,8 +1,8 @@
 // PostgreSQL as the suite sees it: several nodes over one database, which is the test's own or is emptied for it.
 
 import { after } from 'node:test';
-import type { Store } from '../../src/store/store.ts';
-import { type Clock, systemWorld } from '../../src/world.ts';
+import { type Clock, systemWorld } from '../../src/runtime/world.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { withClient } from '../postgres/databases.ts';
 import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { QueueChange } from '../../src/domain/queue.ts';
+import type { QueueChange } from '../../src/rules/lines/queue.ts';
 import { ACCOUNT, ERROR, NOW, OK, OTHER_ACCOUNT, QUEUE, queued, RETENTION, SECOND, settlementOf } from './given.ts';
 import { type HarnessFactory, idsOf, type Node, storeTests } from './harness.ts';
 

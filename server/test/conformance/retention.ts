@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { firstKeptDay, usageDay } from '../../src/domain/account.ts';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { countMatching } from '../../src/store/count-in-pieces.ts';
-import { WALK_START } from '../../src/store/message-store.ts';
+import { firstKeptDay, usageDay } from '../../src/rules/accounts/account.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
+import { WALK_START } from '../../src/store/ports/message-store.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt, CallbackTarget, HeaderList, NewMessage, Outcome } from '../../src/domain/message.ts';
-import { METHODS } from '../../src/domain/message.ts';
+import type { Attempt, CallbackTarget, HeaderList, NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
+import { METHODS } from '../../src/rules/delivery/message.ts';
 import { anyMessageFields } from '../support/any-message.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { ACCOUNT, KEYS, limits, message, NOW, OK, settlementOf } from './given.ts';

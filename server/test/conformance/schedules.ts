@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Schedule } from '../../src/domain/schedule.ts';
-import type { DueLimits } from '../../src/store/delivery-store.ts';
+import type { Schedule } from '../../src/rules/schedules/schedule.ts';
+import type { DueLimits } from '../../src/store/ports/delivery-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';

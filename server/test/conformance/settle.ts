@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Settlement } from '../../src/domain/message.ts';
+import type { Settlement } from '../../src/rules/delivery/message.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

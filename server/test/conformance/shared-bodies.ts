@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { NewMessage } from '../../src/domain/message.ts';
-import { countMatching } from '../../src/store/count-in-pieces.ts';
-import type { PageRequest } from '../../src/store/message-store.ts';
-import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
+import type { PageRequest } from '../../src/store/ports/message-store.ts';
+import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared/shared-bodies.ts';
 import {
   ACCOUNT,
   DAY,

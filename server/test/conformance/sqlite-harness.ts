@@ -3,10 +3,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Executor, inlineExecutor, threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase, openReader } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/ports/store.ts';
+import { openDatabase, openReader } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { type Executor, inlineExecutor, threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 

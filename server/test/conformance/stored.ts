@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { accountMax } from '../../src/domain/budgets.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { accountMax } from '../../src/rules/limits/budgets.ts';
 import {
   bytesOfAll,
   bytesOfAttempt,
@@ -12,9 +12,9 @@ import {
   bytesOfLine,
   bytesOfSchedule,
   bytesOfTopic,
-} from '../../src/domain/stored-bytes.ts';
-import { WALK_START } from '../../src/store/message-store.ts';
-import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
+} from '../../src/rules/limits/stored-bytes.ts';
+import { WALK_START } from '../../src/store/ports/message-store.ts';
+import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared/shared-bodies.ts';
 import {
   ACCOUNT,
   callbackTo,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Topic } from '../../src/domain/topic.ts';
+import type { Topic } from '../../src/rules/publish/topic.ts';
 import { ACCOUNT, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 

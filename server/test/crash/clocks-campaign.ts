@@ -3,31 +3,31 @@
 // really passed, it sees what goes early, what is deleted too soon, and ticks that are made twice or never.
 
 import { setImmediate } from 'node:timers/promises';
-import { Engine } from '../../src/delivery/engine.ts';
+import { Engine } from '../../src/delivery/engine/engine.ts';
+import { laneNode } from '../../src/rules/limits/lanes.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import { idMaker } from '../../src/rules/requests/id.ts';
+import { nextCronTime, parseCron } from '../../src/rules/schedules/cron.ts';
 import {
   CLOCK_BELIEVED_AFTER_MS,
   CLOCK_DOWN_MS_MAX,
   CLOCK_STEP_MS_MAX,
   type KeptTime,
-} from '../../src/domain/clock.ts';
-import { nextCronTime, parseCron } from '../../src/domain/cron.ts';
-import { idMaker } from '../../src/domain/id.ts';
-import { laneNode } from '../../src/domain/lanes.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import type { StoredTime } from '../../src/store/delivery-store.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
-import { type Executor, inlineExecutor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
+} from '../../src/rules/time/clock.ts';
+import type { Clock } from '../../src/runtime/world.ts';
+import type { StoredTime } from '../../src/store/ports/delivery-store.ts';
+import type { Store } from '../../src/store/ports/store.ts';
+import { storedTime } from '../../src/store/sqlite/deliveries/time.ts';
+import { openDatabase } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { storedTime } from '../../src/store/sqlite/time.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
+import { type Executor, inlineExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import { type SharedTime, sharedTime } from '../../src/upkeep/shared-time.ts';
-import type { Clock } from '../../src/world.ts';
 import { ACCOUNT, KEYS, message } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
 import { Chance } from '../simulation/chance.ts';

@@ -1,8 +1,8 @@
 // A machine in virtual time whose wall clock can be wrong, that can sleep and stand still; what a process sees of it; and
 // a receiver that answers everything.
 
-import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
-import type { Clock } from '../../src/world.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/engine/sender.ts';
+import type { Clock } from '../../src/runtime/world.ts';
 import { OK } from '../conformance/given.ts';
 
 /** When every machine begins. */

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StoredTime } from '../../src/store/delivery-store.ts';
+import type { StoredTime } from '../../src/store/ports/delivery-store.ts';
 import { isShort } from '../support/campaign.ts';
 import { noFakedClock } from '../support/faked-machine.ts';
 import { clocksCampaign } from './clocks-campaign.ts';

@@ -2,7 +2,7 @@
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { openDirectory } from '../../src/store/sqlite/files/open.ts';
 import { STORED_BODIES, type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import type { Image } from './disk.ts';
 

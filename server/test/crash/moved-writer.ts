@@ -3,9 +3,9 @@
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATABASE_FILE } from '../../src/store/sqlite/directory.ts';
-import { threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { openReader } from '../../src/store/sqlite/open.ts';
+import { DATABASE_FILE } from '../../src/store/sqlite/files/directory.ts';
+import { openReader } from '../../src/store/sqlite/files/open.ts';
+import { threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 import { waitFor } from '../support/wait.ts';
 

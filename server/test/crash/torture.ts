@@ -11,7 +11,7 @@ import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
 import { schemaCampaign } from '../cluster/schema-campaign.ts';
-import { receiversCampaign } from '../delivery/receivers-campaign.ts';
+import { receiversCampaign } from '../delivery/http/receivers-campaign.ts';
 import { ATTACK_HEAD, attackLine, isTooMuch, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
 import { Chance } from '../simulation/chance.ts';

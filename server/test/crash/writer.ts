@@ -3,9 +3,9 @@
 // store, as a crash does.
 
 import { statSync } from 'node:fs';
-import { type NewMessage, NOTHING_ASKED } from '../../src/domain/message.ts';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
-import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
+import { type NewMessage, NOTHING_ASKED } from '../../src/rules/delivery/message.ts';
+import { openDirectory } from '../../src/store/sqlite/files/open.ts';
+import { createVerbs, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 
 const [directory, synchronous, count, perCommit] = process.argv.slice(2) as [string, 'FULL' | 'NORMAL', string, string];
 const { database } = openDirectory(directory);

@@ -6,7 +6,7 @@ import { parseArguments } from '../../src/cli/frame/arguments.ts';
 import { sharedFlags } from '../../src/cli/frame/command-line.ts';
 import { isTokenForStore } from '../../src/cli/frame/store-or-service.ts';
 import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../src/cli/table/table.ts';
-import { COMMANDS, parseConfig, SETTING_KEYS, SETTINGS } from '../../src/config.ts';
+import { COMMANDS, parseConfig, SETTING_KEYS, SETTINGS } from '../../src/node/settings/config.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..');
 

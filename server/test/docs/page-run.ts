@@ -10,7 +10,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse as parseYaml } from 'yaml';
 import { readClientFile } from '../../src/cli/frame/client-file.ts';
-import { COMMANDS } from '../../src/config.ts';
+import { COMMANDS } from '../../src/node/settings/config.ts';
 import { runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
 import { waitFor } from '../support/wait.ts';

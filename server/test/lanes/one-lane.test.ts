@@ -6,8 +6,8 @@ import { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseConfig } from '../../src/config.ts';
-import { startPostrider } from '../../src/main.ts';
+import { startPostrider } from '../../src/node/main.ts';
+import { parseConfig } from '../../src/node/settings/config.ts';
 import { ask } from '../support/client.ts';
 
 type Listen = (this: Server, options: { readonly reusePort?: boolean }, ...rest: unknown[]) => Server;

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseConfig } from '../../src/config.ts';
-import { BUDGETS } from '../../src/domain/budgets.ts';
-import { LANES_MAX, laneMax, shareAmongLanes } from '../../src/domain/lanes.ts';
-import { startPostrider } from '../../src/main.ts';
+import { startPostrider } from '../../src/node/main.ts';
+import { parseConfig } from '../../src/node/settings/config.ts';
+import { BUDGETS } from '../../src/rules/limits/budgets.ts';
+import { LANES_MAX, laneMax, shareAmongLanes } from '../../src/rules/limits/lanes.ts';
 import { ask } from '../support/client.ts';
 import { waitFor } from '../support/wait.ts';
 

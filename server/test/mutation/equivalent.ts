@@ -9,7 +9,7 @@ export interface Equivalent {
 
 export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
   [
-    'domain/alert-rules.ts',
+    'rules/alerts/alert-rules.ts',
     [
       {
         lines: ['if (problems.length > 0 || !rule && !target) return { problems };'],
@@ -26,7 +26,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/clock.ts',
+    'rules/time/clock.ts',
     [
       {
         lines: [': shownMs > 0 && shownMs <= CLOCK_STEP_MS_MAX;'],
@@ -42,7 +42,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/cron.ts',
+    'rules/schedules/cron.ts',
     [
       {
         lines: ['if (!isInterval && local <= resumesAt) return changeAt;'],
@@ -59,7 +59,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/deduplication.ts',
+    'rules/publish/deduplication.ts',
     [
       {
         lines: [
@@ -73,7 +73,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/descent.ts',
+    'rules/delivery/descent.ts',
     [
       {
         lines: ['const room = most < share ? Math.floor(share / most) : Math.min(1, share);'],
@@ -82,7 +82,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/destination.ts',
+    'rules/publish/destination.ts',
     [
       {
         lines: ['if (false) return urlDestination(text);'],
@@ -99,7 +99,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/header-meaning.ts',
+    'rules/publish/header-meaning.ts',
     [
       {
         lines: ['const storedAs = READ_NAMES.get(lowerName) ?? (false ? undefined : OWN_NAMES.get(bare)) ?? null;'],
@@ -108,7 +108,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/header-reader.ts',
+    'rules/publish/header-reader.ts',
     [
       {
         lines: ['#hasTrace = true;', 'if (false) return forward;', 'if (false) return;', 'if (false) return NO_NAMES;'],
@@ -123,7 +123,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/headers.ts',
+    'rules/publish/headers.ts',
     [
       {
         lines: ['if (true) {'],
@@ -132,7 +132,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/id.ts',
+    'rules/requests/id.ts',
     [
       {
         lines: ['if (true) {'],
@@ -141,7 +141,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/lane-pools.ts',
+    'runtime/collections/lane-pools.ts',
     [
       {
         lines: [
@@ -152,7 +152,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/message-filter.ts',
+    'rules/reads/message-filter.ts',
     [
       {
         lines: ['for (let at = 0; at <= body.length; at += SEARCHED_AT_ONCE) {'],
@@ -162,7 +162,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/misspelt-settings.ts',
+    'rules/publish/misspelt-settings.ts',
     [
       {
         lines: ['const [first] = false ? [] : misspeltSettings(unknown, headerPrefix);'],
@@ -171,7 +171,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/owners.ts',
+    'rules/limits/owners.ts',
     [
       {
         lines: [
@@ -185,7 +185,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/pool.ts',
+    'runtime/collections/pool.ts',
     [
       {
         lines: ['if (false) this.#heldBy.delete(accountId);'],
@@ -194,7 +194,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/publish-settings.ts',
+    'rules/publish/publish-settings.ts',
     [
       { lines: ['settings: false ? named : { ...named, forward },'], why: 'saves a copy of the settings' },
       {
@@ -208,7 +208,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/query-settings.ts',
+    'rules/publish/query-settings.ts',
     [
       {
         lines: ['if (false) return { destination, settings, foreign };'],
@@ -217,7 +217,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/recovery-pace.ts',
+    'rules/delivery/recovery-pace.ts',
     [
       { lines: ['#hasStarted = true;'], why: 'it is set whenever it is closed, and read only then' },
       {
@@ -231,7 +231,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/request-head.ts',
+    'rules/requests/request-head.ts',
     [
       {
         lines: ['if (method === undefined && target === undefined) {'],
@@ -244,7 +244,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/share-slots.ts',
+    'rules/delivery/share-slots.ts',
     [
       {
         lines: ['while (budget.slots >= 0) {'],
@@ -253,7 +253,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/slots.ts',
+    'rules/delivery/slots.ts',
     [
       { lines: ['lastGoes: true,'], why: 'in NO_SLOTS there is no last slot' },
       {
@@ -263,7 +263,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/stored-bytes.ts',
+    'rules/limits/stored-bytes.ts',
     [
       {
         lines: ['if (false) return bytesBesideBody(messages[0]!) + messages[0]!.body.length;'],
@@ -272,7 +272,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/take-in-turn.ts',
+    'rules/limits/take-in-turn.ts',
     [
       {
         lines: ['while (last < rounds.length && rounds[last]!.length < room) {'],
@@ -281,7 +281,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/time-zone.ts',
+    'rules/time/time-zone.ts',
     [
       {
         lines: ['if (false) return 0;'],
@@ -298,7 +298,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/topic.ts',
+    'rules/publish/topic.ts',
     [
       {
         lines: ['else own.splice(own.findLastIndex((each) => each <= at) + 1, 0, at);'],
@@ -307,7 +307,7 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/turns.ts',
+    'rules/limits/turns.ts',
     [
       {
         lines: ['if (true) this.#nextAt.clear();', 'if (this.#nextAt.size >= 0) this.#nextAt.clear();'],
@@ -320,15 +320,15 @@ export const EQUIVALENT: ReadonlyMap<string, readonly Equivalent[]> = new Map([
     ],
   ],
   [
-    'domain/unsupported-headers.ts',
+    'rules/publish/unsupported-headers.ts',
     [{ lines: ['if (false) return null;'], why: 'a shortcut for most names; the rest finds the same' }],
   ],
   [
-    'domain/why.ts',
+    'rules/delivery/why.ts',
     [{ lines: ['if (false) return now;'], why: 'the time computed below is then not in the future either' }],
   ],
   [
-    'domain/written-time.ts',
+    'rules/time/written-time.ts',
     [
       {
         lines: ['const at = false ? Number.NaN : Date.parse(whole);'],

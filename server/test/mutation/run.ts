@@ -1,4 +1,4 @@
-// `npm run mutation`: makes small mistakes in the pure rules of `domain/`, one at a time, and runs the tests of the module.
+// `npm run mutation`: makes small mistakes in the pure rules of `rules/`, one at a time, and runs the tests of the module.
 // Prints how many were noticed, and every one that was not. Fails when too few were, or when one has no explanation.
 
 import { spawn } from 'node:child_process';
@@ -26,8 +26,8 @@ const ROOT = join(HERE, '..', '..', '..');
 const SRC = join(ROOT, 'server', 'src');
 const TESTS = join(ROOT, 'server', 'test');
 /** Pure as well, but for its parser of addresses. */
-const ALSO = ['delivery/egress.ts'];
-const USAGE = `npm run mutation                            every module of server/src/domain, and the egress guard
+const ALSO = ['delivery/egress/egress.ts'];
+const USAGE = `npm run mutation                            every module of server/src/rules, and the egress guard
                                             that has changed, or whose tests have, since its result was written
 npm run mutation -- --again                  every module, changed or not
 npm run mutation -- --only '^(clock|cron)$'  those whose names match
@@ -54,18 +54,26 @@ function importsOf(path: string): string[] {
   return [...text.matchAll(/from '[^']*?([\w-]+)\.ts'/g)].map(([, name]) => name!);
 }
 
-/** The tests of its folder that import the module themselves, or else those that import one that does. */
+/** Where the pure rules are, and their tests. Some are tested with those of another folder. */
+const PURE = ['rules/**', 'runtime/collections'];
+
+/** The tests that import the module themselves, or else those that import one that does. */
 function testsOf(file: string): string[] {
   const [folder, name] = [dirname(file), basename(file, '.ts')];
-  const tests = globSync(`${folder}/*.test.ts`, { cwd: TESTS }).map((test) => join(TESTS, test));
+  const places = /^(?:rules|runtime)\//.test(file) ? PURE : [folder];
+  const tests = globSync(
+    places.map((place) => `${place}/*.test.ts`),
+    { cwd: TESTS },
+  ).map((test) => join(TESTS, test));
   let modules = new Set([name]);
   for (let depth = 0; depth < 4; depth += 1) {
     const found = tests.filter((test) => importsOf(test).some((each) => modules.has(each)));
     const own = found.filter((test) => basename(test).startsWith(name));
     if (found.length > 0) return [...own, ...found.filter((test) => !own.includes(test))];
-    const importers = globSync(`${folder}/*.ts`, { cwd: SRC }).filter((each) =>
-      importsOf(join(SRC, each)).some((imported) => modules.has(imported)),
-    );
+    const importers = globSync(
+      places.map((place) => `${place}/*.ts`),
+      { cwd: SRC },
+    ).filter((each) => importsOf(join(SRC, each)).some((imported) => modules.has(imported)));
     modules = new Set(importers.map((each) => basename(each, '.ts')));
   }
   return [];
@@ -169,7 +177,13 @@ async function main(): Promise<number> {
   }
   const only = new RegExp(values.only ?? '');
   const parse = await parser();
-  const all = [...globSync('domain/*.ts', { cwd: SRC }).sort(), ...ALSO]
+  const all = [
+    ...globSync(
+      PURE.map((place) => `${place}/*.ts`),
+      { cwd: SRC },
+    ).sort(),
+    ...ALSO,
+  ]
     .map((file): Module => {
       const source = readFileSync(join(SRC, file), 'utf8');
       return { file, source, mutants: mutantsOf(source, parse), tests: testsOf(file) };

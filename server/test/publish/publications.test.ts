@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NO_DESCENT } from '../../src/domain/descent.ts';
-import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../src/domain/headers.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type NamedTopics, Publications } from '../../src/publish/publications.ts';
-import type { Store } from '../../src/store/store.ts';
-import { countingIds } from '../domain/given.ts';
+import { NO_DESCENT } from '../../src/rules/delivery/descent.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../src/rules/publish/headers.ts';
+import type { Store } from '../../src/store/ports/store.ts';
+import { countingIds } from '../rules/given.ts';
 import { manualWorld } from '../support/manual-clock.ts';
 
 const RULES = {

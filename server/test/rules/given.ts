@@ -1,7 +1,5 @@
 // What the tests of publishing and settling start from: a request, a publisher, a claim, with ids that count up.
 
-import { parseTargetUrl } from '../../src/domain/destination.ts';
-import type { NewId } from '../../src/domain/id.ts';
 import {
   type Claim,
   type HeaderList,
@@ -9,15 +7,17 @@ import {
   type NewMessage,
   NOTHING_ASKED,
   type Outcome,
-} from '../../src/domain/message.ts';
+} from '../../src/rules/delivery/message.ts';
+import { DEFAULT_TIERS, type TierName } from '../../src/rules/limits/tier.ts';
+import { parseTargetUrl } from '../../src/rules/publish/destination.ts';
 import type {
   CallbackRequest,
   DeliverySettings,
   PlanContext,
   Publisher,
   PublishRequest,
-} from '../../src/domain/publish.ts';
-import { DEFAULT_TIERS, type TierName } from '../../src/domain/tier.ts';
+} from '../../src/rules/publish/publish.ts';
+import type { NewId } from '../../src/rules/requests/id.ts';
 import { planMessages } from '../support/plan-messages.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);

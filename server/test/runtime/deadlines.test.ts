@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Deadlines, Timed } from '../../src/delivery/deadlines.ts';
+import { Deadlines, Timed } from '../../src/runtime/deadlines.ts';
 import { manualWorld } from '../support/manual-clock.ts';
 
 class Noted extends Timed {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { Loop, STORE_PAUSE_MS, waitTimers } from '../../src/delivery/loop.ts';
+import { Loop, STORE_PAUSE_MS, waitTimers } from '../../src/runtime/loop.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 test('a loop waits by its own timers for what becomes due, and in real time for the rest and after a failure', async () => {

@@ -5,7 +5,7 @@ import type { SeededBugs } from './seeded.ts';
 const SRC = 'server/src';
 const SQLITE = 'server/src/store/sqlite';
 const POSTGRES = 'server/src/store/postgres';
-const DOMAIN = 'server/src/domain';
+const RULES = 'server/src/rules';
 
 export const ACCESS_BUGS: SeededBugs = {
   '27. No attempt starts after a cancel': [
@@ -29,14 +29,14 @@ export const ACCESS_BUGS: SeededBugs = {
       find: '    if (!this.#looking) {\n      this.#looking = this.#lookNow()',
       replace:
         '    if (this.#looking) return this.#looking;\n    if (!this.#looking) {\n      this.#looking = this.#lookNow()',
-      noticedBy: ['delivery/cancels'],
+      noticedBy: ['delivery/engine/cancels'],
     },
     {
       breaks: 'what was cancelled is kept from starting only if it is there already',
       in: SRC,
       find: '    this.#leases = new Set(leases);\n',
       replace: '',
-      noticedBy: ['delivery/cancels'],
+      noticedBy: ['delivery/engine/cancels'],
     },
     {
       breaks: 'a claim that is given back starts again although it was cancelled',
@@ -77,31 +77,31 @@ export const ACCESS_BUGS: SeededBugs = {
     },
     {
       breaks: 'a rule at its limit sends a message at every look',
-      in: DOMAIN,
+      in: RULES,
       find: "return now - (sinceAt ?? now) >= FIRING_MS_MIN ? 'over' : null;",
       replace: "return 'over';",
-      noticedBy: ['domain/alert'],
+      noticedBy: ['rules/alerts/alert'],
     },
     {
       breaks: 'what failed while nobody could be told is forgotten',
-      in: DOMAIN,
+      in: RULES,
       find: 'return problem === null ? now : judgedAt;',
       replace: 'return now;',
       noticedBy: ['conformance/sqlite: over the daily quota nothing is told'],
     },
     {
       breaks: 'a reminder follows every look',
-      in: DOMAIN,
+      in: RULES,
       find: "remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null",
       replace: "remindEveryMs !== null ? 'remind' : null",
-      noticedBy: ['domain/alert'],
+      noticedBy: ['rules/alerts/alert'],
     },
     {
       breaks: 'an alert that has begun begins anew with each reminder',
-      in: DOMAIN,
+      in: RULES,
       find: "event === 'begin' ? told.at : before.sinceAt,",
       replace: 'told.at,',
-      noticedBy: ['domain/alert'],
+      noticedBy: ['rules/alerts/alert'],
     },
   ],
   '29, 30. No request is hidden in another one': [
@@ -111,8 +111,8 @@ export const ACCESS_BUGS: SeededBugs = {
       find: 'if (this.bodyBytes >= 0 || !/^\\d{1,9}$/.test(value)) return false;',
       replace: 'if (!/^\\d{1,9}$/.test(value)) return false;',
       noticedBy: [
-        'http/whole-request: a length that is missing',
-        'http/whole-request: what frames a request otherwise',
+        'inbound/server/whole-request: a length that is missing',
+        'inbound/server/whole-request: what frames a request otherwise',
       ],
     },
     {
@@ -120,42 +120,42 @@ export const ACCESS_BUGS: SeededBugs = {
       in: SRC,
       find: '    if (missing < 0) return null;\n',
       replace: '',
-      noticedBy: ['http/whole-request: not whole is a part'],
+      noticedBy: ['inbound/server/whole-request: not whole is a part'],
     },
     {
       breaks: 'a chunked request is read by its length',
       in: SRC,
       find: "  ['transfer-encoding', 'left to node'],\n",
       replace: '',
-      noticedBy: ['http/whole-request: what frames a request otherwise'],
+      noticedBy: ['inbound/server/whole-request: what frames a request otherwise'],
     },
     {
       breaks: 'several hosts are accepted',
-      in: DOMAIN,
+      in: RULES,
       find: '  if (hosts > 1) return',
       replace: '  if (hosts > 2) return',
-      noticedBy: ['domain/request-head'],
+      noticedBy: ['rules/requests/request-head'],
     },
     {
       breaks: 'a coding besides chunked is accepted',
-      in: DOMAIN,
+      in: RULES,
       find: "if (value.toLowerCase() !== 'chunked') {",
       replace: "if (!value.toLowerCase().endsWith('chunked')) {",
-      noticedBy: ['domain/request-head'],
+      noticedBy: ['rules/requests/request-head'],
     },
     {
       breaks: 'chunks are accepted in HTTP/1.0',
-      in: DOMAIN,
+      in: RULES,
       find: "if (codings === 1 && version !== '1.1') {",
       replace: "if (codings === 1 && version !== '1.1' && version !== '1.0') {",
-      noticedBy: ['domain/request-head'],
+      noticedBy: ['rules/requests/request-head'],
     },
     {
       breaks: 'a remembered line is taken for another that begins alike',
       in: SRC,
       find: 'const isKnown = known !== null && text.startsWith(known.text, at);',
       replace: 'const isKnown = known !== null && text.startsWith(known.header[0], at);',
-      noticedBy: ['http/whole-request: what a connection sent before'],
+      noticedBy: ['inbound/server/whole-request: what a connection sent before'],
     },
   ],
   '31. A response is never taken for another message’s': [
@@ -164,42 +164,42 @@ export const ACCESS_BUGS: SeededBugs = {
       in: SRC,
       find: '    this.#clock.shortly(() => this.#endRest(resting));',
       replace: '    this.#endRest(resting);',
-      noticedBy: ['delivery/reuse: closes at once loses no message'],
+      noticedBy: ['delivery/http/reuse: closes at once loses no message'],
     },
     {
       breaks: 'a connection is used again whatever its exchange ended with',
       in: SRC,
       find: "if (end !== 'whole' || client.reusableMs === 0",
       replace: 'if (client.reusableMs === 0',
-      noticedBy: ['delivery/reuse: later exchange was cut off'],
+      noticedBy: ['delivery/http/reuse: later exchange was cut off'],
     },
     {
       breaks: 'an origin that sends unasked is forgotten at once',
       in: SRC,
       find: '    this.#untilMs.set(origin, nowMs + ONE_SHOT_MS);',
       replace: '    this.#untilMs.set(origin, nowMs);',
-      noticedBy: ['delivery/reuse: after bytes that no request asked for'],
+      noticedBy: ['delivery/http/reuse: after bytes that no request asked for'],
     },
     {
       breaks: 'the other connections to an origin that sends unasked are kept',
       in: SRC,
       find: "if (connection.origin === origin && connection.stage !== 'lent') this.#discard(connection);",
       replace: "if (connection.origin !== origin && connection.stage !== 'lent') this.#discard(connection);",
-      noticedBy: ['delivery/reuse: after bytes that no request asked for'],
+      noticedBy: ['delivery/http/reuse: after bytes that no request asked for'],
     },
     {
       breaks: 'a connection that was idle for too long is used',
       in: SRC,
       find: '      if (connection.idleUntilMs <= this.#clock.monotonicMs()) {\n        this.#discard(connection);\n        continue;\n      }\n      origin.idle.pop();',
       replace: '      origin.idle.pop();',
-      noticedBy: ['delivery/reuse: has said that it keeps it'],
+      noticedBy: ['delivery/http/reuse: has said that it keeps it'],
     },
     {
       breaks: 'a connection that closed at once after its first response is opened again and again',
       in: SRC,
       find: '(servedCount !== 1 || idleMs > CLOSED_AT_ONCE_MS)',
       replace: '(servedCount !== 2 || idleMs > CLOSED_AT_ONCE_MS)',
-      noticedBy: ['delivery/reuse: so is an origin that closes'],
+      noticedBy: ['delivery/http/reuse: so is an origin that closes'],
     },
   ],
   'A revoked token is worth nothing': [
@@ -270,7 +270,7 @@ export const ACCESS_BUGS: SeededBugs = {
   'Who gets in': [
     {
       breaks: 'a call needs a lesser scope',
-      in: 'server/src/http/routes',
+      in: 'server/src/inbound/api/routes',
       find: "      storesNothing: true,\n      scope: 'manage',\n      params: Named,\n      summary: isPaused",
       replace: "      storesNothing: true,\n      scope: 'read',\n      params: Named,\n      summary: isPaused",
       noticedBy: ['outside/security/routes: with a token that has every scope but'],
@@ -287,14 +287,14 @@ export const ACCESS_BUGS: SeededBugs = {
       in: SRC,
       find: "if (site !== undefined) return site === 'same-origin';",
       replace: "if (site !== undefined) return site !== 'cross-site';",
-      noticedBy: ['http/session'],
+      noticedBy: ['inbound/console/session'],
     },
     {
       breaks: 'a cookie counts without the header of the console',
       in: SRC,
       find: 'if (headers.cookie === undefined || !isFromConsole(headers)) return null;',
       replace: 'if (headers.cookie === undefined) return null;',
-      noticedBy: ['http/session'],
+      noticedBy: ['inbound/console/session'],
     },
     {
       breaks: 'a page reaches dev by an address of another machine',
@@ -312,24 +312,24 @@ export const ACCESS_BUGS: SeededBugs = {
     },
     {
       breaks: 'a redaction is replaced by a later one',
-      in: DOMAIN,
+      in: RULES,
       find: 'body: one.body || other.body, allHeaders',
       replace: 'body: other.body, allHeaders',
-      noticedBy: ['domain/redact'],
+      noticedBy: ['rules/publish/redact'],
     },
     {
       breaks: 'a redacted header is shown in another case',
-      in: DOMAIN,
+      in: RULES,
       find: 'redaction.headers.includes(name.toLowerCase())',
       replace: 'redaction.headers.includes(name)',
-      noticedBy: ['domain/redact'],
+      noticedBy: ['rules/publish/redact'],
     },
     {
       breaks: 'another user reads the store',
       in: SQLITE,
       find: "closeSync(openSync(path, 'wx', 0o600))",
       replace: "closeSync(openSync(path, 'wx', 0o644))",
-      noticedBy: ['store/sqlite-directory'],
+      noticedBy: ['store/sqlite/sqlite-directory'],
     },
     {
       breaks: 'a suspended account publishes',

@@ -1,13 +1,13 @@
 // Looks over the store's shoulder: replays every change in the model, holds queues to their order inside the very
 // transaction that starts a message, and compares the database with the model after every event.
 
-import type { KeptTime } from '../../src/domain/clock.ts';
-import type { AcceptCommand, SettleReply } from '../../src/store/commands.ts';
-import type { AloneReply } from '../../src/store/delivery-store.ts';
-import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
-import { createVerbs, type Verbs } from '../../src/store/sqlite/verbs.ts';
-import type { ClaimReply } from '../../src/store/standing-offer.ts';
+import type { KeptTime } from '../../src/rules/time/clock.ts';
+import type { AloneReply } from '../../src/store/ports/delivery-store.ts';
+import type { AcceptCommand, SettleReply } from '../../src/store/shared/commands.ts';
+import type { ClaimReply } from '../../src/store/shared/standing-offer.ts';
+import type { ClaimCommand } from '../../src/store/sqlite/deliveries/claim.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
+import { createVerbs, type Verbs } from '../../src/store/sqlite/thread/verbs.ts';
 import type { Model } from './model.ts';
 
 interface Holder {

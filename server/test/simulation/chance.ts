@@ -1,6 +1,6 @@
 // Seeded dice: all that is random in a simulated run comes from one of these.
 
-import type { Random } from '../../src/world.ts';
+import type { Random } from '../../src/runtime/world.ts';
 import { seededRandom } from '../support/manual-clock.ts';
 
 export class Chance implements Random {

@@ -1,10 +1,10 @@
 // The clients of the service: publish and cancel through one node, and note what they were answered. A node that dies
 // with a request under way leaves its client without an answer.
 
-import type { NewMessage } from '../../src/domain/message.ts';
-import type { Tiers } from '../../src/domain/tier.ts';
-import { CANCEL_CONFIRMED_MS_MAX } from '../../src/http/cancelling.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import { CANCEL_CONFIRMED_MS_MAX } from '../../src/inbound/api/cancelling.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import type { Tiers } from '../../src/rules/limits/tier.ts';
+import { StoreUnavailable } from '../../src/store/ports/store.ts';
 import type { Cancel, Publish } from '../checker/history.ts';
 import { planMessages } from '../support/plan-messages.ts';
 import type { Happening } from './coverage.ts';

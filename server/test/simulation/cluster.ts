@@ -1,15 +1,15 @@
 // The service under test: several nodes over one database and one network, what can be done to them, and a record of
 // all of it.
 
-import type { EngineEvent } from '../../src/delivery/engine.ts';
-import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { Delivery } from '../../src/delivery/sender.ts';
-import { DEFAULT_TIERS, type Tiers } from '../../src/domain/tier.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { storedTime } from '../../src/store/sqlite/time.ts';
-import { type Command, type Reply, runBatch, type Verbs } from '../../src/store/sqlite/verbs.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import type { EngineEvent } from '../../src/delivery/engine/engine.ts';
+import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
+import type { Delivery } from '../../src/delivery/engine/sender.ts';
+import { DEFAULT_TIERS, type Tiers } from '../../src/rules/limits/tier.ts';
+import { StoreUnavailable } from '../../src/store/ports/store.ts';
+import { storedTime } from '../../src/store/sqlite/deliveries/time.ts';
+import { openDatabase } from '../../src/store/sqlite/files/open.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
+import { type Command, type Reply, runBatch, type Verbs } from '../../src/store/sqlite/thread/verbs.ts';
 import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
 import type { Arrival, Fault } from '../checker/history.ts';
 import { Auditor } from './auditor.ts';

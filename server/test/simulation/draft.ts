@@ -2,10 +2,10 @@
 // out from the specification and not with the code under test.
 
 import { createHash } from 'node:crypto';
-import { parseTargetUrl, type TargetUrl } from '../../src/domain/destination.ts';
-import { type HeaderList, NOTHING_ASKED } from '../../src/domain/message.ts';
-import type { CallbackRequest, DeliverySettings, PublishRequest } from '../../src/domain/publish.ts';
-import type { TierName } from '../../src/domain/tier.ts';
+import { type HeaderList, NOTHING_ASKED } from '../../src/rules/delivery/message.ts';
+import type { TierName } from '../../src/rules/limits/tier.ts';
+import { parseTargetUrl, type TargetUrl } from '../../src/rules/publish/destination.ts';
+import type { CallbackRequest, DeliverySettings, PublishRequest } from '../../src/rules/publish/publish.ts';
 import type { ExpectedMessage } from '../checker/history.ts';
 import type { Chance } from './chance.ts';
 

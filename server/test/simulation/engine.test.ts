@@ -3,18 +3,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Engine } from '../../src/delivery/engine.ts';
-import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
-import type { NewId } from '../../src/domain/id.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import type { Executor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { Engine } from '../../src/delivery/engine/engine.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/engine/sender.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import type { NewId } from '../../src/rules/requests/id.ts';
+import type { Store } from '../../src/store/ports/store.ts';
+import { openDatabase } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
-import { CALLBACK_URL, callbackTo, countingIds, planned } from '../domain/given.ts';
+import { CALLBACK_URL, callbackTo, countingIds, planned } from '../rules/given.ts';
 import { ManualClock, seededRandom } from '../support/manual-clock.ts';
 
 const KEPT = { wallAt: 0, trustedAt: 0, orderAt: 0, doubtedMs: 0 };

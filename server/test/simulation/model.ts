@@ -1,13 +1,13 @@
 // What the store should hold, kept as a plain map beside it: every verb that changes messages is replayed here from its
 // arguments and its answer, and an answer that the map does not allow is a violation. It knows no SQL.
 
-import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/domain/message.ts';
-import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/domain/recovery.ts';
-import type { AcceptCommand } from '../../src/store/commands.ts';
-import type { CancelAnswer } from '../../src/store/message-store.ts';
-import { sharedBodies } from '../../src/store/shared-bodies.ts';
-import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
+import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
+import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/rules/delivery/message.ts';
+import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/rules/delivery/recovery.ts';
+import type { CancelAnswer } from '../../src/store/ports/message-store.ts';
+import type { AcceptCommand } from '../../src/store/shared/commands.ts';
+import { sharedBodies } from '../../src/store/shared/shared-bodies.ts';
+import type { ClaimCommand } from '../../src/store/sqlite/deliveries/claim.ts';
 import type { Happening } from './coverage.ts';
 
 export interface Entry {

@@ -1,10 +1,10 @@
 // The network and everyone behind it: a Sender whose requests take time, get lost, arrive, and are answered well or
 // badly, all by seeded dice. It notes what the receivers got.
 
-import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
-import { WireWindow } from '../../src/delivery/wire-window.ts';
-import type { HeaderList, Outcome } from '../../src/domain/message.ts';
-import type { Clock } from '../../src/world.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/engine/sender.ts';
+import { WireWindow } from '../../src/delivery/engine/wire-window.ts';
+import type { HeaderList, Outcome } from '../../src/rules/delivery/message.ts';
+import type { Clock } from '../../src/runtime/world.ts';
 import type { Chance } from './chance.ts';
 import { POISON_HOST } from './draft.ts';
 import type { ProcessClock, Timeline } from './timeline.ts';

@@ -1,17 +1,17 @@
 // One simulated process: the real store adapter and the real engine over a clock, a database connection and a network
 // that can be stopped at any moment. It can crash, freeze, lose its store and be told to stop.
 
-import { Engine, type EngineEvent } from '../../src/delivery/engine.ts';
-import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { Delivery } from '../../src/delivery/sender.ts';
-import type { ClockChange } from '../../src/domain/clock.ts';
-import { idMaker } from '../../src/domain/id.ts';
-import type { Tiers } from '../../src/domain/tier.ts';
-import type { StoredTime } from '../../src/store/delivery-store.ts';
-import type { Executor } from '../../src/store/sqlite/executor.ts';
+import { Engine, type EngineEvent } from '../../src/delivery/engine/engine.ts';
+import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
+import type { Delivery } from '../../src/delivery/engine/sender.ts';
+import type { Tiers } from '../../src/rules/limits/tier.ts';
+import { idMaker } from '../../src/rules/requests/id.ts';
+import type { ClockChange } from '../../src/rules/time/clock.ts';
+import type { StoredTime } from '../../src/store/ports/delivery-store.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Command, Reply } from '../../src/store/sqlite/thread/verbs.ts';
 import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';

@@ -1,7 +1,7 @@
 // What is in the store before a run begins: two accounts, their topics and queues.
 
-import type { Schedule } from '../../src/domain/schedule.ts';
-import { createVerbs } from '../../src/store/sqlite/verbs.ts';
+import type { Schedule } from '../../src/rules/schedules/schedule.ts';
+import { createVerbs } from '../../src/store/sqlite/thread/verbs.ts';
 import type { Cluster } from './cluster.ts';
 import { type DraftAccount, QUEUES, TOPICS } from './draft.ts';
 

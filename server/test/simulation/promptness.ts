@@ -1,10 +1,10 @@
 // Nothing is left lying: a message that is due, and for which a healthy node has room, is claimed soon. An engine that
 // misses a wake-up still delivers everything in the end, because something else wakes it; here it is seen.
 
-import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import { countedBytes, fitsShare, slotsRoom } from '../../src/domain/slots.ts';
-import { BODY_BYTES } from '../../src/store/sqlite/bodies.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
+import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
+import { countedBytes, fitsShare, slotsRoom } from '../../src/rules/delivery/slots.ts';
+import { BODY_BYTES } from '../../src/store/sqlite/deliveries/bodies.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
 import type { Model } from './model.ts';
 import type { SimulatedNode } from './node.ts';
 

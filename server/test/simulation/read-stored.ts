@@ -1,8 +1,8 @@
 // The whole store at the end of a run, in the words of the checker.
 
-import type { HeaderList } from '../../src/domain/message.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
-import { getMessage } from '../../src/store/sqlite/messages.ts';
+import type { HeaderList } from '../../src/rules/delivery/message.ts';
+import { getMessage } from '../../src/store/sqlite/messages/messages.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
 import type { StoredMessage } from '../checker/history.ts';
 import { hashOf, queueKey } from './draft.ts';
 import { headerOf } from './network.ts';

@@ -1,7 +1,7 @@
 // Who does what in a run, by seeded dice: publishes, cancels, pauses, and everything that can go wrong. And the end of
 // all trouble, after which every message must come to its own end.
 
-import type { Delivery } from '../../src/delivery/sender.ts';
+import type { Delivery } from '../../src/delivery/engine/sender.ts';
 import type { Chance } from './chance.ts';
 import type { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';

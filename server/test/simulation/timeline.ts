@@ -1,7 +1,7 @@
 // Virtual time: the events of a run, fired one by one in the order of their time, and the clock of one simulated
 // process, which stands between it and everything that could make it run on.
 
-import type { Clock } from '../../src/world.ts';
+import type { Clock } from '../../src/runtime/world.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 interface Event {

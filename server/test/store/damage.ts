@@ -2,8 +2,8 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { openDirectory } from '../../src/store/sqlite/files/open.ts';
+import { Database } from '../../src/store/sqlite/thread/database.ts';
 
 /** Overwrites the root of a table or an index. */
 export function damage(directory: string, name: string): void {

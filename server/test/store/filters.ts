@@ -1,6 +1,6 @@
 // A filter by each thing a message has, and some by several: every way there is to find messages.
 
-import type { MessageFilter } from '../../src/domain/message-filter.ts';
+import type { MessageFilter } from '../../src/rules/reads/message-filter.ts';
 
 export const FILTERS: readonly MessageFilter[] = [
   {},

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import pg from 'pg';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
 import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
 import { withNode } from '../conformance/harness.ts';

@@ -1,7 +1,7 @@
 // A data directory with so many rows that moving them takes a while and several batches of most tables.
 
-import { AT_NEXT_START } from '../../src/domain/flow-control.ts';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { AT_NEXT_START } from '../../src/rules/lines/flow-control.ts';
+import { openDirectory } from '../../src/store/sqlite/files/open.ts';
 
 export function fillWithRows(directory: string, messages: number): void {
   const { database, close } = openDirectory(directory);

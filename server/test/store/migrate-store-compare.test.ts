@@ -3,14 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
+import { systemWorld } from '../../src/runtime/world.ts';
 import { FinishInDoubt, MOVED_TABLES, MoveStopped, type MoveTarget, moveStore } from '../../src/store/move.ts';
 import { openMoveTarget } from '../../src/store/postgres/move.ts';
-import { TableDigest } from '../../src/store/row-digest.ts';
-import { Database } from '../../src/store/sqlite/database.ts';
+import { TableDigest } from '../../src/store/rows/row-digest.ts';
+import { readMoved, writeMoved } from '../../src/store/sqlite/files/moved.ts';
+import { openDatabase, openDirectory } from '../../src/store/sqlite/files/open.ts';
 import { openMoveSource } from '../../src/store/sqlite/move.ts';
-import { readMoved, writeMoved } from '../../src/store/sqlite/moved.ts';
-import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
-import { systemWorld } from '../../src/world.ts';
+import { Database } from '../../src/store/sqlite/thread/database.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { Process } from '../support/process.ts';

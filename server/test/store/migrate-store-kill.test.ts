@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { openDirectory } from '../../src/store/sqlite/files/open.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { Process } from '../support/process.ts';

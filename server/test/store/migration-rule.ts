@@ -2,7 +2,7 @@
 // table for long. Every statement must have one of the known forms; another one needs an exception with its reason.
 
 import type { Migration } from '../../src/store/migrations.ts';
-import { statementsOf } from '../../src/store/postgres/schema-upgrade.ts';
+import { statementsOf } from '../../src/store/postgres/sessions/schema-upgrade.ts';
 
 /** Made before the rule: nobody had a database that they changed. */
 const BASELINE = 13;

@@ -1,6 +1,6 @@
 // A database that remembers the statements it ran, so that SQLite can be asked how it goes about them.
 
-import { Database } from '../../src/store/sqlite/database.ts';
+import { Database } from '../../src/store/sqlite/thread/database.ts';
 
 /** Tables that grow with the messages, or that somebody may fill with a program. */
 const LARGE = [

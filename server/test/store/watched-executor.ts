@@ -1,10 +1,10 @@
 // A real executor whose connection the test can reach, and whose batches it can see, hold back or spoil.
 
-import type { Database } from '../../src/store/sqlite/database.ts';
-import type { Executor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import type { Command } from '../../src/store/sqlite/verbs.ts';
-import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.ts';
+import { openDatabase } from '../../src/store/sqlite/files/open.ts';
+import type { Database } from '../../src/store/sqlite/thread/database.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Command } from '../../src/store/sqlite/thread/verbs.ts';
+import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 
 export class WatchedExecutor implements Executor {
   readonly database: Database;

@@ -1,8 +1,8 @@
 // Something for every field of a new message that stands in its column as it is: a field that is added is tried as well.
 
 import fc from 'fast-check';
-import type { NewMessage } from '../../src/domain/message.ts';
-import { ACCEPTED_FIELDS, type Field, type Kind } from '../../src/store/message-fields.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { ACCEPTED_FIELDS, type Field, type Kind } from '../../src/store/rows/message-fields.ts';
 
 type Fields = { [Name in keyof NewMessage]: fc.Arbitrary<NewMessage[Name]> };
 /** Those whose values are of their own kind. */

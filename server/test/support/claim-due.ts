@@ -1,9 +1,9 @@
 // Claims as an engine does, for tests without one: offers slots, looks for due work, and takes what was handed out since.
 // What was handed out before the call takes slots of it, as it does in an engine.
 
-import type { Claim } from '../../src/domain/message.ts';
-import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
-import type { DeliveryStore, NextWork } from '../../src/store/delivery-store.ts';
+import type { Claim } from '../../src/rules/delivery/message.ts';
+import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/rules/delivery/slots.ts';
+import type { DeliveryStore, NextWork } from '../../src/store/ports/delivery-store.ts';
 
 type Claiming = Pick<DeliveryStore, 'offer' | 'onClaims' | 'claimDue'>;
 

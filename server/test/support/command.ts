@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../src/cli/frame/command-line.ts';
 import type { Io, Sink } from '../../src/cli/frame/terminal.ts';
-import { systemWorld, type World } from '../../src/world.ts';
+import { systemWorld, type World } from '../../src/runtime/world.ts';
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { RouteEntry } from '../../src/http/api.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import type { RouteEntry } from '../../src/inbound/api/api.ts';
+import { openApiDocument } from '../../src/inbound/api/shapes/openapi.ts';
 import type { Answered } from './client.ts';
 
 type Document = ReturnType<typeof openApiDocument>;

@@ -1,7 +1,7 @@
 // How many messages a store has in each state, read through the verbs that people use.
 
-import type { MessageState } from '../../src/domain/message.ts';
-import type { MessageStore } from '../../src/store/message-store.ts';
+import type { MessageState } from '../../src/rules/delivery/message.ts';
+import type { MessageStore } from '../../src/store/ports/message-store.ts';
 import { ACCOUNT, OTHER_ACCOUNT } from '../conformance/given.ts';
 
 export type StateCounts = Record<MessageState, number>;

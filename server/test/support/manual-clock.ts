@@ -1,6 +1,6 @@
 // A world whose time stands still until a test moves it, and whose chance repeats from a seed.
 
-import type { Clock, Random, World } from '../../src/world.ts';
+import type { Clock, Random, World } from '../../src/runtime/world.ts';
 
 interface Timer {
   /** On the monotonic clock. */

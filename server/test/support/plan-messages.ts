@@ -1,8 +1,7 @@
 // Plans one request by itself, for tests below HTTP. The service counts all that a batch would make before it makes any of it.
 
-import { shareOut } from '../../src/domain/descent.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
-import type { Problem } from '../../src/domain/problem.ts';
+import { shareOut } from '../../src/rules/delivery/descent.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import {
   makeMessages,
   messageCount,
@@ -10,7 +9,8 @@ import {
   type Publisher,
   type PublishRequest,
   requestProblem,
-} from '../../src/domain/publish.ts';
+} from '../../src/rules/publish/publish.ts';
+import type { Problem } from '../../src/rules/requests/problem.ts';
 
 /** The messages of a request, or the first thing that is wrong with it. */
 export function planMessages(

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, mock } from 'node:test';
 import { Client, type Log, type State } from '@upstash/qstash';
-import { takeQstashRequest } from '../../src/http/qstash-request.ts';
+import { takeQstashRequest } from '../../src/inbound/publish/qstash-request.ts';
 import { type Answered, type Asked, ask } from './client.ts';
 import { Contract } from './contract.ts';
 import { temporaryFolder } from './harness.ts';

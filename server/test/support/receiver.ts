@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type ReceivedRequest, readRequests } from '../delivery/receivers.ts';
+import { type ReceivedRequest, readRequests } from '../delivery/http/receivers.ts';
 import { waitFor } from './wait.ts';
 
 /** What a test or a file cleans up after itself with. */

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pino from 'pino';
-import type { Outcome } from '../../src/domain/message.ts';
-import { decideSettlement } from '../../src/domain/settle.ts';
+import type { Outcome } from '../../src/rules/delivery/message.ts';
+import { decideSettlement } from '../../src/rules/delivery/settle.ts';
 import { logEngine } from '../../src/telemetry/log.ts';
-import { answered, claimOf, countingIds, NOW, PREFIX } from '../domain/given.ts';
+import { answered, claimOf, countingIds, NOW, PREFIX } from '../rules/given.ts';
 
 const OUTCOMES: readonly Outcome[] = [
   answered(204),

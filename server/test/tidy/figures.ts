@@ -26,15 +26,15 @@ function verbsIn(path: string, name: string): number {
 }
 
 const PORTS = [
-  ['server/src/store/delivery-store.ts', 'DeliveryStore'],
-  ['server/src/store/message-store.ts', 'MessageStore'],
-  ['server/src/store/resource-store.ts', 'ResourceStore'],
-  ['server/src/store/account-store.ts', 'AccountStore'],
+  ['server/src/store/ports/delivery-store.ts', 'DeliveryStore'],
+  ['server/src/store/ports/message-store.ts', 'MessageStore'],
+  ['server/src/store/ports/resource-store.ts', 'ResourceStore'],
+  ['server/src/store/ports/account-store.ts', 'AccountStore'],
 ] as const;
 for (const [path, name] of PORTS)
   if (existsSync(join(root, path))) console.log(`${name}: ${verbsIn(path, name)} verbs`);
 
-const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(`server/src/store/${name}/*.ts`)));
+const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(`server/src/store/${name}/**/*.ts`)));
 const other = new Set(telling(postgres!));
 const own = telling(sqlite!);
 const again = own.filter((line) => other.has(line)).length;
@@ -52,7 +52,7 @@ for (const part of ['server/src', 'sdk/src', 'console/src']) {
   console.log(`${part}: longest function ${longestFunction} lines, longest file ${longestFile}`);
 }
 
-/** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `http/: body, json` or a path. */
+/** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `inbound/publish/: body, json` or a path. */
 function filesOnTheWay(): Set<string> {
   const found = new Set<string>();
   const [, table = ''] = read('ARCHITECTURE.md').split('## The way of a message');

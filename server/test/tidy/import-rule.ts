@@ -17,9 +17,11 @@ interface Part {
 
 const PART_NAMES = [
   'shipped files',
+  'collections',
   'world',
-  'config',
-  'domain',
+  'runtime',
+  'rules',
+  'settings',
   'store port',
   'store',
   'store adapter',
@@ -29,75 +31,67 @@ const PART_NAMES = [
   'accounts',
   'telemetry',
   'publish',
-  'http',
-  'main',
+  'inbound',
+  'node',
   'cli',
 ] as const;
 export type PartName = (typeof PART_NAMES)[number];
 
 export const PARTS: Readonly<Record<PartName, Part>> = {
   'shipped files': { sees: [], usesPackages: true },
+  collections: { sees: [], usesPackages: false },
   world: { sees: [], usesPackages: true },
-  config: { sees: ['domain'], usesPackages: true },
-  domain: { sees: [], usesPackages: false },
-  'store port': { sees: ['domain'], seesTypesOf: ['world'], usesPackages: false },
-  store: { sees: ['domain', 'store port'], seesTypesOf: ['world', 'shipped files'], usesPackages: true },
+  runtime: { sees: ['collections', 'world'], usesPackages: true },
+  rules: { sees: ['collections'], usesPackages: false },
+  settings: { sees: ['rules'], usesPackages: true },
+  'store port': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
+  store: {
+    sees: ['collections', 'rules', 'store port'],
+    seesTypesOf: ['world', 'shipped files'],
+    usesPackages: true,
+  },
   'store adapter': {
-    sees: ['domain', 'store port', 'store', 'shipped files'],
+    sees: ['collections', 'rules', 'store port', 'store', 'shipped files'],
     seesTypesOf: ['world'],
     usesPackages: true,
   },
   // A thread begins here, with a world of its own.
-  'store thread': { sees: ['domain', 'store port', 'store', 'store adapter', 'world'], usesPackages: true },
-  delivery: { sees: ['domain', 'store port', 'world'], usesPackages: true },
-  upkeep: { sees: ['domain', 'store port', 'world'], usesPackages: true },
-  accounts: { sees: ['domain', 'store port', 'world'], usesPackages: true },
-  telemetry: { sees: ['domain', 'store port', 'world'], seesTypesOf: ['delivery'], usesPackages: true },
-  publish: { sees: ['domain', 'store port', 'world'], usesPackages: true },
-  http: {
-    sees: ['accounts', 'domain', 'publish', 'store port', 'world', 'telemetry'],
-    seesTypesOf: ['config'],
+  'store thread': {
+    sees: ['collections', 'rules', 'store port', 'store', 'store adapter', 'world'],
     usesPackages: true,
   },
-  main: { sees: PART_NAMES.filter((name) => name !== 'cli'), usesPackages: true },
+  delivery: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
+  upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
+  accounts: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
+  telemetry: { sees: ['rules', 'store port', 'world'], seesTypesOf: ['delivery'], usesPackages: true },
+  publish: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
+  inbound: {
+    sees: ['accounts', 'collections', 'rules', 'publish', 'store port', 'world', 'telemetry'],
+    seesTypesOf: ['settings'],
+    usesPackages: true,
+  },
+  node: { sees: PART_NAMES.filter((name) => name !== 'cli'), usesPackages: true },
   cli: {
-    sees: ['main', 'shipped files', 'config', 'domain', 'world', 'accounts', 'telemetry', 'store port'],
+    sees: ['node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'telemetry', 'store port'],
     usesPackages: true,
   },
 };
 
+/** Files that are a part by themselves, or belong to another part than their folder. */
 const FILES: Readonly<Record<string, PartName>> = {
-  'index.ts': 'main',
-  'main.ts': 'main',
-  'open-store.ts': 'main',
-  'node-ground.ts': 'main',
-  'build-engine.ts': 'main',
-  'build-front.ts': 'main',
-  'close-node.ts': 'main',
-  'lanes.ts': 'main',
-  'lane.ts': 'main',
-  'questions.ts': 'main',
-  'temporary-data.ts': 'main',
+  'index.ts': 'node',
   'shipped-files.ts': 'shipped files',
-  'world.ts': 'world',
-  'config.ts': 'config',
-  'setting.ts': 'config',
-  'setting-kind.ts': 'config',
-  'help-page.ts': 'config',
-  'near-misses.ts': 'config',
-  'setting-contradictions.ts': 'config',
-  'read-flags.ts': 'config',
   'version.ts': 'shipped files',
-  'store/sqlite/thread.ts': 'store thread',
-  'store/store.ts': 'store port',
-  'store/delivery-store.ts': 'store port',
-  'store/message-store.ts': 'store port',
-  'store/resource-store.ts': 'store port',
-  'store/account-store.ts': 'store port',
-  'store/database-reserve.ts': 'store port',
-  'store/list-piece.ts': 'store port',
-  'store/count-in-pieces.ts': 'store port',
-  'store/standing-in-pieces.ts': 'store port',
+  'runtime/world.ts': 'world',
+  'store/sqlite/thread/thread.ts': 'store thread',
+};
+
+const FOLDERS: Readonly<Record<string, PartName>> = {
+  'runtime/collections': 'collections',
+  'node/settings': 'settings',
+  'store/ports': 'store port',
+  'store/sqlite': 'store adapter',
+  'store/postgres': 'store adapter',
 };
 
 const CONSOLE = 'console/src/';
@@ -123,7 +117,8 @@ export function partOf(path: string): PartName | null {
   if (named !== undefined) return named;
   const [folder, ...rest] = inside.split('/');
   if (rest.length === 0) return null;
-  if (folder === 'store') return rest.length > 1 ? 'store adapter' : 'store';
+  const inFolder = FOLDERS[`${folder}/${rest[0]}`];
+  if (rest.length > 1 && inFolder !== undefined) return inFolder;
   return PART_NAMES.find((name) => name === folder) ?? null;
 }
 
@@ -148,7 +143,7 @@ export function wrongImport(path: string, { specifier, isTypeOnly }: Import): st
   return `${from} must not import ${to} ("${specifier}")`;
 }
 
-/** `sqlite` of server/src/store/sqlite/open.ts: adapters do not know each other. */
+/** `sqlite` of server/src/store/sqlite/files/open.ts: adapters do not know each other. */
 function adapterOf(path: string): string | undefined {
   return path.slice(SRC.length).split('/')[1];
 }

@@ -6,7 +6,7 @@ import { PARTS } from './import-rule.ts';
 import { findAllProblems, findProblems, RULE_NAMES, type RuleName, type TextFile } from './rules.ts';
 import { viewSource } from './source-view.ts';
 
-const engine = (text: string): TextFile => ({ path: 'server/src/delivery/engine.ts', text });
+const engine = (text: string): TextFile => ({ path: 'server/src/delivery/engine/engine.ts', text });
 const at = (path: string, text = ''): TextFile => ({ path, text });
 const machinePath = (top: string) => ['', top, 'someone', 'notes'].join('/');
 
@@ -18,48 +18,56 @@ interface Samples {
 const SAMPLES: Record<RuleName, Samples> = {
   imports: {
     bad: [
-      at('server/src/domain/publish.ts', "import type { Store } from '../store/store.ts';"),
-      at('server/src/domain/publish.ts', "import { createHash } from 'node:crypto';"),
-      at('server/src/world.ts', "import { idMaker } from './domain/id.ts';"),
-      at('server/src/store/store.ts', "import { open } from './sqlite/open.ts';"),
-      at('server/src/store/store.ts', "import { systemWorld } from '../world.ts';"),
-      at('server/src/store/sqlite/open.ts', "import { rows } from '../postgres/rows.ts';"),
-      at('server/src/store/sqlite/open.ts', "import { engine } from '../../delivery/engine.ts';"),
-      engine("import { openSqlite } from '../store/sqlite/open.ts';"),
-      engine("import {\n  listen,\n} from '../http/listener.ts';"),
-      engine("export * from '../http/listener.ts';"),
-      engine("const late = await import('../http/listener.ts');"),
+      at('server/src/rules/publish/publish.ts', "import type { Store } from '../../store/ports/store.ts';"),
+      at('server/src/rules/publish/publish.ts', "import { createHash } from 'node:crypto';"),
+      at('server/src/runtime/world.ts', "import { idMaker } from '../rules/requests/id.ts';"),
+      at('server/src/store/ports/store.ts', "import { open } from '../sqlite/files/open.ts';"),
+      at('server/src/store/ports/store.ts', "import { systemWorld } from '../../runtime/world.ts';"),
+      at('server/src/store/sqlite/files/open.ts', "import { rows } from '../../postgres/messages/messages.ts';"),
+      at('server/src/store/sqlite/files/open.ts', "import { engine } from '../../../delivery/engine/engine.ts';"),
+      engine("import { openSqlite } from '../../store/sqlite/files/open.ts';"),
+      engine("import {\n  listen,\n} from '../../inbound/server/listener.ts';"),
+      engine("export * from '../../inbound/server/listener.ts';"),
+      engine("const late = await import('../../inbound/server/listener.ts');"),
       engine('const late = await import(name);'),
-      engine("new Worker(new URL('../http/listener.ts', import.meta.url));"),
-      engine("import type { Config } from '../config.ts';"),
-      engine("import '../main.ts';"),
-      engine("import { run } from '../../test/simulation/run.ts';"),
+      engine("new Worker(new URL('../../inbound/server/listener.ts', import.meta.url));"),
+      engine("import type { Config } from '../../node/settings/config.ts';"),
+      engine("import '../../node/main.ts';"),
+      engine("import { run } from '../../simulation/run.ts';"),
       at('server/src/upkeep/leases.ts', "import { tokens } from '../accounts/tokens.ts';"),
       at('server/src/accounts/tokens.ts', "import { log } from '../telemetry/log.ts';"),
-      at('server/src/telemetry/log.ts', "import { engine } from '../delivery/engine.ts';"),
-      at('server/src/http/listener.ts', "import { engine } from '../delivery/engine.ts';"),
-      at('server/src/http/listener.ts', "import { parseConfig } from '../config.ts';"),
-      at('server/src/http/routes/topics.ts', "import { openSqlite } from '../../store/sqlite/open.ts';"),
-      at('server/src/config.ts', "import { systemWorld } from './world.ts';"),
-      at('server/src/main.ts', "import { main } from './cli/main.ts';"),
-      at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/open.ts';"),
-      at('server/src/http/routes/topics.ts', "import Type, { type Static } from 'typebox';"),
+      at('server/src/telemetry/log.ts', "import { engine } from '../delivery/engine/engine.ts';"),
+      at('server/src/inbound/server/listener.ts', "import { engine } from '../../delivery/engine/engine.ts';"),
+      at('server/src/inbound/server/listener.ts', "import { parseConfig } from '../../node/settings/config.ts';"),
+      at(
+        'server/src/inbound/api/routes/topics.ts',
+        "import { openSqlite } from '../../../store/sqlite/files/open.ts';",
+      ),
+      at('server/src/node/settings/config.ts', "import { systemWorld } from '../../runtime/world.ts';"),
+      at('server/src/node/main.ts', "import { main } from '../cli/main.ts';"),
+      at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/files/open.ts';"),
+      at('server/src/inbound/api/routes/topics.ts', "import Type, { type Static } from 'typebox';"),
     ],
     good: [
-      at('server/src/domain/publish.ts', "import { idMaker } from './id.ts';"),
-      at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
-      at('server/src/store/store.ts', "import type { Clock } from '../world.ts';"),
-      at('server/src/store/sqlite/open.ts', "import { migrate } from '../migrations.ts';\nimport fs from 'node:fs';"),
-      at('server/src/store/sqlite/open.ts', "new URL('./migrations/', import.meta.url)"),
-      engine("import { systemWorld } from '../world.ts';\nimport type { Store } from '../store/store.ts';"),
-      engine("// import '../main.ts';\nconst text = \"import '../main.ts';\";"),
-      at('server/src/http/routes/topics.ts', "import { tokens } from '../../accounts/tokens.ts';"),
-      at('server/src/http/listener.ts', "import type { Config } from '../config.ts';"),
-      at('server/src/http/schema.ts', "import type { TSchema } from 'typebox';"),
-      at('server/src/main.ts', "import { openSqlite } from './store/sqlite/open.ts';"),
-      at('server/src/cli/serve.ts', "import { start } from '../main.ts';"),
+      at('server/src/rules/publish/publish.ts', "import { idMaker } from '../requests/id.ts';"),
+      at('server/src/runtime/world.ts', "import { randomFillSync } from 'node:crypto';"),
+      at('server/src/store/ports/store.ts', "import type { Clock } from '../../runtime/world.ts';"),
+      at(
+        'server/src/store/sqlite/files/open.ts',
+        "import { migrate } from '../../migrations.ts';\nimport fs from 'node:fs';",
+      ),
+      at('server/src/store/sqlite/files/open.ts', "new URL('../migrations/', import.meta.url)"),
+      engine(
+        "import { systemWorld } from '../../runtime/world.ts';\nimport type { Store } from '../../store/ports/store.ts';",
+      ),
+      engine("// import '../../node/main.ts';\nconst text = \"import '../../node/main.ts';\";"),
+      at('server/src/inbound/api/routes/topics.ts', "import { tokens } from '../../../accounts/tokens.ts';"),
+      at('server/src/inbound/server/listener.ts', "import type { Config } from '../../node/settings/config.ts';"),
+      at('server/src/inbound/api/shapes/schema.ts', "import type { TSchema } from 'typebox';"),
+      at('server/src/node/main.ts', "import { openSqlite } from '../store/sqlite/files/open.ts';"),
+      at('server/src/cli/serve.ts', "import { start } from '../node/main.ts';"),
       at('server/src/cli/serve.ts', "new URL('../../package.json', import.meta.url)"),
-      at('server/test/http/x.test.ts', "import { openSqlite } from '../../src/store/sqlite/open.ts';"),
+      at('server/test/inbound/x.test.ts', "import { openSqlite } from '../../src/store/sqlite/files/open.ts';"),
     ],
   },
   'console layers': {
@@ -77,7 +85,7 @@ const SAMPLES: Record<RuleName, Samples> = {
   },
   place: {
     bad: [at('server/src/engine.ts'), at('server/src/sender/send.ts')],
-    good: [at('server/src/http/routes/topics.ts'), at('server/src/config.ts')],
+    good: [at('server/src/inbound/api/routes/topics.ts'), at('server/src/node/settings/config.ts')],
   },
   time: {
     bad: [
@@ -97,7 +105,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine('const text = new Date(startedAt).toISOString();'),
       engine('const at = this.clock.now(); // not Date.now()'),
       engine("const text = 'Date.now()';"),
-      at('server/src/world.ts', 'Date.now()'),
+      at('server/src/runtime/world.ts', 'Date.now()'),
       at('server/test/x.test.ts', 'Date.now()'),
     ],
   },
@@ -111,7 +119,7 @@ const SAMPLES: Record<RuleName, Samples> = {
     good: [
       engine('socket.setTimeout(1000);'),
       engine('clearTimeout(timer);'),
-      at('server/src/world.ts', 'setTimeout(fire, 10)'),
+      at('server/src/runtime/world.ts', 'setTimeout(fire, 10)'),
     ],
   },
   'timers elsewhere': {
@@ -134,8 +142,8 @@ const SAMPLES: Record<RuleName, Samples> = {
     good: [
       engine('world.random.bytes(16)'),
       engine("import { createHmac } from 'node:crypto';"),
-      at('server/src/domain/id.ts', 'function idMaker(randomBytes: Bytes) { return randomBytes(16); }'),
-      at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
+      at('server/src/rules/requests/id.ts', 'function idMaker(randomBytes: Bytes) { return randomBytes(16); }'),
+      at('server/src/runtime/world.ts', "import { randomFillSync } from 'node:crypto';"),
     ],
   },
   network: {
@@ -148,64 +156,82 @@ const SAMPLES: Record<RuleName, Samples> = {
   },
   environment: {
     bad: [engine('process.env.HOME'), at('server/src/cli/serve.ts', 'process . env')],
-    good: [at('server/src/config.ts', 'process.env'), at('server/test/x.test.ts', 'process.env')],
+    good: [at('server/src/node/settings/config.ts', 'process.env'), at('server/test/x.test.ts', 'process.env')],
   },
   'own place': {
     bad: [engine("new URL('./thread.ts', import.meta.url)"), at('server/src/cli/run.ts', 'import . meta . dirname')],
     good: [at('server/src/shipped-files.ts', 'import.meta.url'), at('server/test/x.test.ts', 'import.meta.dirname')],
   },
-  'async domain': {
+  'async rules': {
     bad: [
-      at('server/src/domain/settle.ts', 'export async function settle() {}'),
-      at('server/src/domain/settle.ts', 'await later;'),
-      at('server/src/domain/settle.ts', 'type Later = Promise<void>;'),
+      at('server/src/rules/delivery/settle.ts', 'export async function settle() {}'),
+      at('server/src/rules/delivery/settle.ts', 'await later;'),
+      at('server/src/rules/delivery/settle.ts', 'type Later = Promise<void>;'),
     ],
-    good: [at('server/src/domain/settle.ts', '// never async\nconst isAsyncQueue = true;'), engine('async () => {}')],
+    good: [
+      at('server/src/rules/delivery/settle.ts', '// never async\nconst isAsyncQueue = true;'),
+      engine('async () => {}'),
+    ],
   },
   'decision in SQL': {
     bad: [
-      at('server/src/store/sqlite/accept.ts', "db.run('UPDATE messages SET state = iif(due_at > ?, 1, 2)');"),
-      at('server/src/store/postgres/accept.ts', 'db.run(`UPDATE m\n SET state = CASE WHEN a THEN b END`);'),
-      at('server/src/store/postgres/accept.ts', "db.run('UPDATE m SET due_at = greatest($1, due_at)');"),
-      at('server/src/store/sqlite/accept.ts', "db.run('UPDATE m SET window_count = max(0, window_count)');"),
-      at('server/src/store/sqlite/accept.ts', "db.run('SELECT 1 FROM k WHERE window_start_at + period_ms < ?');"),
-      at('server/src/store/sqlite/accept.ts', "db.run('SELECT ? - parallelism FROM queues');"),
+      at(
+        'server/src/store/sqlite/deliveries/accept.ts',
+        "db.run('UPDATE messages SET state = iif(due_at > ?, 1, 2)');",
+      ),
+      at('server/src/store/postgres/deliveries/accept.ts', 'db.run(`UPDATE m\n SET state = CASE WHEN a THEN b END`);'),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.run('UPDATE m SET due_at = greatest($1, due_at)');"),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.run('UPDATE m SET window_count = max(0, window_count)');"),
+      at(
+        'server/src/store/sqlite/deliveries/accept.ts',
+        "db.run('SELECT 1 FROM k WHERE window_start_at + period_ms < ?');",
+      ),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.run('SELECT ? - parallelism FROM queues');"),
       // What is on the list must be there.
-      at('server/src/store/sqlite/queues.ts', "db.run('SELECT 1');"),
+      at('server/src/store/sqlite/deliveries/queues.ts', "db.run('SELECT 1');"),
     ],
     good: [
-      at('server/src/store/sqlite/accept.ts', "db.run('SELECT count(*), max(seq) FROM m WHERE due_at <= ? LIMIT ?');"),
       at(
-        'server/src/store/sqlite/accept.ts',
+        'server/src/store/sqlite/deliveries/accept.ts',
+        "db.run('SELECT count(*), max(seq) FROM m WHERE due_at <= ? LIMIT ?');",
+      ),
+      at(
+        'server/src/store/sqlite/deliveries/accept.ts',
         'const at = row.due_at + 1; // CASE\nconst last = Math.max(0, at_count - 1);',
       ),
-      at('server/src/store/sqlite/queues.ts', "const READY = 'ready_at = iif(attempts = 0, ?1, ready_at)';"),
+      at('server/src/store/sqlite/deliveries/queues.ts', "const READY = 'ready_at = iif(attempts = 0, ?1, ready_at)';"),
       at('server/src/store/move.ts', "const text = 'In any CASE, max(a, b)';"),
     ],
   },
   'columns in SQL': {
     bad: [
-      at('server/src/store/postgres/accept.ts', "db.all('SELECT * FROM queues');"),
-      at('server/src/store/postgres/accept.ts', 'db.all(`SELECT\n  q.*, q.line_at FROM queues q`);'),
-      at('server/src/store/sqlite/accept.ts', "db.all('SELECT 0 AS shard, * FROM usage');"),
-      at('server/src/store/sqlite/accept.ts', "db.all('DELETE FROM queues RETURNING *');"),
-      at('server/src/store/sqlite/accept.ts', "db.run('INSERT INTO queues VALUES (?, ?)');"),
-      at('server/src/store/sqlite/accept.ts', "db.run('INSERT OR IGNORE INTO queues VALUES (?, ?)');"),
-      at('server/src/store/postgres/accept.ts', 'db.run(`INSERT INTO queues AS q SELECT a FROM b`);'),
-      at('server/src/store/postgres/accept.ts', `db.run(\`INSERT INTO \${table} SELECT a FROM b\`);`),
-      at('server/src/store/postgres/accept.ts', "db.all('SELECT a FROM b NATURAL JOIN c');"),
-      at('server/src/store/postgres/accept.ts', "db.all('SELECT row_to_json(q) FROM queues q');"),
-      at('server/src/store/postgres/accept.ts', "db.exec('COPY queues FROM STDIN');"),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.all('SELECT * FROM queues');"),
+      at('server/src/store/postgres/deliveries/accept.ts', 'db.all(`SELECT\n  q.*, q.line_at FROM queues q`);'),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.all('SELECT 0 AS shard, * FROM usage');"),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.all('DELETE FROM queues RETURNING *');"),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.run('INSERT INTO queues VALUES (?, ?)');"),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.run('INSERT OR IGNORE INTO queues VALUES (?, ?)');"),
+      at('server/src/store/postgres/deliveries/accept.ts', 'db.run(`INSERT INTO queues AS q SELECT a FROM b`);'),
+      at('server/src/store/postgres/deliveries/accept.ts', `db.run(\`INSERT INTO \${table} SELECT a FROM b\`);`),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.all('SELECT a FROM b NATURAL JOIN c');"),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.all('SELECT row_to_json(q) FROM queues q');"),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.exec('COPY queues FROM STDIN');"),
       // What is on the list must be there.
-      at('server/src/store/postgres/schema-upgrade.ts', "db.all('SELECT a FROM b');"),
+      at('server/src/store/postgres/sessions/schema-upgrade.ts', "db.all('SELECT a FROM b');"),
     ],
     good: [
-      at('server/src/store/postgres/accept.ts', "db.get('SELECT count(*) AS n, a * b FROM queues');"),
-      at('server/src/store/postgres/accept.ts', "db.run('INSERT INTO queues AS q (a, b) SELECT a, b FROM c');"),
-      at('server/src/store/postgres/accept.ts', `db.run(\`INSERT INTO \${table} (a) VALUES ($1)\`);`),
-      at('server/src/store/postgres/accept.ts', "db.run('SELECT 1 FROM json_to_recordset($1::json) AS r (a int)');"),
+      at('server/src/store/postgres/deliveries/accept.ts', "db.get('SELECT count(*) AS n, a * b FROM queues');"),
+      at(
+        'server/src/store/postgres/deliveries/accept.ts',
+        "db.run('INSERT INTO queues AS q (a, b) SELECT a, b FROM c');",
+      ),
+      at('server/src/store/postgres/deliveries/accept.ts', `db.run(\`INSERT INTO \${table} (a) VALUES ($1)\`);`),
+      at(
+        'server/src/store/postgres/deliveries/accept.ts',
+        "db.run('SELECT 1 FROM json_to_recordset($1::json) AS r (a int)');",
+      ),
       at('server/src/store/move.ts', "const text = 'SELECT * FROM nothing';"),
-      at('server/src/store/sqlite/accept.ts', '// SELECT * would read too much'),
+      at('server/src/store/sqlite/deliveries/accept.ts', '// SELECT * would read too much'),
     ],
   },
   sql: {
@@ -215,10 +241,10 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine("db.run('UPDATE messages SET state = 1');"),
       engine("db.run('DELETE FROM messages');"),
       at('server/src/store/migrations.ts', "db.run('CREATE TABLE migrations (id)');"),
-      at('server/src/store/store.ts', "db.run('PRAGMA user_version');"),
+      at('server/src/store/ports/store.ts', "db.run('PRAGMA user_version');"),
     ],
     good: [
-      at('server/src/store/sqlite/accept.ts', "db.run('INSERT INTO messages');"),
+      at('server/src/store/sqlite/deliveries/accept.ts', "db.run('INSERT INTO messages');"),
       engine("// no SELECT here\nconst text = 'Select an update, set it aside, delete it from here.';"),
     ],
   },
@@ -271,13 +297,13 @@ const SAMPLES: Record<RuleName, Samples> = {
   },
   'drawer name': {
     bad: [
-      at('server/src/domain/types.ts'),
+      at('server/src/rules/delivery/types.ts'),
       at('server/src/http/string-utils.ts'),
       at('server/src/core/engine.ts'),
       at('server/test/helpers.ts'),
       at('server/test/http/common.test.ts'),
     ],
-    good: [at('server/src/domain/score.ts'), at('server/src/domain/prototypes.ts')],
+    good: [at('server/src/rules/delivery/score.ts'), at('server/src/rules/delivery/prototypes.ts')],
   },
   markup: {
     bad: [
@@ -287,10 +313,10 @@ const SAMPLES: Record<RuleName, Samples> = {
     good: [at('console/src/ui/code.tsx', '// not dangerouslySetInnerHTML\nconst a = <p>{text}</p>;')],
   },
   'service from the page': {
-    bad: [at('console/src/app/app.tsx', "import { parseCron } from '../../../server/src/domain/cron.ts';")],
+    bad: [at('console/src/app/app.tsx', "import { parseCron } from '../../../server/src/rules/schedules/cron.ts';")],
     good: [
       at('console/src/app/app.tsx', "import { createClient } from 'postrider-sdk';"),
-      at('console/test/service.ts', "import { startPostrider } from '../../server/src/main.ts';"),
+      at('console/test/service.ts', "import { startPostrider } from '../../server/src/node/main.ts';"),
     ],
   },
   length: {
@@ -322,7 +348,7 @@ const SAMPLES: Record<RuleName, Samples> = {
   },
   'wall time': {
     bad: [
-      at('server/test/domain/cron.test.ts', 'const startedAt = performance.now();'),
+      at('server/test/rules/schedules/cron.test.ts', 'const startedAt = performance.now();'),
       at('server/test/outside/a.test.ts', 'await new Promise((resolve) => setTimeout(resolve, 20));'),
       at('sdk/test/a.test.ts', "import { setTimeout as wait } from 'node:timers/promises';"),
       at('console/test/a.test.ts', 'await page.waitForTimeout(300);'),
@@ -384,7 +410,7 @@ for (const name of RULE_NAMES) {
 
 test('a problem names its file and line', () => {
   const [problem] = findProblems('time', engine('// one\n/* two\n three */\nconst at = Date.now();'));
-  assert.equal(problem, 'server/src/delivery/engine.ts:4 Date.now: time comes from the World');
+  assert.equal(problem, 'server/src/delivery/engine/engine.ts:4 Date.now: time comes from the World');
 });
 
 test('reading no file at all is a problem, once for every part of the tree', () => {

@@ -34,7 +34,7 @@ const isPage = (path: string) => /^console\/src\/.*\.tsx?$/.test(path);
 const isSourceCode = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
 const isCode = (path: string) => /^(?:server|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
 const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
-const isDomain = (path: string) => isSourceCode(path) && partOf(path) === 'domain';
+const isRule = (path: string) => isSourceCode(path) && partOf(path) === 'rules';
 const isOutsideAdapters = (path: string) =>
   isSourceCode(path) && partOf(path) !== 'store adapter' && partOf(path) !== 'store thread';
 const isOutsideCli = (path: string) => isSourceCode(path) && partOf(path) !== 'cli';
@@ -127,36 +127,36 @@ export const RULES = {
       partOf(path) === null ? [{ at: -1, message: 'belongs to no part of the tree: see tidy/import-rule.ts' }] : [],
   },
   time: ban(
-    isCodeBeside('world.ts'),
+    isCodeBeside('runtime/world.ts'),
     'code',
     /\bDate\s*\.\s*now\b|(?<![.\w$])Date\s*\(\s*\)|\bnew\s+Date\s*(?=[;,)])|\bTemporal\s*\.\s*Now\b|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*hrtime\b/g,
     'time comes from the World',
   ),
-  timers: ban(isCodeBeside('world.ts'), 'code', TIMERS, 'timers come from the World'),
+  timers: ban(isCodeBeside('runtime/world.ts'), 'code', TIMERS, 'timers come from the World'),
   'timers elsewhere': ban(
-    isCodeBeside('world.ts'),
+    isCodeBeside('runtime/world.ts'),
     'codeAndText',
     /\bAbortSignal\s*\.\s*timeout\b|\bfrom\s*['"](?:node:)?(?:timers|timers\/promises|perf_hooks)['"]/g,
     'timers come from the World',
   ),
   randomness: ban(
-    isCodeBeside('world.ts'),
+    isCodeBeside('runtime/world.ts'),
     'codeAndText',
     /\bMath\s*\.\s*random\b|\.\s*(?:random(?:Bytes|UUID|Fill|FillSync|Int)|getRandomValues)\b|\bimport\s*\{[^}]*\brandom\w+[^}]*\}\s*from\s*['"](?:node:)?crypto['"]/g,
     'randomness comes from the World',
   ),
   network: ban(
     // The command is a caller of the API, not the service.
-    (path) => isCodeBeside('world.ts')(path) && path !== `${SRC}cli/frame/connection.ts`,
+    (path) => isCodeBeside('runtime/world.ts')(path) && path !== `${SRC}cli/frame/connection.ts`,
     'code',
     /\bfetch\s*\(/g,
     'requests go out through the sender, behind its egress guard',
   ),
   environment: ban(
-    isCodeBeside('config.ts'),
+    isCodeBeside('node/settings/config.ts'),
     'code',
     /\bprocess\s*\.\s*env\b/g,
-    'a setting belongs into the table of config.ts',
+    'a setting belongs into the table of node/settings/config.ts',
   ),
   'own place': ban(
     isCodeBeside('shipped-files.ts'),
@@ -164,7 +164,7 @@ export const RULES = {
     /\bimport\s*\.\s*meta\b/g,
     'a bundle moves the code: shipped-files.ts knows where files lie',
   ),
-  'async domain': ban(isDomain, 'code', /\b(?:async|await|Promise)\b/g, 'the domain decides; it never waits'),
+  'async rules': ban(isRule, 'code', /\b(?:async|await|Promise)\b/g, 'a rule decides; it never waits'),
   sql: ban(
     isOutsideAdapters,
     'codeAndText',
@@ -172,11 +172,11 @@ export const RULES = {
     'SQL belongs into store/<adapter>/',
   ),
   'decision in SQL': {
-    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/[^/]*\.ts$/.test(path),
+    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/.*\.ts$/.test(path),
     find: ({ path }, view) => findSqlDecisions(path, view),
   },
   'columns in SQL': {
-    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/[^/]*\.ts$/.test(path),
+    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/.*\.ts$/.test(path),
     find: ({ path }, view) => findUnnamedColumns(path, view),
   },
   'open table': { reads: isSource, find: findOpenTables },

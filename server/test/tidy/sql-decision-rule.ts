@@ -1,5 +1,5 @@
 // Finds decisions in the SQL of the store adapters: a choice between values, or arithmetic with a limit, a count or a time.
-// Rules of the product stand in domain/. What must stay in SQL is listed here, each with the reason.
+// Rules of the product stand in rules/. What must stay in SQL is listed here, each with the reason.
 
 import type { SourceView } from './source-view.ts';
 
@@ -27,7 +27,7 @@ const LEFT_OUT = 'what is not shown is not read: large bodies and headers stay i
 const CANCELLED_AT = 'a message never ends before it was asked to; the time of the request is known only to the row';
 const FOR_PEOPLE = 'a number for people, counted over many rows where they are';
 const JOB_STOPPED = 'a job that somebody stopped meanwhile stays stopped';
-const RETENTION = 'deletes in pieces over all accounts; the two times come from the tiers, in domain/tier.ts';
+const RETENTION = 'deletes in pieces over all accounts; the two times come from the tiers, in rules/limits/tier.ts';
 
 interface Allowed {
   /** Below server/src/store/. */
@@ -38,67 +38,67 @@ interface Allowed {
 }
 
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
-  { file: 'sqlite/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
-  { file: 'sqlite/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
-  { file: 'sqlite/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
-  { file: 'sqlite/held.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
-  { file: 'sqlite/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },
-  { file: 'sqlite/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
-  { file: 'sqlite/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
-  { file: 'sqlite/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
-  { file: 'sqlite/queues.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
-  { file: 'sqlite/schedules.ts', sql: "iif(length(body) > ?1, x'', body)", reason: LEFT_OUT },
-  { file: 'sqlite/settle.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
-  { file: 'sqlite/statistics.ts', sql: 'min(max(due_at, ifnull(ready_at, due_at)))', reason: FOR_PEOPLE },
-  { file: 'postgres/bodies.ts', sql: 'THEN octet_length(', reason: SIZE },
-  { file: 'postgres/cancel.ts', sql: 'CASE WHEN m.lease IS', reason: NOT_LOCKED },
-  { file: 'postgres/cancel.ts', sql: 'CASE WHEN is_claimed', reason: NOT_LOCKED },
-  { file: 'postgres/claim.ts', sql: 'm.cancel_requested_at IS', reason: NOT_LOCKED },
+  { file: 'sqlite/deliveries/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
+  { file: 'sqlite/deliveries/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
+  { file: 'sqlite/deliveries/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
+  { file: 'sqlite/deliveries/held.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
+  { file: 'sqlite/resources/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },
+  { file: 'sqlite/deliveries/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
+  { file: 'sqlite/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
+  { file: 'sqlite/messages/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
+  { file: 'sqlite/deliveries/queues.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
+  { file: 'sqlite/resources/schedules.ts', sql: "iif(length(body) > ?1, x'', body)", reason: LEFT_OUT },
+  { file: 'sqlite/deliveries/settle.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
+  { file: 'sqlite/messages/statistics.ts', sql: 'min(max(due_at, ifnull(ready_at, due_at)))', reason: FOR_PEOPLE },
+  { file: 'postgres/deliveries/bodies.ts', sql: 'THEN octet_length(', reason: SIZE },
+  { file: 'postgres/deliveries/cancel.ts', sql: 'CASE WHEN m.lease IS', reason: NOT_LOCKED },
+  { file: 'postgres/deliveries/cancel.ts', sql: 'CASE WHEN is_claimed', reason: NOT_LOCKED },
+  { file: 'postgres/deliveries/claim.ts', sql: 'm.cancel_requested_at IS', reason: NOT_LOCKED },
   {
-    file: 'postgres/insert.ts',
+    file: 'postgres/deliveries/insert.ts',
     sql: 'CASE WHEN shared IS NULL',
     reason: 'a body that is shared is stored once, beside the messages; the others keep theirs in the row',
   },
   {
-    file: 'postgres/insert.ts',
+    file: 'postgres/deliveries/insert.ts',
     sql: 'CASE WHEN lease IS NULL',
     reason: 'writes which step the journal tells; whether there is a lease was decided before',
   },
-  { file: 'postgres/jobs.ts', sql: 'at_seq = least(at_seq', reason: JOB_STOPPED },
-  { file: 'postgres/jobs.ts', sql: "state = CASE WHEN state = 'running'", reason: JOB_STOPPED },
+  { file: 'postgres/resources/jobs.ts', sql: 'at_seq = least(at_seq', reason: JOB_STOPPED },
+  { file: 'postgres/resources/jobs.ts', sql: "state = CASE WHEN state = 'running'", reason: JOB_STOPPED },
   {
-    file: 'postgres/journal.ts',
+    file: 'postgres/deliveries/journal.ts',
     sql: 'least(min(xact_start), now())',
     reason: 'the order of the journal goes by the clock of the database',
   },
-  { file: 'postgres/journal.ts', sql: "CASE tier WHEN 'free'", reason: RETENTION },
-  { file: 'postgres/lease.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
-  { file: 'postgres/lease.ts', sql: 'CASE WHEN m.body_id IS NULL THEN m.body END', reason: LEFT_OUT },
-  { file: 'postgres/lists.ts', sql: 'CASE WHEN octet_length(body) > $5', reason: LEFT_OUT },
-  { file: 'postgres/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
-  { file: 'postgres/messages.ts', sql: 'CASE WHEN a.number >= $4', reason: LEFT_OUT },
+  { file: 'postgres/deliveries/journal.ts', sql: "CASE tier WHEN 'free'", reason: RETENTION },
+  { file: 'postgres/deliveries/lease.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
+  { file: 'postgres/deliveries/lease.ts', sql: 'CASE WHEN m.body_id IS NULL THEN m.body END', reason: LEFT_OUT },
+  { file: 'postgres/messages/lists.ts', sql: 'CASE WHEN octet_length(body) > $5', reason: LEFT_OUT },
+  { file: 'postgres/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
+  { file: 'postgres/messages/messages.ts', sql: 'CASE WHEN a.number >= $4', reason: LEFT_OUT },
   {
-    file: 'postgres/promote.ts',
+    file: 'postgres/deliveries/promote.ts',
     sql: "CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END",
     reason: WHOLE_SET,
   },
-  { file: 'postgres/queues.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
+  { file: 'postgres/deliveries/queues.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
   {
-    file: 'postgres/queues.ts',
+    file: 'postgres/deliveries/queues.ts',
     sql: 'LIMIT greatest(0, least($5::int, g.places - holding.started))',
     reason: 'bounds what is read, in the statement that counts; planHeads decides',
   },
   {
-    file: 'postgres/schema-upgrade.ts',
+    file: 'postgres/sessions/schema-upgrade.ts',
     sql: 'reader_min = greatest(reader_min, $1)',
     reason: 'two nodes that change the schema at once; no rule of the product',
   },
   {
-    file: 'postgres/settle.ts',
+    file: 'postgres/deliveries/settle.ts',
     sql: 'ended_at = greatest(given.ended_at, m.cancel_requested_at)',
     reason: CANCELLED_AT,
   },
-  { file: 'postgres/statistics.ts', sql: 'min(greatest(due_at, ready_at))', reason: FOR_PEOPLE },
+  { file: 'postgres/messages/statistics.ts', sql: 'min(greatest(due_at, ready_at))', reason: FOR_PEOPLE },
 ];
 
 /** The inside of strings and templates alone. */
@@ -122,7 +122,7 @@ export function findSqlDecisions(path: string, view: SourceView): { at: number; 
     if (reason) used.add(reason);
     return reason
       ? []
-      : [{ at: index, message: `${line}: a rule belongs into domain/, or on the list with its reason` }];
+      : [{ at: index, message: `${line}: a rule belongs into rules/, or on the list with its reason` }];
   });
   const gone = allowed
     .filter((each) => !used.has(each))

@@ -4,9 +4,9 @@
 /** By the end of the path: the reason why time itself is what the test is about. */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
   ['server/test/lanes/frozen.test.ts', 'a frozen process cannot be told the time'],
-  ['server/test/store/postgres-live-events.test.ts', 'random pauses between writers'],
-  ['server/test/store/postgres-turns.test.ts', 'a limit that only a failing test reaches'],
-  ['server/test/store/postgres-listener.test.ts', 'a silent connection is noticed by the time it is silent'],
+  ['server/test/store/postgres/postgres-live-events.test.ts', 'random pauses between writers'],
+  ['server/test/store/postgres/postgres-turns.test.ts', 'a limit that only a failing test reaches'],
+  ['server/test/store/postgres/postgres-listener.test.ts', 'a silent connection is noticed by the time it is silent'],
   ['server/test/store/migrate-store-kill.test.ts', 'a kill at a random moment'],
   ['server/test/cluster/cancelled.test.ts', 'processes whose clocks nobody moves; nothing may arrive afterwards'],
   ['server/test/cluster/drain-away.test.ts', 'a limit that only a failing test reaches'],

@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ALERT_LABEL, type Alert } from '../../src/domain/alert.ts';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { NewMessage, Outcome } from '../../src/domain/message.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import type { Store } from '../../src/store/store.ts';
+import { ALERT_LABEL, type Alert } from '../../src/rules/alerts/alert.ts';
+import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
+import { eachMax } from '../../src/rules/limits/budgets.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { alertKeeper, type PlanAlert } from '../../src/upkeep/alerts.ts';
 import { alert } from '../conformance/alerts.ts';
 import {

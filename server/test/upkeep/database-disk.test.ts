@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseReserve } from '../../src/store/database-reserve.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import type { DatabaseReserve } from '../../src/store/ports/database-reserve.ts';
+import { StoreUnavailable } from '../../src/store/ports/store.ts';
 import { databaseDiskWatch } from '../../src/upkeep/database-disk.ts';
 
 const MIB = 1024 * 1024;

@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { Engine, type Upkeep } from '../../src/delivery/engine.ts';
-import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
-import { idMaker } from '../../src/domain/id.ts';
-import type { Schedule } from '../../src/domain/schedule.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import { type Executor, inlineExecutor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { Engine, type Upkeep } from '../../src/delivery/engine/engine.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/engine/sender.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import { idMaker } from '../../src/rules/requests/id.ts';
+import type { Schedule } from '../../src/rules/schedules/schedule.ts';
+import type { Store } from '../../src/store/ports/store.ts';
+import { openDatabase } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { type Executor, inlineExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, KEYS, message, NOW, OK } from '../conformance/given.ts';
 import { type ManualWorld, manualWorld } from '../support/manual-clock.ts';

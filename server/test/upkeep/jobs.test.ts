@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job } from '../../src/domain/job.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Job } from '../../src/rules/delivery/job.ts';
+import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { jobRunner } from '../../src/upkeep/jobs.ts';
 import { ACCOUNT, KEYS, limits, message, messages, NOW, REFUSED, settlementOf } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';

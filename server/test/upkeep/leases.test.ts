@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DeliveryStore } from '../../src/store/delivery-store.ts';
+import type { DeliveryStore } from '../../src/store/ports/delivery-store.ts';
 import { heartbeat, NODE_TTL_MS } from '../../src/upkeep/leases.ts';
 
 test('attempts start, and their requests are written, only while no other node can take them over', async () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, message, messages, NOW } from '../conformance/given.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, NOW } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';

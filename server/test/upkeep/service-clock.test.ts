@@ -3,8 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CLOCK_BELIEVED_AFTER_MS, CLOCK_OFF_MS_MAX, type ClockChange, type ClockOff } from '../../src/domain/clock.ts';
-import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
+import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
+import {
+  CLOCK_BELIEVED_AFTER_MS,
+  CLOCK_OFF_MS_MAX,
+  type ClockChange,
+  type ClockOff,
+} from '../../src/rules/time/clock.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';

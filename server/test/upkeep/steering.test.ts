@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ADVANCE_STEPS_MAX, readClockOrder } from '../../src/domain/clock-order.ts';
+import { ADVANCE_STEPS_MAX, readClockOrder } from '../../src/rules/time/clock-order.ts';
+import { systemWorld } from '../../src/runtime/world.ts';
 import { ManualTime } from '../../src/upkeep/manual-time.ts';
 import { Steering } from '../../src/upkeep/steering.ts';
-import { systemWorld } from '../../src/world.ts';
 
 test('an advance stops where too much has become due, says so, and goes on from there', async () => {
   const time = new ManualTime(systemWorld().clock);

@@ -1,7 +1,7 @@
 // Reads the arguments of a command by its table. Reports all problems at once, each with what was probably meant.
 
-import { parseDurationMs } from '../../domain/duration.ts';
-import { unknownFlag } from '../../near-misses.ts';
+import { unknownFlag } from '../../node/settings/near-misses.ts';
+import { parseDurationMs } from '../../rules/time/duration.ts';
 import type { ArgumentSpec, FlagSpec } from './command.ts';
 import { printable } from './printable.ts';
 import { readTime } from './time-text.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../../config.ts';
+import type { Environment } from '../../node/settings/config.ts';
 import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { writeWhole } from './whole-file.ts';

@@ -1,7 +1,7 @@
 // One call of the command: finds it in the table, reads its arguments, runs it, and turns whatever happens into words
 // and an exit code. Tests call it in their own process.
 
-import { nearestName } from '../../domain/nearest-name.ts';
+import { nearestName } from '../../rules/requests/nearest-name.ts';
 import { VERSION } from '../../version.ts';
 import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../table/flags.ts';
 import { COMMAND_TABLE, SECTIONS, SETTINGS_COMMANDS } from '../table/table.ts';

@@ -1,8 +1,8 @@
 // What a command is: its name, its arguments and flags as data, and the code that runs it, loaded only when it is
 // called. Help, completion and docs/cli.md are made from this data.
 
-import type { Command as SettingsCommand } from '../../config.ts';
-import type { Scope } from '../../domain/account.ts';
+import type { Command as SettingsCommand } from '../../node/settings/config.ts';
+import type { Scope } from '../../rules/accounts/account.ts';
 import type { Given } from './arguments.ts';
 import type { Connection } from './connection.ts';
 import type { Output } from './output.ts';

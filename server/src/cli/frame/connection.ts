@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
 import { DEV_TOKEN } from '../../accounts/well-known.ts';
+import type { Clock } from '../../runtime/world.ts';
 import { VERSION } from '../../version.ts';
-import type { Clock } from '../../world.ts';
 import { checkedClient } from './answer-shape.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';

@@ -1,8 +1,8 @@
 // The process as a command sees it: its streams, its signals and its environment.
 
 import { homedir } from 'node:os';
-import { environment } from '../../config.ts';
-import { systemWorld } from '../../world.ts';
+import { environment } from '../../node/settings/config.ts';
+import { systemWorld } from '../../runtime/world.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io, Sink } from './terminal.ts';
 

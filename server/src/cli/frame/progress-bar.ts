@@ -1,6 +1,6 @@
 // How far a long piece of work is: on a terminal one line that is overwritten, elsewhere a new line now and then.
 
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../runtime/world.ts';
 import type { Sink } from './terminal.ts';
 import { spanText } from './time-text.ts';
 

@@ -1,6 +1,6 @@
 // Whether a command about accounts and tokens is for a store on this machine or for a service.
 
-import type { Environment } from '../../config.ts';
+import type { Environment } from '../../node/settings/config.ts';
 import type { Given } from './arguments.ts';
 
 const STORE_FLAGS = ['data', 'store'];

@@ -1,8 +1,8 @@
 // What a command sees of the process it runs in: where it writes, what it reads, the environment and the clock. Tests
 // give it others.
 
-import type { Environment } from '../../config.ts';
-import type { World } from '../../world.ts';
+import type { Environment } from '../../node/settings/config.ts';
+import type { World } from '../../runtime/world.ts';
 
 export interface Sink {
   readonly isTTY?: boolean;

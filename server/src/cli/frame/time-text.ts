@@ -1,6 +1,6 @@
 // Times and durations for people, and times as people give them.
 
-import { parseDurationMs } from '../../domain/duration.ts';
+import { parseDurationMs } from '../../rules/time/duration.ts';
 
 /** In UTC, to the second: the same on every machine, and sortable. */
 export function timeText(at: number): string {

@@ -26,7 +26,7 @@ const TOKENS: readonly CommandSpec[] = [
     isDefault: true,
     flags: [ACCOUNT, { name: 'all', about: 'Revoked ones too.' }, ...STORE_FLAGS],
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).listTokens,
+    load: async () => (await import('../commands/machine/token.ts')).listTokens,
   },
   {
     name: 'token create',
@@ -50,7 +50,7 @@ const TOKENS: readonly CommandSpec[] = [
       'postrider token create --admin --data /var/lib/postrider',
       'postrider token create --account shop --scope publish --url https://postrider.example.com',
     ],
-    load: async () => (await import('../commands/token.ts')).createToken,
+    load: async () => (await import('../commands/machine/token.ts')).createToken,
   },
   {
     name: 'token revoke',
@@ -58,7 +58,7 @@ const TOKENS: readonly CommandSpec[] = [
     arguments: [{ name: 'id', about: 'the id of a token, as token list shows it' }],
     flags: [ACCOUNT, ...STORE_FLAGS, YES],
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).revokeToken,
+    load: async () => (await import('../commands/machine/token.ts')).revokeToken,
   },
 ];
 
@@ -68,14 +68,14 @@ const ACCOUNTS: readonly CommandSpec[] = [
     summary: "show the token's own account, its scopes and its limits",
     isDefault: true,
     scope: 'read',
-    load: async () => (await import('../commands/token.ts')).showAccount,
+    load: async () => (await import('../commands/machine/token.ts')).showAccount,
   },
   {
     name: 'account list',
     summary: 'list accounts',
     flags: STORE_FLAGS,
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).listAccounts,
+    load: async () => (await import('../commands/machine/token.ts')).listAccounts,
   },
   {
     name: 'account create',
@@ -86,7 +86,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
       ...STORE_FLAGS,
     ],
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).createAccount,
+    load: async () => (await import('../commands/machine/token.ts')).createAccount,
   },
   {
     name: 'account set-tier',
@@ -94,7 +94,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
     arguments: [{ name: 'account', about: 'its name or id' }, TIER],
     flags: STORE_FLAGS,
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).setTier,
+    load: async () => (await import('../commands/machine/token.ts')).setTier,
   },
   {
     name: 'account suspend',
@@ -102,7 +102,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
     arguments: [{ name: 'account', about: 'its name or id' }],
     flags: STORE_FLAGS,
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).suspendAccount,
+    load: async () => (await import('../commands/machine/token.ts')).suspendAccount,
   },
   {
     name: 'account resume',
@@ -110,7 +110,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
     arguments: [{ name: 'account', about: 'its name or id' }],
     flags: STORE_FLAGS,
     scope: 'admin',
-    load: async () => (await import('../commands/token.ts')).resumeAccount,
+    load: async () => (await import('../commands/machine/token.ts')).resumeAccount,
   },
   {
     name: 'account recount',
@@ -119,7 +119,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
       'Counts again the bytes that each account stores, and corrects the count that limits it. The count is kept with every change, so it is only wrong after an upgrade during which an older version deleted messages. The service may run meanwhile, and does not wait for it. Over a data directory the log of the service grows while it is counted. Do not run it twice at once.',
     flags: [{ ...ACCOUNT, about: 'Name or id of the account. Default: all of them.' }, ...STORE_FLAGS],
     examples: ['postrider account recount --data /var/lib/postrider'],
-    load: async () => (await import('../commands/token.ts')).recountAccounts,
+    load: async () => (await import('../commands/machine/token.ts')).recountAccounts,
   },
 ];
 
@@ -131,14 +131,14 @@ export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
     summary: 'show the signing keys of the account',
     isDefault: true,
     scope: 'manage',
-    load: async () => (await import('../commands/keys.ts')).showKeys,
+    load: async () => (await import('../commands/machine/keys.ts')).showKeys,
   },
   {
     name: 'keys rotate',
     summary: 'make the next signing key the current one',
     flags: [YES],
     scope: 'manage',
-    load: async () => (await import('../commands/keys.ts')).rotateKeys,
+    load: async () => (await import('../commands/machine/keys.ts')).rotateKeys,
   },
   {
     name: 'usage',
@@ -148,6 +148,6 @@ export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
       { name: 'to-day', placeholder: '<day>', about: 'Last day.' },
     ],
     scope: 'read',
-    load: async () => (await import('../commands/keys.ts')).usage,
+    load: async () => (await import('../commands/machine/keys.ts')).usage,
   },
 ];

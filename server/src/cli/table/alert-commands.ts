@@ -1,6 +1,6 @@
 // The commands about alerts.
 
-import { RULE_TYPES } from '../../domain/alert.ts';
+import { RULE_TYPES } from '../../rules/alerts/alert.ts';
 import type { ArgumentSpec, CommandSpec } from '../frame/command.ts';
 
 const ALERT: ArgumentSpec = { name: 'id', about: 'the id of an alert' };
@@ -11,14 +11,14 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
     summary: 'list alerts with their state',
     isDefault: true,
     scope: 'manage',
-    load: async () => (await import('../commands/alerts.ts')).listAlerts,
+    load: async () => (await import('../commands/setup/alerts.ts')).listAlerts,
   },
   {
     name: 'alerts get',
     summary: 'show an alert, and what its target was told last',
     arguments: [ALERT],
     scope: 'manage',
-    load: async () => (await import('../commands/alerts.ts')).getAlert,
+    load: async () => (await import('../commands/setup/alerts.ts')).getAlert,
   },
   {
     name: 'alerts create',
@@ -82,20 +82,20 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
       'postrider alerts create messageFailed --label bill --target https://example.com/alert --id bills',
       'postrider alerts create failureRate --share 5% --slack --target https://hooks.slack.com/services/T/B/X',
     ],
-    load: async () => (await import('../commands/alerts.ts')).createAlert,
+    load: async () => (await import('../commands/setup/alerts.ts')).createAlert,
   },
   {
     name: 'alerts test',
     summary: 'send a test message to the target of an alert',
     arguments: [ALERT],
     scope: 'manage',
-    load: async () => (await import('../commands/alerts.ts')).testAlert,
+    load: async () => (await import('../commands/setup/alerts.ts')).testAlert,
   },
   {
     name: 'alerts delete',
     summary: 'delete an alert; no message is made for its target any more',
     arguments: [ALERT],
     scope: 'manage',
-    load: async () => (await import('../commands/alerts.ts')).deleteAlert,
+    load: async () => (await import('../commands/setup/alerts.ts')).deleteAlert,
   },
 ];

@@ -113,7 +113,7 @@ const SENDING: readonly CommandSpec[] = [
       'postrider publish https://example.com/hook -d \'{"order":1}\' --retries 5 --wait',
       'postrider publish news -d @news.json --delay 1h',
     ],
-    load: async () => (await import('../commands/publish.ts')).publish,
+    load: async () => (await import('../commands/messages/publish.ts')).publish,
   },
   {
     name: 'enqueue',
@@ -129,7 +129,7 @@ const SENDING: readonly CommandSpec[] = [
     ],
     scope: 'publish',
     examples: ['echo hello | postrider enqueue orders https://example.com/hook -d -'],
-    load: async () => (await import('../commands/publish.ts')).enqueue,
+    load: async () => (await import('../commands/messages/publish.ts')).enqueue,
   },
   {
     name: 'batch',
@@ -160,7 +160,7 @@ const SENDING: readonly CommandSpec[] = [
     ],
     scope: 'publish',
     examples: ['postrider batch orders.ndjson', 'jq -c ".[]" orders.json | postrider batch - --json'],
-    load: async () => (await import('../commands/batch.ts')).batch,
+    load: async () => (await import('../commands/messages/batch.ts')).batch,
   },
   {
     name: 'tail',
@@ -179,14 +179,14 @@ const SENDING: readonly CommandSpec[] = [
     ],
     scope: 'read',
     examples: ['postrider tail --queue orders', 'postrider tail --state FAILED --json | jq .url'],
-    load: async () => (await import('../commands/tail.ts')).tail,
+    load: async () => (await import('../commands/messages/tail.ts')).tail,
   },
   {
     name: 'why',
     summary: 'say why a message is not delivered yet',
     arguments: [ID],
     scope: 'read',
-    load: async () => (await import('../commands/messages.ts')).why,
+    load: async () => (await import('../commands/messages/messages.ts')).why,
   },
 ];
 
@@ -206,14 +206,14 @@ const MESSAGES: readonly CommandSpec[] = [
       'postrider messages --state RETRY --host example.com',
       'postrider messages list --from 1h --limit 0 --json',
     ],
-    load: async () => (await import('../commands/messages.ts')).listMessages,
+    load: async () => (await import('../commands/messages/messages.ts')).listMessages,
   },
   {
     name: 'messages get',
     summary: 'show a message with its attempts and their answers',
     arguments: [ID],
     scope: 'read',
-    load: async () => (await import('../commands/messages.ts')).getMessage,
+    load: async () => (await import('../commands/messages/messages.ts')).getMessage,
   },
   {
     name: 'messages body',
@@ -222,7 +222,7 @@ const MESSAGES: readonly CommandSpec[] = [
     flags: [{ name: 'output', short: 'o', placeholder: '<file>', about: 'File to make. None is overwritten.' }],
     scope: 'read',
     examples: ['postrider messages body msg_… | sha256sum'],
-    load: async () => (await import('../commands/messages.ts')).messageBody,
+    load: async () => (await import('../commands/messages/messages.ts')).messageBody,
   },
   {
     name: 'messages events',
@@ -230,14 +230,14 @@ const MESSAGES: readonly CommandSpec[] = [
     arguments: [{ ...ID, isRepeated: true }],
     flags: [LIMIT],
     scope: 'read',
-    load: async () => (await import('../commands/messages.ts')).messageEvents,
+    load: async () => (await import('../commands/messages/messages.ts')).messageEvents,
   },
   {
     name: 'messages count',
     summary: 'count messages by state',
     flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS],
     scope: 'read',
-    load: async () => (await import('../commands/messages.ts')).countMessages,
+    load: async () => (await import('../commands/messages/messages.ts')).countMessages,
   },
   {
     name: 'messages cancel',
@@ -247,21 +247,21 @@ const MESSAGES: readonly CommandSpec[] = [
     flags: BULK_FLAGS,
     scope: 'manage',
     examples: ['postrider messages cancel msg_…', 'postrider messages cancel --queue orders --yes'],
-    load: async () => (await import('../commands/messages.ts')).cancelMessages,
+    load: async () => (await import('../commands/messages/messages.ts')).cancelMessages,
   },
   {
     name: 'messages retry',
     summary: 'make a waiting message due now',
     arguments: [ID],
     scope: 'manage',
-    load: async () => (await import('../commands/messages.ts')).hurryMessage,
+    load: async () => (await import('../commands/messages/messages.ts')).hurryMessage,
   },
   {
     name: 'messages release',
     summary: 'let a held message go on',
     arguments: [ID],
     scope: 'manage',
-    load: async () => (await import('../commands/messages.ts')).releaseMessage,
+    load: async () => (await import('../commands/messages/messages.ts')).releaseMessage,
   },
 ];
 
@@ -272,20 +272,20 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
     isDefault: true,
     flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS, LIMIT],
     scope: 'read',
-    load: async () => (await import('../commands/dlq.ts')).listDeadLetters,
+    load: async () => (await import('../commands/messages/dlq.ts')).listDeadLetters,
   },
   {
     name: 'dlq groups',
     summary: 'count dead letters by host and reason',
     scope: 'read',
-    load: async () => (await import('../commands/dlq.ts')).groupDeadLetters,
+    load: async () => (await import('../commands/messages/dlq.ts')).groupDeadLetters,
   },
   {
     name: 'dlq get',
     summary: 'show a dead letter with the last answer',
     arguments: [{ ...ID, about: 'the id of a dead letter' }],
     scope: 'read',
-    load: async () => (await import('../commands/dlq.ts')).getDeadLetter,
+    load: async () => (await import('../commands/messages/dlq.ts')).getDeadLetter,
   },
   {
     name: 'dlq retry',
@@ -301,7 +301,7 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
     ],
     scope: 'manage',
     examples: ['postrider dlq retry --host example.com --per-second 10'],
-    load: async () => (await import('../commands/dlq.ts')).retryDeadLetters,
+    load: async () => (await import('../commands/messages/dlq.ts')).retryDeadLetters,
   },
   {
     name: 'dlq delete',
@@ -309,7 +309,7 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
     arguments: [DLQ_IDS],
     flags: BULK_FLAGS.filter(({ name }) => name !== 'state'),
     scope: 'manage',
-    load: async () => (await import('../commands/dlq.ts')).deleteDeadLetters,
+    load: async () => (await import('../commands/messages/dlq.ts')).deleteDeadLetters,
   },
 ];
 

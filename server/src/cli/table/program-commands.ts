@@ -17,7 +17,7 @@ export const RESTORE: CommandSpec = {
     },
   ],
   examples: ['postrider restore postrider-backup.db --data /var/lib/postrider'],
-  load: async () => (await import('../commands/restore.ts')).restore,
+  load: async () => (await import('../commands/machine/restore.ts')).restore,
 };
 
 export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
@@ -31,7 +31,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       'postrider config set --url https://postrider.example.com --token-file -',
       'postrider config set --profile staging --url https://staging.example.com --token-file token.txt',
     ],
-    load: async () => (await import('../commands/config.ts')).setConfig,
+    load: async () => (await import('../commands/machine/config.ts')).setConfig,
   },
   {
     name: 'config show',
@@ -49,7 +49,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       },
       ...CONNECTION_FLAGS.filter(({ name }) => name !== 'request-timeout'),
     ],
-    load: async () => (await import('../commands/config.ts')).showConfig,
+    load: async () => (await import('../commands/machine/config.ts')).showConfig,
   },
   {
     name: 'doctor',
@@ -79,7 +79,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       ...CONNECTION_FLAGS,
     ],
     examples: ['postrider doctor --data /var/lib/postrider --destination https://example.com/hook'],
-    load: async () => (await import('../commands/doctor.ts')).doctor,
+    load: async () => (await import('../commands/machine/doctor.ts')).doctor,
   },
   {
     name: 'completion',
@@ -90,11 +90,11 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       'postrider completion zsh > ~/.zfunc/_postrider',
       'postrider completion fish > ~/.config/fish/completions/postrider.fish',
     ],
-    load: async () => (await import('../commands/completion.ts')).completion,
+    load: async () => (await import('../commands/machine/completion.ts')).completion,
   },
   {
     name: 'version',
     summary: 'print the version of this program',
-    load: async () => (await import('../commands/version.ts')).version,
+    load: async () => (await import('../commands/machine/version.ts')).version,
   },
 ];

@@ -4,9 +4,9 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { TargetUrl } from '../domain/destination.ts';
+import type { TargetUrl } from '../../rules/publish/destination.ts';
+import { connectWords, tlsWords } from '../http/failure.ts';
 import { type EgressPolicy, judgeAddress } from './egress.ts';
-import { connectWords, tlsWords } from './failure.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
 /** A retry cannot help. The message is for people. */

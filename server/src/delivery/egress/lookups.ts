@@ -3,11 +3,11 @@
 // that wait is not part of an attempt.
 
 import { isIP } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { Pool } from '../domain/pool.ts';
-import type { Clock } from '../world.ts';
-import { lookupWords } from './failure.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { Pool } from '../../runtime/collections/pool.ts';
+import type { Clock } from '../../runtime/world.ts';
+import { lookupWords } from '../http/failure.ts';
 
 /** A retry may help. The message is for people. */
 export class UnreachableError extends Error {

@@ -1,9 +1,9 @@
 // Claims that have arrived and are to start: together with the others of the same turn of the event loop. Many of them start
 // in pieces, by turns of accounts, so that no turn is long and nobody waits behind the thousand of another.
 
-import type { Claim } from '../domain/message.ts';
-import { takeInTurn } from '../domain/take-in-turn.ts';
-import type { Clock } from '../world.ts';
+import type { Claim } from '../../rules/delivery/message.ts';
+import { takeInTurn } from '../../rules/limits/take-in-turn.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 /** If more attempts than this are to start, they start in pieces of it. */
 const STARTED_AT_ONCE = 16;

@@ -1,8 +1,8 @@
 // Handles messages that are cancelled while this engine has claimed them. It finds them, keeps them from starting, and
 // releases those that have not started. Attempts that are already being sent go on, and are settled as they end.
 
-import type { Claim } from '../domain/message.ts';
-import type { DeliveryStore } from '../store/delivery-store.ts';
+import type { Claim } from '../../rules/delivery/message.ts';
+import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
 export interface CancelsOptions {
   readonly store: Pick<DeliveryStore, 'cancelledClaims'>;

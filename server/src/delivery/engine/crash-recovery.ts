@@ -1,12 +1,12 @@
 // Handles crashes for an engine: settles the attempts that a dead node had in flight, then starts only a few attempts
 // at a time. A message that was in flight in several crashes starts alone.
 
-import type { Claim, Outcome } from '../domain/message.ts';
-import { aloneAmong } from '../domain/recovery.ts';
-import { RecoveryPace } from '../domain/recovery-pace.ts';
-import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
-import type { Clock } from '../world.ts';
+import type { Claim, Outcome } from '../../rules/delivery/message.ts';
+import { aloneAmong } from '../../rules/delivery/recovery.ts';
+import { RecoveryPace } from '../../rules/delivery/recovery-pace.ts';
+import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { DeliveryStore, Recovery } from '../../store/ports/delivery-store.ts';
 
 const REASON = 'the node stopped or crashed before this attempt ended';
 

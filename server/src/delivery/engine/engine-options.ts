@@ -1,14 +1,14 @@
 // What an engine needs, and the events it reports to its observer.
 
-import type { Account } from '../domain/account.ts';
-import type { NewId } from '../domain/id.ts';
-import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { DeliveryStore } from '../store/delivery-store.ts';
-import type { Clock, World } from '../world.ts';
+import type { Account } from '../../rules/accounts/account.ts';
+import type { Claim, Outcome, Settlement, SettleResult } from '../../rules/delivery/message.ts';
+import type { Tiers } from '../../rules/limits/tier.ts';
+import type { NewId } from '../../rules/requests/id.ts';
+import type { Clock, World } from '../../runtime/world.ts';
+import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
+import type { RequestStyle } from '../http/request.ts';
 import type { CrashRecovery } from './crash-recovery.ts';
 import type { EngineLimits } from './in-flight.ts';
-import type { RequestStyle } from './request.ts';
 import type { Sender } from './sender.ts';
 import type { Heartbeat } from './trust.ts';
 

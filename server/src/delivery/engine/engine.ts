@@ -1,18 +1,18 @@
-// The delivering half of a node: claims due messages, hands them to the sender, settles the results as domain/settle.ts
+// The delivering half of a node: claims due messages, hands them to the sender, settles the results as rules/delivery/settle.ts
 // decides. No poll interval: it sleeps until the next known deadline or until it is woken. Only the heartbeat may delay
 // a claim; schedules and upkeep run in loops of their own.
 
-import type { Claim } from '../domain/message.ts';
-import { isAwaited } from '../domain/settle.ts';
-import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import { withinMs } from '../world.ts';
+import type { Claim } from '../../rules/delivery/message.ts';
+import { isAwaited } from '../../rules/delivery/settle.ts';
+import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
+import { Loop, untilAnswered, waitTimers } from '../../runtime/loop.ts';
+import { withinMs } from '../../runtime/world.ts';
+import { deliveryMaker } from '../http/request.ts';
 import { Arrivals } from './arrivals.ts';
 import { Cancels } from './cancels.ts';
 import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
-import { Loop, untilAnswered, waitTimers } from './loop.ts';
-import { deliveryMaker } from './request.ts';
 import type { SendReport } from './sender.ts';
 import { type EndedAttempt, inPieces, judging, passingOn, sorted } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';

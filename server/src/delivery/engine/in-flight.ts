@@ -1,9 +1,9 @@
 // The attempts in flight on this node, counted by account and host, and how many more may start. It also counts the
 // pools that accounts share, for the metrics: slots, and the bytes of large bodies until they are released.
 
-import type { Claim, Message } from '../domain/message.ts';
-import { type ClaimLimits, countedBytes, fitsShare, slotsRoom } from '../domain/slots.ts';
-import { TurnoverMap } from '../domain/turnover.ts';
+import type { Claim, Message } from '../../rules/delivery/message.ts';
+import { type ClaimLimits, countedBytes, fitsShare, slotsRoom } from '../../rules/delivery/slots.ts';
+import { TurnoverMap } from '../../runtime/collections/turnover.ts';
 
 export interface EngineLimits {
   readonly concurrency: number;

@@ -2,7 +2,7 @@
 // so that sending can move to other threads without any decision moving with it. A test puts a network of its own
 // behind it.
 
-import type { HeaderList, Method, Outcome } from '../domain/message.ts';
+import type { HeaderList, Method, Outcome } from '../../rules/delivery/message.ts';
 
 /** One request to make. It needs no further read from the store. */
 export interface Delivery {

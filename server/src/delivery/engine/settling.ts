@@ -1,9 +1,9 @@
-// Turns ended attempts into settlements: which are settled together, what follows from each (domain/settle.ts decides),
+// Turns ended attempts into settlements: which are settled together, what follows from each (rules/delivery/settle.ts decides),
 // and which of them pass their slots to the next message of their queue.
 
-import type { Claim, Settlement } from '../domain/message.ts';
-import { decideSafely } from '../domain/settle.ts';
-import { bytesOfAttempt } from '../domain/stored-bytes.ts';
+import type { Claim, Settlement } from '../../rules/delivery/message.ts';
+import { decideSafely } from '../../rules/delivery/settle.ts';
+import { bytesOfAttempt } from '../../rules/limits/stored-bytes.ts';
 import type { Ended } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import type { SendReport } from './sender.ts';

@@ -1,7 +1,7 @@
 // Whether this node still owns its claims. It does as long as its heartbeats reach the store. After too long without a
 // heartbeat, another node may own them, and this node must release what it has not sent before it goes on.
 
-import type { Clock } from '../world.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 /** A heartbeat that is sent again and again. `run` returns in how many milliseconds the next one is due. */
 export interface Heartbeat {

@@ -2,8 +2,8 @@
 // longer, that time has passed when it wakes. Unsent messages are then released and claimed again, because they may
 // have been cancelled meanwhile.
 
-import type { Claim } from '../domain/message.ts';
-import type { Clock } from '../world.ts';
+import type { Claim } from '../../rules/delivery/message.ts';
+import type { Clock } from '../../runtime/world.ts';
 import type { Sender } from './sender.ts';
 
 const PULSE_EVERY_MS = 1000;

@@ -2,7 +2,7 @@
 // stood still, or lost the store, may have lost its claims to another node, and must not send the same messages. So the
 // check is made when a request is about to be written, not when it was claimed.
 
-import type { Clock } from '../world.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 export class WireWindow {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -4,7 +4,7 @@
 // nothing here uses them.
 
 import type { Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 import { ChunkFollower } from './chunk-follower.ts';
 
 /** The answer is larger than we accept. The message is for people. */

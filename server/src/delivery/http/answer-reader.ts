@@ -2,8 +2,8 @@
 // strict: what two readers could understand in two ways is not HTTP, so that no receiver can make an answer to another
 // request out of this one.
 
-import { eachMax } from '../domain/budgets.ts';
-import type { HeaderList } from '../domain/message.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 import { GuardedAnswer } from './answer-guard.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { NotHttpError } from './exchange-errors.ts';

@@ -2,21 +2,21 @@
 // no redirect, decompresses nothing and retries nothing. It does not decide whether the outcome is a success or what
 // comes next.
 
-import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
-import type { TargetUrl } from '../domain/destination.ts';
-import type { HeaderList, Outcome } from '../domain/message.ts';
-import type { Pool } from '../domain/pool.ts';
+import type { HeaderList, Outcome } from '../../rules/delivery/message.ts';
+import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../../rules/limits/budgets.ts';
+import type { TargetUrl } from '../../rules/publish/destination.ts';
+import type { Pool } from '../../runtime/collections/pool.ts';
+import { type Deadlines, Timed } from '../../runtime/deadlines.ts';
+import { RefusedError } from '../egress/dial.ts';
+import { NoLookupError, UnreachableError } from '../egress/lookups.ts';
+import type { WireWindow } from '../engine/wire-window.ts';
 import { AnswerTooLargeError } from './answer-guard.ts';
 import type { Connection, Connections, ConnectionTaker, ExchangeEnd } from './connections.ts';
-import { type Deadlines, Timed } from './deadlines.ts';
-import { RefusedError } from './dial.ts';
 import { NotHttpError, UnwrittenError } from './exchange-errors.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
 import type { Exchange, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
-import { NoLookupError, UnreachableError } from './lookups.ts';
-import type { WireWindow } from './wire-window.ts';
 
 export interface AttemptRequest extends HttpRequest {
   readonly accountId: string;

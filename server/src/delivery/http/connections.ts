@@ -2,16 +2,16 @@
 // kept a few seconds for the next. undici's own Agent is not used, because an attempt that is still connecting or queued
 // there cannot be cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
-import type { TargetUrl } from '../domain/destination.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { TurnoverSet } from '../domain/turnover.ts';
-import type { Clock } from '../world.ts';
-import type { Dial, DialTarget } from './dial.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import type { TargetUrl } from '../../rules/publish/destination.ts';
+import { TurnoverSet } from '../../runtime/collections/turnover.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { Dial, DialTarget } from '../egress/dial.ts';
+import type { WireWindow } from '../engine/wire-window.ts';
 import { type HttpClient, IDLE_MS_MAX } from './http-client.ts';
 import { OneShotOrigins } from './one-shot-origins.ts';
 import { PlainClient } from './plain-client.ts';
 import { UndiciClient } from './undici-client.ts';
-import type { WireWindow } from './wire-window.ts';
 
 /** So that a busy connection does not outlive a change of DNS for ever. */
 const AGE_MS_MAX = 60_000;

@@ -2,7 +2,7 @@
 // before that. A process that was stopped between them for long must not send it when it wakes.
 
 import type { Socket } from 'node:net';
-import type { WireWindow } from './wire-window.ts';
+import type { WireWindow } from '../engine/wire-window.ts';
 
 /** Not a byte of the request was written. */
 export class TooLateError extends Error {

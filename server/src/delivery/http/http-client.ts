@@ -1,8 +1,8 @@
 // The port to one connection: what an attempt asks of it, and what it hears. There are two kinds: plain HTTP/1.1 over a
 // socket of ours, and HTTPS through undici.
 
-import type { TargetUrl } from '../domain/destination.ts';
-import type { HeaderList, Method } from '../domain/message.ts';
+import type { HeaderList, Method } from '../../rules/delivery/message.ts';
+import type { TargetUrl } from '../../rules/publish/destination.ts';
 import type { LargeBody } from './large-body.ts';
 
 export interface HttpRequest {

@@ -2,13 +2,13 @@
 // what a delivery needs: one request at a time, no upgrade, no pipelining, nothing sent twice.
 
 import type { OnReadOpts, Socket } from 'node:net';
+import type { WireWindow } from '../engine/wire-window.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ClosedError, NotHttpError, UnwrittenError } from './exchange-errors.ts';
 import { guardFirstWrite } from './first-write.ts';
 import type { Exchange, HttpClient, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 import { isCopied, requestBytes } from './request-bytes.ts';
-import type { WireWindow } from './wire-window.ts';
 
 /**
  * One buffer for the reads of all connections. What is read is handled before the next read, on any of them, and what is

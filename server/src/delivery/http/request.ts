@@ -1,9 +1,9 @@
 // The request that delivers a message: which headers go with it. The signature is added when it is sent.
 
-import { handedOn } from '../domain/descent.ts';
-import { isNamed } from '../domain/headers.ts';
-import type { Claim, HeaderList } from '../domain/message.ts';
-import type { Delivery } from './sender.ts';
+import { handedOn } from '../../rules/delivery/descent.ts';
+import type { Claim, HeaderList } from '../../rules/delivery/message.ts';
+import { isNamed } from '../../rules/publish/headers.ts';
+import type { Delivery } from '../engine/sender.ts';
 
 type Header = HeaderList[number];
 

@@ -3,13 +3,13 @@
 
 import type { Socket } from 'node:net';
 import type { Client, Dispatcher } from 'undici';
-import { eachMax } from '../domain/budgets.ts';
-import type { HeaderList } from '../domain/message.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import type { WireWindow } from '../engine/wire-window.ts';
 import { guardAnswer, type TakeBytes } from './answer-guard.ts';
 import { guardFirstWrite } from './first-write.ts';
 import { type Exchange, type HttpClient, type HttpRequest, IDLE_MS_MAX } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
-import type { WireWindow } from './wire-window.ts';
 
 type Undici = typeof import('undici');
 

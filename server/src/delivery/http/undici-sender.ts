@@ -1,22 +1,22 @@
 // The Sender that uses the real network, in the thread that creates it. It signs each delivery, makes the attempt, and
 // reports results in batches. It decides nothing about retries.
 
-import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
-import { unsendableProblem } from '../domain/headers.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { Pool } from '../domain/pool.ts';
-import { TurnoverMap } from '../domain/turnover.ts';
-import type { World } from '../world.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { parseTargetUrl, type TargetUrl } from '../../rules/publish/destination.ts';
+import { unsendableProblem } from '../../rules/publish/headers.ts';
+import { Pool } from '../../runtime/collections/pool.ts';
+import { TurnoverMap } from '../../runtime/collections/turnover.ts';
+import { Deadlines } from '../../runtime/deadlines.ts';
+import type { World } from '../../runtime/world.ts';
+import { createDial, type Network, systemNetwork } from '../egress/dial.ts';
+import type { EgressPolicy } from '../egress/egress.ts';
+import { Lookups } from '../egress/lookups.ts';
+import type { Delivery, Sender, SendReport } from '../engine/sender.ts';
+import { WireWindow } from '../engine/wire-window.ts';
 import { Attempt, type AttemptOwner, type AttemptWorld } from './attempt.ts';
 import { Connections } from './connections.ts';
-import { Deadlines } from './deadlines.ts';
-import { createDial, type Network, systemNetwork } from './dial.ts';
-import type { EgressPolicy } from './egress.ts';
 import { LargeSignatures } from './large-signatures.ts';
-import { Lookups } from './lookups.ts';
-import type { Delivery, Sender, SendReport } from './sender.ts';
 import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeadersBeside } from './sign.ts';
-import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
   readonly world: World;

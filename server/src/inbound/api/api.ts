@@ -3,29 +3,29 @@
 
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Accounts } from '../accounts/accounts.ts';
-import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
-import type { Scope } from '../domain/account.ts';
-import type { NewId } from '../domain/id.ts';
-import type { HeaderRules } from '../domain/publish-settings.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { Publications } from '../publish/publications.ts';
-import type { StoredRoom } from '../publish/stored-room.ts';
-import type { Principal } from '../store/account-store.ts';
-import { AskerGone } from '../store/store.ts';
-import type { World } from '../world.ts';
+import type { Accounts } from '../../accounts/accounts.ts';
+import type { Publications } from '../../publish/publications.ts';
+import type { StoredRoom } from '../../publish/stored-room.ts';
+import type { Scope } from '../../rules/accounts/account.ts';
+import { type NodeFacts, whyNothingIsChanged } from '../../rules/limits/acceptance.ts';
+import type { Tiers } from '../../rules/limits/tier.ts';
+import type { HeaderRules } from '../../rules/publish/publish-settings.ts';
+import type { NewId } from '../../rules/requests/id.ts';
+import type { World } from '../../runtime/world.ts';
+import type { Principal } from '../../store/ports/account-store.ts';
+import { AskerGone } from '../../store/ports/store.ts';
+import type { BodyReader } from '../publish/body.ts';
+import type { LoopTurns } from '../server/loop-turns.ts';
+import type { Requests } from '../server/requests.ts';
 import { entryPieces, longLength, PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';
-import type { BodyReader } from './body.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { fastifyProblem, PARAMETER_LENGTH_MAX } from './fastify-problem.ts';
-import type { LoopTurns } from './loop-turns.ts';
 import { ManagementBodies, type ReadBody } from './management-bodies.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
-import type { Requests } from './requests.ts';
-import Type, { type Static, type TSchema } from './schema.ts';
+import Type, { type Static, type TSchema } from './shapes/schema.ts';
 import { ShortPieces } from './short-pieces.ts';
 
 export interface ApiContext {

@@ -1,12 +1,12 @@
 // Finds who is calling and checks what they may do. Shared by the API and the publish handler.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Accounts } from '../accounts/accounts.ts';
-import { tokenFromHeader } from '../accounts/tokens.ts';
-import type { Scope } from '../domain/account.ts';
-import type { Principal } from '../store/account-store.ts';
+import type { Accounts } from '../../accounts/accounts.ts';
+import { tokenFromHeader } from '../../accounts/tokens.ts';
+import type { Scope } from '../../rules/accounts/account.ts';
+import type { Principal } from '../../store/ports/account-store.ts';
+import { sessionSecret } from '../console/session.ts';
 import { ApiError } from './errors.ts';
-import { sessionSecret } from './session.ts';
 
 /** Not async: a remembered caller is known at once, and an await would cost each publish. */
 export function authenticate(

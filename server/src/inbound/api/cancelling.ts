@@ -2,11 +2,11 @@
 // them confirm that no attempt of them starts any more.
 
 import type { FastifyReply } from 'fastify';
-import type { Account } from '../domain/account.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { StoredRoom } from '../publish/stored-room.ts';
-import type { MessageStore } from '../store/message-store.ts';
-import type { Clock } from '../world.ts';
+import type { StoredRoom } from '../../publish/stored-room.ts';
+import type { Account } from '../../rules/accounts/account.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { MessageStore } from '../../store/ports/message-store.ts';
 
 /** How long a caller waits for those nodes. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;

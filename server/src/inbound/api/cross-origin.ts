@@ -2,8 +2,8 @@
 // cookies are never allowed, and neither is the header that marks the console's own requests.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { OWN_HEADER } from '../console/session.ts';
 import { ANSWER_HEADERS } from './errors.ts';
-import { OWN_HEADER } from './session.ts';
 
 export const ANY_ORIGIN = '*';
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';

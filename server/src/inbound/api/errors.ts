@@ -1,10 +1,10 @@
 // The one place where a problem becomes a response.
 
-import { eachMax } from '../domain/budgets.ts';
-import type { PoolRefusal } from '../domain/pool.ts';
-import { PROBLEMS, type Problem, type ProblemCode } from '../domain/problem.ts';
-import { StoreUnavailable } from '../store/store.ts';
-import type { CallerResponse } from './caller-response.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { PROBLEMS, type Problem, type ProblemCode } from '../../rules/requests/problem.ts';
+import type { PoolRefusal } from '../../runtime/collections/pool.ts';
+import { StoreUnavailable } from '../../store/ports/store.ts';
+import type { CallerResponse } from '../server/caller-response.ts';
 
 const TEXT_MAX = eachMax('errorLength');
 

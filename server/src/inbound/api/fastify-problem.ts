@@ -1,6 +1,6 @@
 // Errors that Fastify itself finds, in our words: a body or a parameter that does not match its schema, a path that is no URL.
 
-import { nearestName } from '../domain/nearest-name.ts';
+import { nearestName } from '../../rules/requests/nearest-name.ts';
 
 /** Longer parts of a path are refused. */
 export const PARAMETER_LENGTH_MAX = 512;

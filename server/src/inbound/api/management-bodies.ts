@@ -2,14 +2,14 @@
 // are parsed until their calls have ended, in turn with other callers.
 
 import type { IncomingMessage } from 'node:http';
-import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../domain/budgets.ts';
-import { laneAccountMax } from '../domain/lanes.ts';
-import type { BodyReader } from './body.ts';
+import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../rules/limits/budgets.ts';
+import { laneAccountMax } from '../../rules/limits/lanes.ts';
+import type { BodyReader } from '../publish/body.ts';
+import { parseManagementJson } from '../publish/json.ts';
+import { WorkUnderWay } from '../publish/work-under-way.ts';
+import { GrowingBytes } from '../server/growing-bytes.ts';
+import type { LoopTurns } from '../server/loop-turns.ts';
 import { ApiError } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
-import { parseManagementJson } from './json.ts';
-import type { LoopTurns } from './loop-turns.ts';
-import { WorkUnderWay } from './work-under-way.ts';
 
 /** Bodies of management calls are small. Message bodies go to the publish handler. */
 const BODY_BYTES_MAX = 1024 * 1024;

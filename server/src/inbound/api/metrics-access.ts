@@ -1,7 +1,7 @@
 // Who may read /metrics: everybody, or whoever sends the token that the operator has set. It is no token of an account.
 
 import { timingSafeEqual } from 'node:crypto';
-import { hashToken, tokenFromHeader } from '../accounts/tokens.ts';
+import { hashToken, tokenFromHeader } from '../../accounts/tokens.ts';
 import { ApiError } from './errors.ts';
 
 export class MetricsAccess {

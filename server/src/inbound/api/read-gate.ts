@@ -3,10 +3,10 @@
 // does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';
-import { eachMax } from '../domain/budgets.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { Pool } from '../domain/pool.ts';
-import type { Clock } from '../world.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { Pool } from '../../runtime/collections/pool.ts';
+import type { Clock } from '../../runtime/world.ts';
 import { ApiError, poolError } from './errors.ts';
 
 /** How long a caller may take to read a piece of a response. */

@@ -1,10 +1,10 @@
 // Whether the node should get traffic: the one rule for /readyz and for the metric.
 
-import { type NodeFacts, STORE_SILENT, type StoreTrouble, whyNotReady } from '../domain/acceptance.ts';
-import type { Problem } from '../domain/problem.ts';
-import type { AccountStore } from '../store/account-store.ts';
-import type { DeliveryStore } from '../store/delivery-store.ts';
-import { systemWorld } from '../world.ts';
+import { type NodeFacts, STORE_SILENT, type StoreTrouble, whyNotReady } from '../../rules/limits/acceptance.ts';
+import type { Problem } from '../../rules/requests/problem.ts';
+import { systemWorld } from '../../runtime/world.ts';
+import type { AccountStore } from '../../store/ports/account-store.ts';
+import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
 /** A store that takes longer counts as away: the caller must not wait for a disk that hangs. */
 const ANSWER_MS_MAX = 2000;

@@ -1,7 +1,7 @@
 // Splits long work for an account into short pieces: after a short time, everything else that has reached the process runs
 // first, and callers that have used less of the event loop's time. Each piece counts for the account.
 
-import type { LoopTurns, LoopUser } from './loop-turns.ts';
+import type { LoopTurns, LoopUser } from '../server/loop-turns.ts';
 
 const PIECE_MS = 2;
 /** The clock is read after so many things, or bytes. */

@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { BodyReader } from './body.ts';
-import { ApiError } from './errors.ts';
+import type { Accounts } from '../../accounts/accounts.ts';
+import { ApiError } from '../api/errors.ts';
+import type { BodyReader } from '../publish/body.ts';
 import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './session.ts';
 
 const ROOT = '/console';

@@ -2,10 +2,10 @@
 // requests are kept in memory for inspection.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
-import type { Clock } from '../world.ts';
-import { sendError } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
+import { eachMax, nodeMax } from '../../rules/limits/budgets.ts';
+import type { Clock } from '../../runtime/world.ts';
+import { sendError } from '../api/errors.ts';
+import { GrowingBytes } from '../server/growing-bytes.ts';
 
 const SINK = '/dev/sink/';
 const SLOW_MS_MAX = 10 * 60 * 1000;

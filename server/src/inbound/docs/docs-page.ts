@@ -1,9 +1,9 @@
 // The page /docs, made from the OpenAPI document: contents, every call with examples, and all errors. Loads nothing from
 // elsewhere, and can be read without its script.
 
-import { PROBLEMS } from '../domain/problem.ts';
+import { PROBLEMS } from '../../rules/requests/problem.ts';
+import type { openApiDocument } from '../api/shapes/openapi.ts';
 import { DOCS_EXAMPLES } from './docs-examples.ts';
-import type { openApiDocument } from './openapi.ts';
 
 type Document = ReturnType<typeof openApiDocument>;
 type Operation = Document['paths'][string][string];

@@ -1,9 +1,9 @@
 // Ends what a caller has open, such as a live stream, when its token or session is no longer valid: at once if this
 // process ended it, else at the next check of the store.
 
-import type { Accounts, EndedAccess } from '../accounts/accounts.ts';
-import type { Principal } from '../store/account-store.ts';
-import type { Clock } from '../world.ts';
+import type { Accounts, EndedAccess } from '../../accounts/accounts.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { Principal } from '../../store/ports/account-store.ts';
 
 /** How long something may stay open after another node has revoked its token. */
 const ASK_EVERY_MS = 5000;

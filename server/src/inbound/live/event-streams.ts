@@ -2,16 +2,16 @@
 // in memory for it. A reader that does not keep up is disconnected, and may come back with the last event's id.
 
 import type { ServerResponse } from 'node:http';
-import { eachMax } from '../domain/budgets.ts';
-import type { EventFilter } from '../domain/event.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { pieceLook } from '../domain/look.ts';
-import { Pool } from '../domain/pool.ts';
-import type { EventPage, MessageStore } from '../store/message-store.ts';
-import type { Clock } from '../world.ts';
-import { ANSWER_HEADERS, ApiError, poolError } from './errors.ts';
-import { eventView } from './message-view.ts';
-import { Turns } from './turns.ts';
+import type { EventFilter } from '../../rules/delivery/event.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { pieceLook } from '../../rules/reads/look.ts';
+import { Pool } from '../../runtime/collections/pool.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { EventPage, MessageStore } from '../../store/ports/message-store.ts';
+import { ANSWER_HEADERS, ApiError, poolError } from '../api/errors.ts';
+import { eventView } from '../api/shapes/message-view.ts';
+import { Turns } from '../api/turns.ts';
 
 const PAGE = 100;
 /** How long a reader may leave its socket full. */

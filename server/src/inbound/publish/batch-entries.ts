@@ -1,7 +1,7 @@
 // The response to a batch: an entry for each element, or one error if none is accepted.
 
-import type { NewMessage } from '../domain/message.ts';
-import { ApiError, type ErrorResponse } from './errors.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
+import { ApiError, type ErrorResponse } from '../api/errors.ts';
 
 /** For a batch without a valid element: how many elements are listed with their reason. */
 const REASONS_MAX = 10;

@@ -1,9 +1,9 @@
 // The body of a batch: an array of elements. Each is validated alone, so that one bad element fails only its own slot.
 
-import type { HeaderList } from '../domain/message.ts';
-import { unknownFields } from '../domain/misspelt-settings.ts';
-import { isName, NAME_RULE } from '../domain/name.ts';
-import { ApiError } from './errors.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
+import { unknownFields } from '../../rules/publish/misspelt-settings.ts';
+import { isName, NAME_RULE } from '../../rules/requests/name.ts';
+import { ApiError } from '../api/errors.ts';
 import { JsonArrayReader } from './json-array.ts';
 
 export interface BatchElement {

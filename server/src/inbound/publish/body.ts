@@ -2,11 +2,11 @@
 // length is taken from the budget before any byte is read. A caller that sends almost nothing is cut off by request-feed.ts.
 
 import type { IncomingMessage } from 'node:http';
-import type { Pool } from '../domain/pool.ts';
-import { type BodyTaker, CountedRequest, inPieces } from './counted-request.ts';
-import { ApiError, poolError } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
-import { WholeRequest } from './whole-request.ts';
+import type { Pool } from '../../runtime/collections/pool.ts';
+import { ApiError, poolError } from '../api/errors.ts';
+import { type BodyTaker, CountedRequest, inPieces } from '../server/counted-request.ts';
+import { GrowingBytes } from '../server/growing-bytes.ts';
+import { WholeRequest } from '../server/whole-request.ts';
 
 export interface BodyLimit {
   readonly bytesMax: number;

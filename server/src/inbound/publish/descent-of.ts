@@ -1,11 +1,11 @@
 // What led to a request: nothing of ours, or one of our deliveries, which says so in its headers.
 
 import type { IncomingMessage } from 'node:http';
-import type { Descent } from '../domain/descent.ts';
-import { type HeaderRules, parseDescent } from '../domain/publish-settings.ts';
-import { ApiError } from './errors.ts';
-import { rawHeaders } from './raw-headers.ts';
-import type { WholeRequest } from './whole-request.ts';
+import type { Descent } from '../../rules/delivery/descent.ts';
+import { type HeaderRules, parseDescent } from '../../rules/publish/publish-settings.ts';
+import { ApiError } from '../api/errors.ts';
+import { rawHeaders } from '../server/raw-headers.ts';
+import type { WholeRequest } from '../server/whole-request.ts';
 
 /** Throws when the request has come back too often. */
 export function descentOf(request: IncomingMessage | WholeRequest, rules: HeaderRules): Descent {

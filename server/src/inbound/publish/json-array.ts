@@ -1,8 +1,8 @@
 // Reads the elements of a JSON array one by one while it arrives, so that neither its text nor its value is ever held
 // whole. An element over the limits is reported and not parsed.
 
-import { ApiError } from './errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
+import { ApiError } from '../api/errors.ts';
+import { GrowingBytes } from '../server/growing-bytes.ts';
 import { badJson, parseJsonPart } from './json.ts';
 import {
   ARRAY_END,

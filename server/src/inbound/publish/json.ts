@@ -1,6 +1,6 @@
 // Parses JSON bytes from untrusted callers: valid UTF-8, valid JSON, and no more values than a small body needs.
 
-import { ApiError } from './errors.ts';
+import { ApiError } from '../api/errors.ts';
 import { JsonScanner, type JsonShape, shapeProblem } from './json-scanner.ts';
 
 /** `ignoreBOM` keeps a byte order mark in the text, so that JSON.parse refuses it. */

@@ -2,46 +2,46 @@
 // destination must be cut from the raw request target, which every router changes.
 
 import type { IncomingMessage } from 'node:http';
-import type { Accounts } from '../accounts/accounts.ts';
-import { NO_DESCENT } from '../domain/descent.ts';
-import { laneAccountMax } from '../domain/lanes.ts';
-import type { NewMessage } from '../domain/message.ts';
+import type { Accounts } from '../../accounts/accounts.ts';
+import { type NamedTopics, type Publication, type Publications, withDefaults } from '../../publish/publications.ts';
+import { NO_DESCENT } from '../../rules/delivery/descent.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
+import { laneAccountMax } from '../../rules/limits/lanes.ts';
+import type { Tier, TierName, Tiers } from '../../rules/limits/tier.ts';
 import {
   misspeltProblem,
   misspeltSettings,
   misspeltWarning,
   unknownFieldProblem,
   unknownFieldWarning,
-} from '../domain/misspelt-settings.ts';
-import type { Problem } from '../domain/problem.ts';
-import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../domain/publish-settings.ts';
-import { isForQstashClients } from '../domain/qstash.ts';
-import { takeSettings } from '../domain/query-settings.ts';
-import type { Tier, TierName, Tiers } from '../domain/tier.ts';
-import { type NamedTopics, type Publication, type Publications, withDefaults } from '../publish/publications.ts';
-import type { Principal } from '../store/account-store.ts';
-import type { AcceptAnswer, DeliveryStore } from '../store/delivery-store.ts';
-import type { MessageStore } from '../store/message-store.ts';
-import type { World } from '../world.ts';
-import type { ApiContext } from './api.ts';
-import { authenticate, refuseSuspended } from './authenticate.ts';
+} from '../../rules/publish/misspelt-settings.ts';
+import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../../rules/publish/publish-settings.ts';
+import { takeSettings } from '../../rules/publish/query-settings.ts';
+import type { Problem } from '../../rules/requests/problem.ts';
+import { isForQstashClients } from '../../rules/requests/qstash.ts';
+import type { World } from '../../runtime/world.ts';
+import type { Principal } from '../../store/ports/account-store.ts';
+import type { AcceptAnswer, DeliveryStore } from '../../store/ports/delivery-store.ts';
+import type { MessageStore } from '../../store/ports/message-store.ts';
+import type { ApiContext } from '../api/api.ts';
+import { authenticate, refuseSuspended } from '../api/authenticate.ts';
+import { ApiError, JSON_HEADERS } from '../api/errors.ts';
+import { ShortPieces } from '../api/short-pieces.ts';
+import type { Callers } from '../server/caller.ts';
+import type { CallerResponse } from '../server/caller-response.ts';
+import type { LoopTurns } from '../server/loop-turns.ts';
+import { WholeResponse } from '../server/publisher-connection.ts';
+import { rawHeaders } from '../server/raw-headers.ts';
+import { type PublishTarget, parsePublishTarget } from '../server/request-target.ts';
+import type { Requests } from '../server/requests.ts';
+import type { WholeRequest } from '../server/whole-request.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import { batchEntries, type Result, refusedBatch, type Slot } from './batch-entries.ts';
 import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
-import type { Callers } from './caller.ts';
-import type { CallerResponse } from './caller-response.ts';
 import { descentOf } from './descent-of.ts';
-import { ApiError, JSON_HEADERS } from './errors.ts';
-import type { LoopTurns } from './loop-turns.ts';
-import { WholeResponse } from './publisher-connection.ts';
 import { refuseFor, requireQuota } from './quota.ts';
-import { rawHeaders } from './raw-headers.ts';
-import { type PublishTarget, parsePublishTarget } from './request-target.ts';
-import type { Requests } from './requests.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
-import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
-import type { WholeRequest } from './whole-request.ts';
 import { WorkUnderWay } from './work-under-way.ts';
 
 export interface PublishHandlerOptions {

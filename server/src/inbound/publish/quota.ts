@@ -1,11 +1,11 @@
 // The errors for a caller over its daily quota, with when it starts again, and for one that stores too much.
 
-import type { Account } from '../domain/account.ts';
-import type { NewMessage } from '../domain/message.ts';
-import type { Problem } from '../domain/problem.ts';
-import type { Tier } from '../domain/tier.ts';
-import type { StoredRoom } from '../publish/stored-room.ts';
-import { ApiError } from './errors.ts';
+import type { StoredRoom } from '../../publish/stored-room.ts';
+import type { Account } from '../../rules/accounts/account.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
+import type { Tier } from '../../rules/limits/tier.ts';
+import type { Problem } from '../../rules/requests/problem.ts';
+import { ApiError } from '../api/errors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

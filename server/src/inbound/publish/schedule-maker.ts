@@ -1,21 +1,21 @@
 // Makes schedules: a publish like any other, plus a cron expression. A request that would be refused as a publish is
 // refused as a schedule, now and not at its first tick.
 
-import type { Account } from '../domain/account.ts';
-import { nextCronTime, parseCron } from '../domain/cron.ts';
-import type { NewId } from '../domain/id.ts';
-import type { HeaderList } from '../domain/message.ts';
-import { misspeltProblem } from '../domain/misspelt-settings.ts';
-import { isName, NAME_RULE } from '../domain/name.ts';
-import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
-import type { Schedule } from '../domain/schedule.ts';
-import { bytesOfSchedule } from '../domain/stored-bytes.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { Publication, Publications } from '../publish/publications.ts';
-import type { StoredRoom } from '../publish/stored-room.ts';
-import type { ResourceStore } from '../store/resource-store.ts';
-import type { World } from '../world.ts';
-import { ApiError } from './errors.ts';
+import type { Publication, Publications } from '../../publish/publications.ts';
+import type { StoredRoom } from '../../publish/stored-room.ts';
+import type { Account } from '../../rules/accounts/account.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
+import { bytesOfSchedule } from '../../rules/limits/stored-bytes.ts';
+import type { Tiers } from '../../rules/limits/tier.ts';
+import { misspeltProblem } from '../../rules/publish/misspelt-settings.ts';
+import { type HeaderRules, ownHeader } from '../../rules/publish/publish-settings.ts';
+import type { NewId } from '../../rules/requests/id.ts';
+import { isName, NAME_RULE } from '../../rules/requests/name.ts';
+import { nextCronTime, parseCron } from '../../rules/schedules/cron.ts';
+import type { Schedule } from '../../rules/schedules/schedule.ts';
+import type { World } from '../../runtime/world.ts';
+import type { ResourceStore } from '../../store/ports/resource-store.ts';
+import { ApiError } from '../api/errors.ts';
 import { requireRoom } from './quota.ts';
 
 export interface ScheduleMakerOptions {

@@ -2,9 +2,9 @@
 // publishing: refused when settings are strict, else told in a header of the response.
 
 import type { FastifyReply } from 'fastify';
-import { misspeltProblem, misspeltSettings, misspeltWarning } from '../domain/misspelt-settings.ts';
-import type { ApiContext } from './api.ts';
-import { ApiError } from './errors.ts';
+import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../rules/publish/misspelt-settings.ts';
+import type { ApiContext } from '../api/api.ts';
+import { ApiError } from '../api/errors.ts';
 
 export function tellUnknownSettings(
   unknownNames: readonly string[],

@@ -1,6 +1,6 @@
 // Finds the existing message when a duplicate of it was not accepted.
 
-import type { MessageStore } from '../store/message-store.ts';
+import type { MessageStore } from '../../store/ports/message-store.ts';
 
 /**
  * The URL of the existing message: a duplicate by id may have asked for another URL. Null when the message is past its

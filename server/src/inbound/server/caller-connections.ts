@@ -3,13 +3,13 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressGroup } from '../domain/address-group.ts';
-import { eachMax } from '../domain/budgets.ts';
-import { laneMax } from '../domain/lanes.ts';
-import { MemberList } from '../domain/member-list.ts';
-import { type Owner, Owners } from '../domain/owners.ts';
-import { TurnoverMap } from '../domain/turnover.ts';
-import type { Clock } from '../world.ts';
+import { addressGroup } from '../../rules/limits/address-group.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { type Owner, Owners } from '../../rules/limits/owners.ts';
+import { MemberList } from '../../runtime/collections/member-list.ts';
+import { TurnoverMap } from '../../runtime/collections/turnover.ts';
+import type { Clock } from '../../runtime/world.ts';
 import { Connection, type Exchange } from './connection.ts';
 import { closeLingering } from './lingering-close.ts';
 

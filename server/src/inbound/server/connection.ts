@@ -2,8 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Member } from '../domain/member-list.ts';
-import type { Owner } from '../domain/owners.ts';
+import type { Owner } from '../../rules/limits/owners.ts';
+import { Member } from '../../runtime/collections/member-list.ts';
 
 /** A request and its response. */
 export interface Exchange {

@@ -3,8 +3,8 @@
 // longer wanted.
 
 import { IncomingMessage } from 'node:http';
-import { eachMax } from '../domain/budgets.ts';
-import { ApiError } from './errors.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { ApiError } from '../api/errors.ts';
 
 const PIECES_MAX = eachMax('bodyPieces');
 /** The average size below which pieces count as short. */

@@ -1,6 +1,6 @@
 // The text of the `Date` header. Made once a second: it costs more than the rest of a response's head.
 
-import type { Clock } from '../world.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 export function httpDate(clock: Pick<Clock, 'machineNow'>): () => string {
   let second = 0;

@@ -4,7 +4,7 @@
 
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection } from './connection.ts';
 

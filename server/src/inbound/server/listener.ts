@@ -3,24 +3,24 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
-import { headProblem, originForm } from '../domain/request-head.ts';
-import type { Clock } from '../world.ts';
-import type { Api } from './api.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { headProblem, originForm } from '../../rules/requests/request-head.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { Api } from '../api/api.ts';
+import type { CrossOrigin } from '../api/cross-origin.ts';
+import { ApiError } from '../api/errors.ts';
+import type { Console } from '../console/console.ts';
+import type { Sink } from '../console/sink.ts';
+import type { PublishHandler } from '../publish/publish-handler.ts';
+import { takeQstashRequest } from '../publish/qstash-request.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
-import type { Console } from './console.ts';
 import { CountedRequest } from './counted-request.ts';
-import type { CrossOrigin } from './cross-origin.ts';
-import { ApiError } from './errors.ts';
 import { httpDate } from './http-date.ts';
 import type { LoopTurns } from './loop-turns.ts';
 import type { OwnHosts } from './own-hosts.ts';
-import type { PublishHandler } from './publish-handler.ts';
 import { PublisherConnection, type PublisherConnectionOptions, type WholeResponse } from './publisher-connection.ts';
-import { takeQstashRequest } from './qstash-request.ts';
 import { Refusals } from './refusals.ts';
 import { RequestFeed, type RequestFeedOptions } from './request-feed.ts';
-import type { Sink } from './sink.ts';
 import type { WholeRequest } from './whole-request.ts';
 import { listenWide, type WideListening } from './wide-listening.ts';
 

@@ -2,8 +2,8 @@
 // it has none, or a turn of it has become long, whoever has used more than an equal part waits, and goes on piece by piece,
 // whoever has used least first.
 
-import { LoopTime } from '../domain/loop-time.ts';
-import type { Clock } from '../world.ts';
+import { LoopTime } from '../../rules/limits/loop-time.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 /** Whom the work is for: an account, or a network of callers without one. */
 export interface LoopUser {

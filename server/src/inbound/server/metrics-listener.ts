@@ -3,10 +3,10 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
-import { internalProblem } from './api.ts';
-import { ANSWER_HEADERS, ApiError, problemOf, sendError } from './errors.ts';
-import type { MetricsAccess } from './metrics-access.ts';
+import { eachMax, nodeMax } from '../../rules/limits/budgets.ts';
+import { internalProblem } from '../api/api.ts';
+import { ANSWER_HEADERS, ApiError, problemOf, sendError } from '../api/errors.ts';
+import type { MetricsAccess } from '../api/metrics-access.ts';
 import type { OwnHosts } from './own-hosts.ts';
 
 export const METRICS_PATH = '/metrics';

@@ -4,12 +4,12 @@
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
-import { withEntry } from '../domain/short-list.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { withEntry } from '../../runtime/collections/short-list.ts';
+import { JSON_HEADERS } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import type { Connection } from './connection.ts';
-import { JSON_HEADERS } from './errors.ts';
 import { pushToStream } from './lingering-close.ts';
 import type { LoopTurns } from './loop-turns.ts';
 import { type WholeRequest, WholeRequests } from './whole-request.ts';

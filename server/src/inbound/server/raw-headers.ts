@@ -1,7 +1,7 @@
 // The headers of a request in their original order and case, which Node's headers object does not keep.
 
 import type { IncomingMessage } from 'node:http';
-import type { HeaderList } from '../domain/message.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
 import { WholeRequest } from './whole-request.ts';
 
 export function rawHeaders(request: IncomingMessage | WholeRequest): HeaderList {

@@ -3,12 +3,12 @@
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Problem } from '../domain/problem.ts';
-import { tooLargeHead } from '../domain/request-head.ts';
-import { internalProblem } from './api.ts';
+import type { Problem } from '../../rules/requests/problem.ts';
+import { tooLargeHead } from '../../rules/requests/request-head.ts';
+import { internalProblem } from '../api/api.ts';
+import { ApiError, errorResponse, problemOf, sendError } from '../api/errors.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import { CountedRequest } from './counted-request.ts';
-import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { WholeResponse } from './publisher-connection.ts';
 
 export interface RefusalsOptions {

@@ -3,9 +3,9 @@
 // Node's parser: this code only makes sure that nothing of the next request is parsed before its turn.
 
 import type { Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
-import type { Problem } from '../domain/problem.ts';
-import { requestLineProblem, tooLargeHead } from '../domain/request-head.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import type { Problem } from '../../rules/requests/problem.ts';
+import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { CountedRequest, tooSlow } from './counted-request.ts';

@@ -1,8 +1,8 @@
 // Cuts queue and destination from the raw request target, byte for byte. No URL parser is used: each one decodes, drops
 // or resolves something, and could turn the path of an enqueue into that of another call.
 
-import { isName, NAME_RULE } from '../domain/name.ts';
-import { type Problem, problem } from '../domain/problem.ts';
+import { isName, NAME_RULE } from '../../rules/requests/name.ts';
+import { type Problem, problem } from '../../rules/requests/problem.ts';
 
 export type PublishTarget =
   | { readonly call: 'publish'; readonly queueName: null; readonly destination: string }

@@ -2,11 +2,11 @@
 // responses.
 
 import type { Socket } from 'node:net';
-import { laneMax } from '../domain/lanes.ts';
-import { Pool } from '../domain/pool.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { Pool } from '../../runtime/collections/pool.ts';
+import { poolError } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
-import { poolError } from './errors.ts';
 
 export class Requests {
   readonly pool = new Pool(laneMax('requests'));

@@ -3,10 +3,10 @@
 // for byte, so a request with any doubt about it is not read here.
 
 import type { Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
-import type { HeaderList } from '../domain/message.ts';
-import { isHost } from '../domain/request-head.ts';
-import { TOKEN_PARAMETER } from './qstash-request.ts';
+import type { HeaderList } from '../../rules/delivery/message.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { isHost } from '../../rules/requests/request-head.ts';
+import { TOKEN_PARAMETER } from '../publish/qstash-request.ts';
 
 /**
  * Larger heads are left to Node, which counts them by its own rule. A message keeps the head that it came in while it is

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type ServerOpts } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 
 export interface WideListening {
   readonly bound: AddressInfo;

@@ -1,11 +1,11 @@
 // The one table of settings. The Config type, the parsing of flags and environment, `--help`, the start-up summary
 // and docs/configuration.md are all made from it. No other file reads the environment.
 
-import { SCOPES, type Scope } from './domain/account.ts';
-import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.ts';
-import { LANES_MAX } from './domain/lanes.ts';
-import { NODE_ROLES, type NodeRole } from './domain/node.ts';
-import { DEFAULT_TIERS } from './domain/tier.ts';
+import { SCOPES, type Scope } from '../../rules/accounts/account.ts';
+import { LANES_MAX } from '../../rules/limits/lanes.ts';
+import { DEFAULT_TIERS } from '../../rules/limits/tier.ts';
+import { NODE_ROLES, type NodeRole } from '../../rules/nodes/node.ts';
+import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../rules/publish/headers.ts';
 import { helpPage } from './help-page.ts';
 import { misspeltVariables } from './near-misses.ts';
 import { quote, readFlags } from './read-flags.ts';

@@ -1,6 +1,6 @@
 // Finds unknown flags and variables, and suggests what was probably meant.
 
-import { nearestName } from './domain/nearest-name.ts';
+import { nearestName } from '../../rules/requests/nearest-name.ts';
 
 export function unknownFlag(flag: string, known: readonly string[]): string {
   const wanted = flag.toLowerCase().replaceAll('_', '-');

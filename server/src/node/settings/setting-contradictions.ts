@@ -1,6 +1,6 @@
 // Settings that exclude or need each other. Each alone may be right.
 
-import type { Scope } from './domain/account.ts';
+import type { Scope } from '../../rules/accounts/account.ts';
 
 /** Undefined: the value could not be read, and has its own problem already. */
 export interface ReadSettings {

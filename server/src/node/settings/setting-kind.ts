@@ -2,12 +2,12 @@
 // in config.ts.
 
 import ipaddr from 'ipaddr.js';
-import { SCOPES, type Scope } from './domain/account.ts';
-import { formatByteSize, parseByteSize } from './domain/byte-size.ts';
-import { parseDatabaseUrl } from './domain/database-url.ts';
-import { formatDurationMs, parseDurationMs } from './domain/duration.ts';
-import { isName, NAME_RULE } from './domain/name.ts';
-import { DEFAULT_TIERS, type Tiers, tiersWith } from './domain/tier.ts';
+import { SCOPES, type Scope } from '../../rules/accounts/account.ts';
+import { formatByteSize, parseByteSize } from '../../rules/limits/byte-size.ts';
+import { DEFAULT_TIERS, type Tiers, tiersWith } from '../../rules/limits/tier.ts';
+import { parseDatabaseUrl } from '../../rules/nodes/database-url.ts';
+import { isName, NAME_RULE } from '../../rules/requests/name.ts';
+import { formatDurationMs, parseDurationMs } from '../../rules/time/duration.ts';
 
 /** `rule` says what the whole text must be. `problems` names the parts of it that are wrong. */
 type Parsed<T> = { readonly value: T } | { readonly rule: string } | { readonly problems: readonly string[] };

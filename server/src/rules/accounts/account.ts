@@ -1,7 +1,7 @@
 // Permissions and usage of accounts. Nothing here reads or compares a secret: see accounts/.
 
-import type { MessageKind } from './message.ts';
-import type { TierName } from './tier.ts';
+import type { MessageKind } from '../delivery/message.ts';
+import type { TierName } from '../limits/tier.ts';
 
 export type Scope = 'publish' | 'read' | 'manage' | 'admin';
 export const SCOPES: readonly Scope[] = ['publish', 'read', 'manage', 'admin'];

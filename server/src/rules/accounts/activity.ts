@@ -2,8 +2,8 @@
 // Each is counted in the transaction it happens in, by account and minute. Periods can be added up, so lags are kept as
 // a histogram and not as a list.
 
-import { attemptEnds } from './event.ts';
-import type { Attempt, Message } from './message.ts';
+import { attemptEnds } from '../delivery/event.ts';
+import type { Attempt, Message } from '../delivery/message.ts';
 
 export interface Activity {
   readonly accepted: number;

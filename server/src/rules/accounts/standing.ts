@@ -1,8 +1,8 @@
 // How many messages of an account are in each situation right now, in total and by queue, computed from counts that a
 // store has grouped.
 
-import type { Message } from './message.ts';
-import { shownState } from './message-filter.ts';
+import type { Message } from '../delivery/message.ts';
+import { shownState } from '../reads/message-filter.ts';
 
 /** Open messages that are equal in everything that matters here. */
 export interface OpenGroup {

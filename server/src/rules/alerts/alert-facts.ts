@@ -1,10 +1,10 @@
 // What is read of an account so that its alerts can be judged, and which part of it the rules of the account need. Every
 // part is bounded, and says when its limit cut it.
 
-import { MINUTE_MS, startOf } from './activity.ts';
+import { MINUTE_MS, startOf } from '../accounts/activity.ts';
+import { attemptEnds } from '../delivery/event.ts';
+import type { Attempt, MessageKind, MessageState } from '../delivery/message.ts';
 import type { Alert, AlertRule, AlertScope } from './alert.ts';
-import { attemptEnds } from './event.ts';
-import type { Attempt, MessageKind, MessageState } from './message.ts';
 
 /** Of a message, what rules choose by. */
 export interface ScopeFact {

@@ -1,7 +1,8 @@
 // Whether each rule of an alert applies, by the facts of its account. Each also says when an alert that has begun is over:
 // most rules need a little more for that than for the beginning, so that a value at the limit does not flicker.
 
-import { MINUTE_MS, startOf } from './activity.ts';
+import { MINUTE_MS, startOf } from '../accounts/activity.ts';
+import { formatDurationMs } from '../time/duration.ts';
 import type { Alert, AlertScope, Finding } from './alert.ts';
 import {
   type AlertFacts,
@@ -15,7 +16,6 @@ import {
   type RuleOf,
   type ScheduleFact,
 } from './alert-facts.ts';
-import { formatDurationMs } from './duration.ts';
 
 /** What the node knows besides its store. */
 export interface NodeSight {

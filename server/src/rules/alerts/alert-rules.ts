@@ -1,5 +1,10 @@
 // What a person may write as an alert, and how it is shown again. All that is wrong with it is found at once.
 
+import { parseTargetUrl } from '../publish/destination.ts';
+import { LABEL_LENGTH_MAX, parseLabels } from '../publish/labels.ts';
+import { isName, NAME_RULE } from '../requests/name.ts';
+import { nearestName } from '../requests/nearest-name.ts';
+import { formatDurationMs, parseDurationMs } from '../time/duration.ts';
 import {
   type AlertDefinition,
   type AlertRule,
@@ -9,11 +14,6 @@ import {
   TARGET_FORMATS,
   type TargetFormat,
 } from './alert.ts';
-import { parseTargetUrl } from './destination.ts';
-import { formatDurationMs, parseDurationMs } from './duration.ts';
-import { LABEL_LENGTH_MAX, parseLabels } from './labels.ts';
-import { isName, NAME_RULE } from './name.ts';
-import { nearestName } from './nearest-name.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

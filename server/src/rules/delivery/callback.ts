@@ -1,8 +1,9 @@
 // Callbacks: messages that report an attempt. They are ordinary messages, without a queue and without a callback of
 // their own.
 
-import { canonicalHeaderName } from './headers.ts';
-import type { NewId } from './id.ts';
+import { canonicalHeaderName } from '../publish/headers.ts';
+import { hostOf } from '../publish/publish.ts';
+import type { NewId } from '../requests/id.ts';
 import {
   type Attempt,
   type CallbackTarget,
@@ -11,7 +12,6 @@ import {
   type NewMessage,
   NOTHING_ASKED,
 } from './message.ts';
-import { hostOf } from './publish.ts';
 
 /** A dead letter is its message: the id differs only in the prefix. */
 export function deadLetterId(messageId: string): string {

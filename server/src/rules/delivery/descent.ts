@@ -2,9 +2,9 @@
 // messages. Each message has a number left and hands parts of it on, so that all its descendants together are at most
 // that number.
 
-import { eachMax } from './budgets.ts';
+import { eachMax } from '../limits/budgets.ts';
+import { type Problem, problem } from '../requests/problem.ts';
 import type { Message, NewMessage } from './message.ts';
-import { type Problem, problem } from './problem.ts';
 
 export const DESCENDANTS_MAX = eachMax('descendants');
 

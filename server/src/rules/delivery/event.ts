@@ -1,8 +1,8 @@
 // The events of a message, derived from what the store keeps: its acceptance, its attempts, its cancellation, and its
 // journal for the rest. Nothing is stored twice for them.
 
+import type { MessageFilter } from '../reads/message-filter.ts';
 import type { Attempt, Message } from './message.ts';
-import type { MessageFilter } from './message-filter.ts';
 
 export const EVENT_STATES = [
   'CREATED',

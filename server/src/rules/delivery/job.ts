@@ -1,7 +1,7 @@
 // A bulk operation: an action on every message that matches a filter, at a chosen pace, until it is done or stopped.
 
+import { type MessageFilter, OPEN_STATES, type ShownState } from '../reads/message-filter.ts';
 import type { NewMessage } from './message.ts';
-import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 

@@ -1,10 +1,10 @@
 // The message and its life, as data. Every other file uses these types. The rows of the databases are private to the
 // store adapters, the shapes of the API to http/.
 
-import type { FlowLimits } from './flow-control.ts';
+import type { TierName } from '../limits/tier.ts';
+import type { FlowLimits } from '../lines/flow-control.ts';
+import type { Redaction } from '../publish/redact.ts';
 import type { CutOff } from './recovery.ts';
-import type { Redaction } from './redact.ts';
-import type { TierName } from './tier.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -193,7 +193,7 @@ export interface Attempt {
  */
 export type SettleResult = 'settled' | 'cancelled' | 'lost';
 
-/** What the store must write when an attempt has ended, completely or not at all. Built only by domain/settle.ts. */
+/** What the store must write when an attempt has ended, completely or not at all. Built only by rules/delivery/settle.ts. */
 export interface Settlement {
   readonly lease: string;
   readonly accountId: string;
@@ -209,7 +209,7 @@ export interface Settlement {
   readonly retried: number;
   readonly interrupted: number;
   readonly aloneAtCrash: number;
-  readonly next: /** `startsAlone`: only while nothing else does, see domain/recovery.ts. */
+  readonly next: /** `startsAlone`: only while nothing else does, see rules/delivery/recovery.ts. */
     | { readonly state: 'pending'; readonly dueAt: number; readonly startsAlone: boolean }
     | { readonly state: 'held'; readonly heldAt: number }
     | { readonly state: 'delivered'; readonly expiresAt: number }

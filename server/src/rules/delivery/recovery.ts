@@ -1,8 +1,8 @@
 // What happens to a message whose attempt we cut off: by a drain, by a crash, or by a crash at which nothing else was
 // in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
 
+import { takeInTurn } from '../limits/take-in-turn.ts';
 import { backoffMs } from './backoff.ts';
-import { takeInTurn } from './take-in-turn.ts';
 
 /** After this many crashes without a known result in between, a message starts after a pause, and alone. */
 export const SUSPECT_INTERRUPTIONS = 3;

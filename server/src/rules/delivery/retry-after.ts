@@ -1,8 +1,8 @@
 // When the receiver of a failed attempt wants the next one, read from its response headers, and how that changes the
 // wait we would have chosen. It does not decide whether there is another attempt.
 
+import { parseDurationMs } from '../time/duration.ts';
 import { RETRY_WAIT_MS_MAX } from './backoff.ts';
-import { parseDurationMs } from './duration.ts';
 import type { HeaderList } from './message.ts';
 
 const RATE_LIMIT_RESETS: ReadonlySet<string> = new Set([

@@ -1,9 +1,9 @@
 // Sends a dead letter again: a new message with everything of the old one, linked to it, due at once.
 
-import type { NewId } from './id.ts';
+import type { PublishSettings } from '../publish/publish-settings.ts';
+import { widened } from '../publish/redact.ts';
+import type { NewId } from '../requests/id.ts';
 import { asked, type HeaderList, type Message, type NewMessage, NOTHING_ASKED } from './message.ts';
-import type { PublishSettings } from './publish-settings.ts';
-import { widened } from './redact.ts';
 
 /** `hops`: how often the request that led to the retry has passed through this service. */
 export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {

@@ -1,12 +1,12 @@
 // The decision when an attempt has ended: the next state of the message, what is kept of the attempt, which callbacks
 // follow. Pure, and the only place where a Settlement is made.
 
-import { lagMs } from './activity.ts';
+import { lagMs } from '../accounts/activity.ts';
+import type { NewId } from '../requests/id.ts';
+import { formatDurationMs } from '../time/duration.ts';
 import { backoffMs } from './backoff.ts';
 import { planCallbackMessage } from './callback.ts';
 import { callbackRoom } from './descent.ts';
-import { formatDurationMs } from './duration.ts';
-import type { NewId } from './id.ts';
 import type { Attempt, Claim, HeaderList, Message, NewMessage, Outcome, Settlement } from './message.ts';
 import { afterCutOff, type Interruptions, NO_INTERRUPTIONS } from './recovery.ts';
 import { nextRetryDelayMs, retryAfterMs } from './retry-after.ts';

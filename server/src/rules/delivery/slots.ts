@@ -1,8 +1,8 @@
 // How many attempts may start, and for which accounts. Claims in every adapter and the lease at accept use one budget,
 // so that no path can start more than the engine has room for, or give one account the share of others.
 
-import { UNCOUNTED_BODY_BYTES_MAX } from './budgets.ts';
-import { shareRoom } from './pool.ts';
+import { shareRoom } from '../../runtime/collections/pool.ts';
+import { UNCOUNTED_BODY_BYTES_MAX } from '../limits/budgets.ts';
 
 /** What is free, and what accounts have in flight. An account may hold at most as much as stays free after it. */
 export interface ClaimLimits {

@@ -1,10 +1,10 @@
 // Explains why a message is not delivered yet: as text for people and as data for programs, with an estimate if
 // possible. Pure: the store provides the facts.
 
-import { formatDurationMs } from './duration.ts';
-import type { FlowKey } from './flow-key.ts';
+import type { FlowKey } from '../lines/flow-key.ts';
+import type { Queue } from '../lines/queue.ts';
+import { formatDurationMs } from '../time/duration.ts';
 import type { Message } from './message.ts';
-import type { Queue } from './queue.ts';
 import { heldReason, isSuspect } from './recovery.ts';
 
 /** The messages before this one in its queue. */

@@ -1,9 +1,9 @@
 // Whether a node accepts messages now. The one rule for every refusal of a publish or a change, /readyz, schedules,
 // bulk operations and the metric, so that the reason is worded the same everywhere.
 
+import type { NodeRole } from '../nodes/node.ts';
+import type { Problem } from '../requests/problem.ts';
 import type { DiskMark } from './disk-marks.ts';
-import type { NodeRole } from './node.ts';
-import type { Problem } from './problem.ts';
 
 export interface NodeFacts {
   /** False once the node was told to stop. */

@@ -1,7 +1,7 @@
 // What may still be stored when the disk becomes full. First the accounts that store more than their part stop, then
 // everything that grows. What ends deliveries and what deletes is never refused, and has a reserve.
 
-import type { Problem } from './problem.ts';
+import type { Problem } from '../requests/problem.ts';
 
 /** `largest`: accounts above their part may store nothing more. `all`: nobody may. */
 export type DiskMark = 'none' | 'largest' | 'all';

@@ -1,7 +1,7 @@
 // Whose connections are open: those of accounts, and those of callers whose account is not known, by their network. Tells
 // whose connection is closed first when there is no room for another one.
 
-import { Member, MemberList } from './member-list.ts';
+import { Member, MemberList } from '../../runtime/collections/member-list.ts';
 
 /** An account, or a network of callers without a known account. */
 export class Owner<M extends Member> extends Member {

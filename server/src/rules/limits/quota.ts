@@ -1,7 +1,7 @@
 // The daily quota: how many messages an account may make in a day. A duplicate makes no message, so it is answered even
 // when the day's quota is used up.
 
-import type { NewMessage } from './message.ts';
+import type { NewMessage } from '../delivery/message.ts';
 
 export interface UsedDay {
   /** Messages that the account has made on this day. */

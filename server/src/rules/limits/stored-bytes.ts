@@ -1,11 +1,11 @@
 // How many bytes of the disk a message, an attempt, a shared body, and what a person sets up are counted as. Each row
 // keeps its own number, so that what was added for it is what is taken away with it.
 
-import { headerBytes } from './headers.ts';
-import type { Job } from './job.ts';
-import type { Attempt, CallbackTarget, NewMessage } from './message.ts';
-import type { Schedule } from './schedule.ts';
-import type { Topic } from './topic.ts';
+import type { Job } from '../delivery/job.ts';
+import type { Attempt, CallbackTarget, NewMessage } from '../delivery/message.ts';
+import { headerBytes } from '../publish/headers.ts';
+import type { Topic } from '../publish/topic.ts';
+import type { Schedule } from '../schedules/schedule.ts';
 
 /** The row of a message without what its caller gave, its entries in indexes and its steps in the journal. */
 const MESSAGE_BYTES = 1024;

@@ -1,7 +1,7 @@
 // What a flow key admits when something about it changes: a message came, ended or started, time passed, or its limits
 // changed. The store reads the key and counts its messages, asks here, and writes the plan.
 
-import { eachMax } from './budgets.ts';
+import { eachMax } from '../limits/budgets.ts';
 import { AT_NEXT_START, admit, type FlowLimits, type FlowState, letIn, nextStartAt, started } from './flow-control.ts';
 
 export type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;

@@ -1,9 +1,9 @@
 // Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period. It has
 // no state of its own: the store holds the state, asks here what may start, and writes back what did.
 
-import { CLOCK_STEP_MS_MAX } from './clock.ts';
-import { parseDurationMs } from './duration.ts';
-import { NEVER_AT } from './recovery.ts';
+import { NEVER_AT } from '../delivery/recovery.ts';
+import { CLOCK_STEP_MS_MAX } from '../time/clock.ts';
+import { parseDurationMs } from '../time/duration.ts';
 
 export interface FlowLimits {
   /** Deliveries in flight at once. Null for no limit. */

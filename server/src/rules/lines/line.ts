@@ -1,8 +1,8 @@
 // How an unclaimed message waits: for the clock (`delayed`), for its turn in its queue or behind its flow key
 // (`queued`), or for a slot (`ready`). Every store adapter asks here which of them applies.
 
-import type { NewMessage, Settlement } from './message.ts';
-import { NEVER_AT } from './recovery.ts';
+import type { NewMessage, Settlement } from '../delivery/message.ts';
+import { NEVER_AT } from '../delivery/recovery.ts';
 
 export type Waiting = 'delayed' | 'queued' | 'ready';
 

@@ -2,8 +2,8 @@
 // one starts when one before it has ended, so a head that is being retried holds its queue. The store reads the line,
 // asks here what may start, and writes the plan.
 
+import { NEVER_AT } from '../delivery/recovery.ts';
 import type { Waiting } from './line.ts';
-import { NEVER_AT } from './recovery.ts';
 
 export const QUEUE_PARALLELISM_DEFAULT = 1;
 export const QUEUE_PARALLELISM_MAX = 1000;

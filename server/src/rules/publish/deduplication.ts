@@ -1,7 +1,7 @@
 // What makes two messages duplicates: an id from the caller, or everything that a receiver would see. It hashes nothing
 // and stores nothing: the store keeps the window in which a duplicate counts.
 
-import type { HeaderList } from './message.ts';
+import type { HeaderList } from '../delivery/message.ts';
 
 export const DEDUPLICATION_ID_LENGTH_MAX = 256;
 

@@ -1,8 +1,8 @@
 // Where a message may be sent: a URL, split without changing a byte of it, or a topic. It checks the form only. Whether
 // an address may be connected to is decided at connect time, by the egress guard.
 
-import { isName, NAME_RULE } from './name.ts';
-import { Remembered } from './remembered.ts';
+import { Remembered } from '../../runtime/collections/remembered.ts';
+import { isName, NAME_RULE } from '../requests/name.ts';
 
 /** A URL split into the parts of a request. Nothing later parses the URL again. */
 export interface TargetUrl {

@@ -1,7 +1,11 @@
 // Reads the headers of a publish: each setting by its name and format, what is forwarded, and what has no effect.
 
-import { eachMax } from './budgets.ts';
-import { fewerLeft } from './descent.ts';
+import { withEntry, withPair } from '../../runtime/collections/short-list.ts';
+import { fewerLeft } from '../delivery/descent.ts';
+import type { HeaderList, NewMessage } from '../delivery/message.ts';
+import { eachMax } from '../limits/budgets.ts';
+import { type Problem, type ProblemCode, problem } from '../requests/problem.ts';
+import { isForQstashClients } from '../requests/qstash.ts';
 import { meaningOf, TRACE_HEADERS } from './header-meaning.ts';
 import {
   deliveredHeadersProblem,
@@ -10,10 +14,7 @@ import {
   type HeaderLimits,
   isOwned,
 } from './headers.ts';
-import type { HeaderList, NewMessage } from './message.ts';
-import { type Problem, type ProblemCode, problem } from './problem.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
-import { isForQstashClients } from './qstash.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
 import {
   type Parsed,
@@ -28,7 +29,6 @@ import {
   parseMethod,
   parseTimeout,
 } from './setting-values.ts';
-import { withEntry, withPair } from './short-list.ts';
 import { unsupportedProblem } from './unsupported-headers.ts';
 
 export interface HeaderRules {

@@ -1,9 +1,9 @@
 // The rules for headers that users make us send. The same rules apply at accept and in the sender, so that everything
 // accepted can be sent. This file neither collects the headers of a request nor adds our own.
 
-import { eachMax } from './budgets.ts';
-import type { HeaderList } from './message.ts';
-import { Remembered } from './remembered.ts';
+import { Remembered } from '../../runtime/collections/remembered.ts';
+import type { HeaderList } from '../delivery/message.ts';
+import { eachMax } from '../limits/budgets.ts';
 
 export const FORWARD_HEADERS_MAX = 64;
 export const FORWARD_HEADER_BYTES_MAX = eachMax('headerBytes');

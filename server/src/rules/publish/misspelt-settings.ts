@@ -2,11 +2,11 @@
 // service, and fields that no element of a batch has. Without this, `Service-Retires: 9` and `"delay": "1h"` would be
 // accepted silently and have no effect.
 
+import { withEntry } from '../../runtime/collections/short-list.ts';
+import { nearestName } from '../requests/nearest-name.ts';
+import { type Problem, problem } from '../requests/problem.ts';
 import { foreignSetting } from './foreign-settings.ts';
-import { nearestName } from './nearest-name.ts';
-import { type Problem, problem } from './problem.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
-import { withEntry } from './short-list.ts';
 
 export interface MisspeltSetting {
   /** As the caller wrote it. Without our prefix; the prefix of another service is a part of it. */

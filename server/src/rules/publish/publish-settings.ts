@@ -1,13 +1,13 @@
 // From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
 // delivery. Knows names and formats. publish.ts knows defaults and the limits of the tier.
 
-import { type Descent, fewerLeft, NO_DESCENT } from './descent.ts';
+import { type Descent, fewerLeft, NO_DESCENT } from '../delivery/descent.ts';
+import { type HeaderList, NOTHING_ASKED } from '../delivery/message.ts';
+import { type Problem, problem } from '../requests/problem.ts';
+import { parseSeconds } from '../time/written-time.ts';
 import { HeaderReader, type HeaderRules, Refused } from './header-reader.ts';
-import { type HeaderList, NOTHING_ASKED } from './message.ts';
-import { type Problem, problem } from './problem.ts';
 import type { PublishRequest } from './publish.ts';
 import { asText, parseLabelList, parseOrderKey, parseRedactFields } from './setting-values.ts';
-import { parseSeconds } from './written-time.ts';
 
 export { type HeaderRules, headerLimits, KNOWN_SETTINGS } from './header-reader.ts';
 

@@ -1,15 +1,15 @@
 // From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure. The
 // only place that decides what is accepted over HTTP, one by one or in a batch.
 
+import type { Asked, CallbackTarget, HeaderList, Method, NewMessage } from '../delivery/message.ts';
+import { type Tier, UNLIMITED_MAX } from '../limits/tier.ts';
+import type { NewId } from '../requests/id.ts';
+import { problem } from '../requests/problem.ts';
+import { formatDurationMs } from '../time/duration.ts';
 import { contentKey } from './deduplication.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
-import { formatDurationMs } from './duration.ts';
 import { deliveredHeaders } from './headers.ts';
-import type { NewId } from './id.ts';
-import type { Asked, CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
-import { problem } from './problem.ts';
 import type { Sha256 } from './redact.ts';
-import { type Tier, UNLIMITED_MAX } from './tier.ts';
 import type { Topic } from './topic.ts';
 
 /** How to make a delivery, as far as the caller said. Null where the caller gave no value. */

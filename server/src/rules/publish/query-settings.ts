@@ -1,8 +1,8 @@
 // Settings that come as query parameters of the destination, and are removed from it. All other bytes stay unchanged,
 // so no URL parser is used. The values are validated by the same rules as headers.
 
+import type { HeaderList } from '../delivery/message.ts';
 import { foreignSetting } from './foreign-settings.ts';
-import type { HeaderList } from './message.ts';
 
 export interface TakenSettings {
   readonly destination: string;

@@ -1,8 +1,8 @@
 // Which parts of a message are shown as a hash instead of their value, by the `Redact-Fields` header. For reads only:
 // the original is stored, delivered and retried unchanged.
 
-import { eachMax } from './budgets.ts';
-import type { HeaderList } from './message.ts';
+import type { HeaderList } from '../delivery/message.ts';
+import { eachMax } from '../limits/budgets.ts';
 
 export interface Redaction {
   readonly body: boolean;

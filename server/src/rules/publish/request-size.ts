@@ -1,11 +1,11 @@
 // How much one request makes the service store, counted from its parsed form before any message is made. Each body
 // counts once, however many messages share it. Everything else counts for every message.
 
-import { showAmount } from './budget.ts';
-import { eachMax } from './budgets.ts';
+import { ASKED_NAMES } from '../delivery/message.ts';
+import { showAmount } from '../limits/budget.ts';
+import { eachMax } from '../limits/budgets.ts';
+import { type Problem, problem } from '../requests/problem.ts';
 import { deliveredHeaders, headerBytes } from './headers.ts';
-import { ASKED_NAMES } from './message.ts';
-import { type Problem, problem } from './problem.ts';
 import { type CallbackRequest, messageCount, type PublishRequest } from './publish.ts';
 
 export interface RequestSizeLimits {

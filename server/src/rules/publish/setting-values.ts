@@ -1,14 +1,14 @@
 // Parses the values of publish headers: each text becomes a value, or a reason why it is invalid. publish-settings.ts
 // says which header takes which value.
 
+import { METHODS, type Method } from '../delivery/message.ts';
+import { parseRetryDelay } from '../delivery/retry-delay.ts';
+import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from '../lines/flow-control.ts';
+import { parseAnyDurationMs } from '../time/duration.ts';
 import { deduplicationIdProblem } from './deduplication.ts';
 import { parseTargetUrl } from './destination.ts';
-import { parseAnyDurationMs } from './duration.ts';
-import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from './flow-control.ts';
 import { parseLabels } from './labels.ts';
-import { METHODS, type Method } from './message.ts';
 import { parseRedaction } from './redact.ts';
-import { parseRetryDelay } from './retry-delay.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 

@@ -1,6 +1,6 @@
 // A topic: a name and an ordered list of endpoints. Edits are pure functions from one list to the next.
 
-import type { HeaderList } from './message.ts';
+import type { HeaderList } from '../delivery/message.ts';
 
 export interface Endpoint {
   readonly name: string | null;

@@ -1,7 +1,7 @@
 // Which index a list uses: the one with the fewest expected candidates. Values that few messages have come before
-// values that many have. domain/message-filter.ts decides whether a candidate matches.
+// values that many have. rules/reads/message-filter.ts decides whether a candidate matches.
 
-import { parseTargetUrl } from './destination.ts';
+import { parseTargetUrl } from '../publish/destination.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
 /** What an index of messages is ordered by. Each value is a way of its own. */

@@ -1,7 +1,7 @@
 // How much a list, a search or a count looks at: in one piece, after which other accounts have their turn, and in one
 // call, after which the response ends with a cursor. Counted in rows and in bytes of bodies.
 
-import { eachMax } from './budgets.ts';
+import { eachMax } from '../limits/budgets.ts';
 
 export interface Look {
   readonly rows: number;

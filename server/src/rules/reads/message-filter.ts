@@ -1,9 +1,9 @@
 // Which messages a list, a cancel or a bulk operation selects: OR within a key, AND between keys. The store finds
 // candidates by any indexed key. Whether a message matches is decided here, the same for every adapter.
 
-import { parseTargetUrl } from './destination.ts';
+import type { Message } from '../delivery/message.ts';
+import { parseTargetUrl } from '../publish/destination.ts';
 import type { Look } from './look.ts';
-import type { Message } from './message.ts';
 
 /** The states a user sees. `pending` is split by whether any attempt was made yet. */
 export const SHOWN_STATES = [

@@ -1,8 +1,8 @@
 // About how many bytes an entry of a list takes in the response. Pages end by this estimate. Computed from the stored
 // data, without building the response.
 
-import type { MessageEvent } from './event.ts';
-import type { Attempt, HeaderList, Message } from './message.ts';
+import type { MessageEvent } from '../delivery/event.ts';
+import type { Attempt, HeaderList, Message } from '../delivery/message.ts';
 
 /** Names of fields, numbers and punctuation. */
 const FRAME_BYTES = 600;

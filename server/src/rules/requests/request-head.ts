@@ -1,7 +1,7 @@
 // What the head of a request must look like beyond what the HTTP parser checks. A proxy in front may read a doubtful head
 // in another way than we do, and then take the end of one request for the start of the next.
 
-import { eachMax } from './budgets.ts';
+import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from './problem.ts';
 
 const REQUEST_LINE = /^([^ \t\r\n]+) ([^ \t\r\n]+) HTTP\/1\.[01]$/;

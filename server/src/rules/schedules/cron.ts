@@ -6,8 +6,8 @@
 // time that comes twice runs at its first occurrence only. A cron with a `*` there is an interval: it follows the clock,
 // runs through a repeated hour both times, and makes up for nothing that was skipped.
 
+import { isTimeZone, offsetChangeAt, offsetMsAt } from '../time/time-zone.ts';
 import { CRON_FIELD_KINDS, type CronField, parseCronField } from './cron-fields.ts';
-import { isTimeZone, offsetChangeAt, offsetMsAt } from './time-zone.ts';
 
 export interface Cron {
   readonly timeZone: string;

@@ -1,7 +1,7 @@
 // A schedule: a publish that is repeated at every tick of a cron expression.
 
-import type { HeaderList } from './message.ts';
-import { SETTING_TABLE, type Setting } from './setting-table.ts';
+import type { HeaderList } from '../delivery/message.ts';
+import { SETTING_TABLE, type Setting } from '../publish/setting-table.ts';
 
 export interface Schedule {
   readonly id: string;

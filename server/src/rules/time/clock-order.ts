@@ -1,8 +1,8 @@
 // What a test may order a manual clock to do: advance by a span, advance to an instant, stand still, or run.
 
+import type { Claim } from '../delivery/message.ts';
+import { type Problem, problem } from '../requests/problem.ts';
 import { parseAnyDurationMs } from './duration.ts';
-import type { Claim } from './message.ts';
-import { type Problem, problem } from './problem.ts';
 
 /** Ten years: longer than any delay and any retention time, short enough that its cron ticks can be made. */
 export const ADVANCE_MS_MAX = 3660 * 86_400_000;

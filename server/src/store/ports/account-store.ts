@@ -1,7 +1,7 @@
 // Accounts and their credentials: tokens, sessions and signing keys. The usage of an account is counted by day.
 
-import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
-import type { TierName } from '../domain/tier.ts';
+import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../../rules/accounts/account.ts';
+import type { TierName } from '../../rules/limits/tier.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';
 
 export interface Principal {
@@ -53,7 +53,7 @@ export interface AccountStore {
    */
   usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
 
-  /** How many bytes the account stores, by domain/stored-bytes.ts. Changed in the transaction of what is stored. */
+  /** How many bytes the account stores, by rules/limits/stored-bytes.ts. Changed in the transaction of what is stored. */
   storedBytes(accountId: string): Promise<number>;
 
   /** The same for some accounts, in the order of their ids. Those that never stored anything are left out. */

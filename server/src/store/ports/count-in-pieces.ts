@@ -1,7 +1,7 @@
 // Counts the messages that match a filter, in pieces. Each piece looks at a bounded number of messages, and other work
 // can run between two pieces. The number of pieces is bounded too; then the result means "at least this many".
 
-import type { Counted, CountPiece, MessageFilter } from '../domain/message-filter.ts';
+import type { Counted, CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
 /** Pieces in one count. */

@@ -2,15 +2,15 @@
 // judges alerts, reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
 // transaction.
 
-import type { StoreTrouble } from '../domain/acceptance.ts';
-import type { Alert, AlertStanding } from '../domain/alert.ts';
-import type { AlertFacts, AlertLook } from '../domain/alert-facts.ts';
-import type { KeptTime } from '../domain/clock.ts';
-import type { Job, JobStep, JobWork } from '../domain/job.ts';
-import type { Claim, NewMessage, Settlement, SettleResult } from '../domain/message.ts';
-import type { NodeInfo } from '../domain/node.ts';
-import type { Schedule } from '../domain/schedule.ts';
-import type { ClaimLimits } from '../domain/slots.ts';
+import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
+import type { AlertFacts, AlertLook } from '../../rules/alerts/alert-facts.ts';
+import type { Job, JobStep, JobWork } from '../../rules/delivery/job.ts';
+import type { Claim, NewMessage, Settlement, SettleResult } from '../../rules/delivery/message.ts';
+import type { ClaimLimits } from '../../rules/delivery/slots.ts';
+import type { StoreTrouble } from '../../rules/limits/acceptance.ts';
+import type { NodeInfo } from '../../rules/nodes/node.ts';
+import type { Schedule } from '../../rules/schedules/schedule.ts';
+import type { KeptTime } from '../../rules/time/clock.ts';
 
 export interface AcceptAnswer {
   /** Parallel to `messages`: the id of the existing duplicate, or null if the message was accepted. */

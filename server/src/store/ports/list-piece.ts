@@ -1,8 +1,8 @@
 // Lists ordered by name or id, read piece by piece. Each call does a bounded amount of work; the caller asks again
 // after the last entry to get more.
 
-import type { UsageRow } from '../domain/account.ts';
-import { eachMax } from '../domain/budgets.ts';
+import type { UsageRow } from '../../rules/accounts/account.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 
 export interface ListPart {
   /** The name or id of the last entry already read; null to begin. */

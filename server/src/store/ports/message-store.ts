@@ -1,17 +1,17 @@
 // What people see of messages and do to them, and retention: single messages, searches, events, cancels, dead letters
 // and statistics. Each read does a bounded amount of work. An id of another account is treated like a missing one.
 
-import type { Activity } from '../domain/activity.ts';
-import type { EventFilter, MessageEvent } from '../domain/event.ts';
-import type { FailureGroup } from '../domain/failure-group.ts';
-import type { FlowKey } from '../domain/flow-key.ts';
-import type { Look } from '../domain/look.ts';
-import type { Attempt, Message, NewMessage } from '../domain/message.ts';
-import type { CountPiece, MessageFilter } from '../domain/message-filter.ts';
-import type { Queue } from '../domain/queue.ts';
-import type { EndedCounts, OpenGroup } from '../domain/standing.ts';
-import type { TierName } from '../domain/tier.ts';
-import type { Ahead } from '../domain/why.ts';
+import type { Activity } from '../../rules/accounts/activity.ts';
+import type { EndedCounts, OpenGroup } from '../../rules/accounts/standing.ts';
+import type { EventFilter, MessageEvent } from '../../rules/delivery/event.ts';
+import type { FailureGroup } from '../../rules/delivery/failure-group.ts';
+import type { Attempt, Message, NewMessage } from '../../rules/delivery/message.ts';
+import type { Ahead } from '../../rules/delivery/why.ts';
+import type { TierName } from '../../rules/limits/tier.ts';
+import type { FlowKey } from '../../rules/lines/flow-key.ts';
+import type { Queue } from '../../rules/lines/queue.ts';
+import type { Look } from '../../rules/reads/look.ts';
+import type { CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
 
 export type MessageDetail = 'whole' | 'outline';
 
@@ -20,7 +20,7 @@ export interface StoredMessage {
   readonly attempts: readonly Attempt[];
 }
 
-/** What domain/why.ts needs to know about a message that has not ended. */
+/** What rules/delivery/why.ts needs to know about a message that has not ended. */
 export interface WhyFacts {
   readonly message: Message;
   readonly queue: Queue | null;

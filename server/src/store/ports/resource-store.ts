@@ -1,11 +1,11 @@
 // What people set up: queues, flow keys, schedules, alerts, bulk operations and topics. Lists are read in bounded pieces.
 
-import type { Alert } from '../domain/alert.ts';
-import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
-import type { Job } from '../domain/job.ts';
-import type { Queue, QueueChange } from '../domain/queue.ts';
-import type { Schedule } from '../domain/schedule.ts';
-import type { Topic } from '../domain/topic.ts';
+import type { Alert } from '../../rules/alerts/alert.ts';
+import type { Job } from '../../rules/delivery/job.ts';
+import type { FlowKey, FlowPin } from '../../rules/lines/flow-key.ts';
+import type { Queue, QueueChange } from '../../rules/lines/queue.ts';
+import type { Topic } from '../../rules/publish/topic.ts';
+import type { Schedule } from '../../rules/schedules/schedule.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';
 
 /** The position of a message in its queue. */

@@ -1,6 +1,6 @@
 // Counts the messages of an account by state, the open ones in pieces: other work can run between two of them.
 
-import { type AccountStanding, type OpenGroup, standingOf } from '../domain/standing.ts';
+import { type AccountStanding, type OpenGroup, standingOf } from '../../rules/accounts/standing.ts';
 import type { MessageStore } from './message-store.ts';
 
 /** Looks at no more than `limit` of the oldest open messages, and counts the other kinds up to `limit`. */

@@ -2,7 +2,7 @@
 // Bytes are not transferred; the database computes their SHA-256.
 
 import type { MovedTable, Row } from '../move.ts';
-import type { Database } from './database.ts';
+import type { Database } from './sessions/database.ts';
 
 const ROWS_AT_ONCE = 200;
 

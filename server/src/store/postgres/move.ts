@@ -1,8 +1,8 @@
 // A PostgreSQL database as the target of a move. The table store_move exists while a move is unfinished, and records
 // the progress of each table. No node starts on the database while the table exists.
 
-import { shownDatabase } from '../../domain/database-url.ts';
-import type { Clock } from '../../world.ts';
+import { shownDatabase } from '../../rules/nodes/database-url.ts';
+import type { Clock } from '../../runtime/world.ts';
 import {
   FinishInDoubt,
   MOVED_TABLES,
@@ -14,13 +14,13 @@ import {
   type TableProgress,
   TargetNotEmpty,
 } from '../move.ts';
-import type { Database, Value } from './database.ts';
-import { isLost } from './errors.ts';
-import type { Note } from './link.ts';
+import { storable } from './messages/storable.ts';
 import { compared } from './move-check.ts';
-import { hasUnfinishedMove, openForMove } from './open.ts';
-import { inTransaction, underSchemaLock } from './schema-upgrade.ts';
-import { storable } from './storable.ts';
+import type { Database, Value } from './sessions/database.ts';
+import { isLost } from './sessions/errors.ts';
+import type { Note } from './sessions/link.ts';
+import { hasUnfinishedMove, openForMove } from './sessions/open.ts';
+import { inTransaction, underSchemaLock } from './sessions/schema-upgrade.ts';
 
 /** The moving process holds this lock in its session, because a killed process may still have a statement running. */
 const LOCK = "hashtextextended('postrider move ' || current_schema(), 8411)";

@@ -1,26 +1,26 @@
 // The store over PostgreSQL, for any number of nodes: composes its four ports, and hears what other nodes say.
 
-import type { NodeAbout } from '../../domain/node.ts';
-import type { Clock } from '../../world.ts';
-import type { DatabaseReserve } from '../database-reserve.ts';
-import { Hints } from '../hints.ts';
-import { Inbox } from '../inbox.ts';
-import { News } from '../news.ts';
-import { StandingOffer } from '../standing-offer.ts';
-import type { Store } from '../store.ts';
-import { createAccounts } from './account-verbs.ts';
-import { Calls } from './calls.ts';
-import { createCancels } from './cancels.ts';
-import type { Database } from './database.ts';
-import { createDeliveries } from './deliveries.ts';
-import { Doubts } from './doubts.ts';
-import { Groups } from './groups.ts';
-import { createMessages } from './message-verbs.ts';
-import { leave } from './nodes.ts';
-import { OwnLife } from './own-life.ts';
-import type { Pool } from './pool.ts';
-import { createReserve } from './reserve.ts';
-import { createResources } from './resource-verbs.ts';
+import type { NodeAbout } from '../../rules/nodes/node.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { DatabaseReserve } from '../ports/database-reserve.ts';
+import type { Store } from '../ports/store.ts';
+import { Hints } from '../shared/hints.ts';
+import { Inbox } from '../shared/inbox.ts';
+import { News } from '../shared/news.ts';
+import { StandingOffer } from '../shared/standing-offer.ts';
+import { createCancels } from './deliveries/cancels.ts';
+import { createDeliveries } from './deliveries/deliveries.ts';
+import { leave } from './deliveries/nodes.ts';
+import { Calls } from './groups/calls.ts';
+import { Doubts } from './groups/doubts.ts';
+import { Groups } from './groups/groups.ts';
+import { createMessages } from './messages/message-verbs.ts';
+import { createAccounts } from './resources/account-verbs.ts';
+import { createResources } from './resources/resource-verbs.ts';
+import type { Database } from './sessions/database.ts';
+import { OwnLife } from './sessions/own-life.ts';
+import type { Pool } from './sessions/pool.ts';
+import { createReserve } from './sessions/reserve.ts';
 
 export interface PostgresStoreOptions {
   readonly pool: Pool;

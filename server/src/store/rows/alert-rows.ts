@@ -1,6 +1,6 @@
 // The rows about alerts that the adapters read, and how each maps to its domain type. No decisions.
 
-import type { Alert, AlertRule, AlertTarget } from '../domain/alert.ts';
+import type { Alert, AlertRule, AlertTarget } from '../../rules/alerts/alert.ts';
 import type {
   AttemptFact,
   Cuttable,
@@ -9,8 +9,8 @@ import type {
   RunFact,
   ScheduleFact,
   ToldFact,
-} from '../domain/alert-facts.ts';
-import type { MessageKind, Outcome } from '../domain/message.ts';
+} from '../../rules/alerts/alert-facts.ts';
+import type { MessageKind, Outcome } from '../../rules/delivery/message.ts';
 import { type Flag, type StateOfRow, toState } from './message-columns.ts';
 
 export interface AlertRow {

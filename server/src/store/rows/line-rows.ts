@@ -1,10 +1,10 @@
 // Rows of queues and flow keys as both adapters read them, mapped to the types of the domain. No decisions.
 
-import type { KeyCounts, KeyState } from '../domain/admission.ts';
-import { eachMax } from '../domain/budgets.ts';
-import type { FlowLimits } from '../domain/flow-control.ts';
-import { type FlowKey, newestLimits } from '../domain/flow-key.ts';
-import type { Queue, QueueRules } from '../domain/queue.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import type { KeyCounts, KeyState } from '../../rules/lines/admission.ts';
+import type { FlowLimits } from '../../rules/lines/flow-control.ts';
+import { type FlowKey, newestLimits } from '../../rules/lines/flow-key.ts';
+import type { Queue, QueueRules } from '../../rules/lines/queue.ts';
 import type { Flag } from './message-columns.ts';
 
 export interface QueueRow {

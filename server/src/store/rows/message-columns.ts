@@ -1,9 +1,9 @@
 // Conversions between fields of a message and columns that store them in another form. message-fields.ts names these
 // functions. No decisions.
 
-import { DESCENDANTS_MAX } from '../domain/descent.ts';
-import type { FlowLimits } from '../domain/flow-control.ts';
-import type { Message, MessageState, NewMessage } from '../domain/message.ts';
+import { DESCENDANTS_MAX } from '../../rules/delivery/descent.ts';
+import type { Message, MessageState, NewMessage } from '../../rules/delivery/message.ts';
+import type { FlowLimits } from '../../rules/lines/flow-control.ts';
 
 /** SQLite stores flags as 0 and 1, PostgreSQL as booleans. */
 export type Flag = 0 | 1 | boolean;

@@ -1,7 +1,7 @@
 // The fields of a message, each listed once with its column and kind. "npm run docs" generates from here the code that
 // reads a row, writes a new one, and sends a message between threads. The lists of columns are built at start.
 
-import type { HeaderList, Message, NewMessage } from '../domain/message.ts';
+import type { HeaderList, Message, NewMessage } from '../../rules/delivery/message.ts';
 
 /** `headers`, `texts` and `json` are stored as JSON in a text column. An empty list of texts is stored as null. */
 export type Kind = 'text' | 'integer' | 'bigint' | 'flag' | 'bytes' | 'headers' | 'texts' | 'json';

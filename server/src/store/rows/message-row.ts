@@ -1,7 +1,7 @@
-// Made from server/src/store/message-fields.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/store/rows/message-fields.ts by "npm run docs". Change that file, not this one.
 // The row of a message, and the message that it is.
 
-import type { Message } from '../domain/message.ts';
+import type { Message } from '../../rules/delivery/message.ts';
 import type { Flag, RowState } from './message-columns.ts';
 import {
   parsedOrNull,

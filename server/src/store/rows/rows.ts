@@ -2,17 +2,17 @@
 // of the adapters differ only in keys and column types. Columns are named one by one: a prepared statement that reads `*`
 // fails when a newer node adds a column.
 
-import type { Account, Scope, Token } from '../domain/account.ts';
-import type { Step } from '../domain/event.ts';
-import type { FailureFact } from '../domain/failure-group.ts';
-import type { Job, JobAction } from '../domain/job.ts';
-import type { Attempt, HeaderList, Outcome } from '../domain/message.ts';
-import type { MessageFilter } from '../domain/message-filter.ts';
-import type { Schedule } from '../domain/schedule.ts';
-import type { OpenGroup } from '../domain/standing.ts';
-import type { Endpoint, Topic } from '../domain/topic.ts';
+import type { Account, Scope, Token } from '../../rules/accounts/account.ts';
+import type { OpenGroup } from '../../rules/accounts/standing.ts';
+import type { Step } from '../../rules/delivery/event.ts';
+import type { FailureFact } from '../../rules/delivery/failure-group.ts';
+import type { Job, JobAction } from '../../rules/delivery/job.ts';
+import type { Attempt, HeaderList, Outcome } from '../../rules/delivery/message.ts';
+import type { Endpoint, Topic } from '../../rules/publish/topic.ts';
+import type { MessageFilter } from '../../rules/reads/message-filter.ts';
+import type { Schedule } from '../../rules/schedules/schedule.ts';
+import type { ListedSchedule } from '../ports/resource-store.ts';
 import type { Flag } from './message-columns.ts';
-import type { ListedSchedule } from './resource-store.ts';
 
 export interface AttemptRow {
   number: number;

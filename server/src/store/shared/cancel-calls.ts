@@ -2,7 +2,7 @@
 // for their confirmation. Without a reply nothing is confirmed. A node that missed the call looks at its next
 // heartbeat.
 
-import type { Clock } from '../world.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 const ASK = 'cancel';
 const DONE = 'cancelled';

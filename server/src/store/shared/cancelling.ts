@@ -1,8 +1,8 @@
 // Cancels claimed messages, for every adapter. Leases of this node that were never handed out are released at once. For
 // the others it asks the nodes that hold the claims to start no attempt.
 
-import type { Clock } from '../world.ts';
-import type { CancelAnswer } from './message-store.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { CancelAnswer } from '../ports/message-store.ts';
 import type { StandingOffer } from './standing-offer.ts';
 
 /** A message whose cancel was requested, and the live node that has claimed it. */

@@ -1,7 +1,7 @@
 // The commands and replies of accept, settle and cancel inside an adapter. They are the same in both adapters.
 
-import type { Claim, NewMessage, SettleResult } from '../domain/message.ts';
-import type { CancelAnswer } from './message-store.ts';
+import type { Claim, NewMessage, SettleResult } from '../../rules/delivery/message.ts';
+import type { CancelAnswer } from '../ports/message-store.ts';
 import type { AccountAtClaim } from './standing-offer.ts';
 
 export interface AcceptCommand {

@@ -1,7 +1,7 @@
 // Which expired messages one transaction deletes: the oldest and, if there are more than it takes, first some of other
 // accounts in turn. For every adapter.
 
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 
 interface Expired {
   /** The size of the body, which several messages may share. */

@@ -2,8 +2,8 @@
 // is only a hint. Hints within a short time are sent as one: a notification in every transaction would make all commits
 // of a database wait for each other.
 
-import { askedToLook, hintEveryMs, newsEveryMs } from '../domain/hint-pace.ts';
-import type { Clock } from '../world.ts';
+import { askedToLook, hintEveryMs, newsEveryMs } from '../../rules/nodes/hint-pace.ts';
+import type { Clock } from '../../runtime/world.ts';
 
 /**
  * How long news are told after another node said that somebody follows them. It says so every 5 s. A notification costs

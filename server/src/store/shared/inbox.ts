@@ -1,12 +1,12 @@
 // Messages that wait for the transaction that accepts them. Each account has a share of this space. A publish beyond
 // the share, or beyond the whole, is refused: so memory is bounded, and one account cannot fill it.
 
-import { headerBytes } from '../domain/headers.ts';
-import { laneMax } from '../domain/lanes.ts';
-import type { NewMessage } from '../domain/message.ts';
-import { Pool, type PoolRefusal } from '../domain/pool.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
+import { laneMax } from '../../rules/limits/lanes.ts';
+import { headerBytes } from '../../rules/publish/headers.ts';
+import { Pool, type PoolRefusal } from '../../runtime/collections/pool.ts';
+import { StoreUnavailable } from '../ports/store.ts';
 import { bodyBytes } from './shared-bodies.ts';
-import { StoreUnavailable } from './store.ts';
 
 export class Inbox {
   readonly messages: Pool;

@@ -1,7 +1,7 @@
 // How many due messages one claim makes ready. It works in pieces, so that no transaction is long, and takes some of
 // every account, so that no account waits behind a million messages of another. For every adapter.
 
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
 
 /** The messages that are due longest, of any account. */
 export const PROMOTE_MAX = eachMax('dueMessages');

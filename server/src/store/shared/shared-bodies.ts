@@ -1,7 +1,7 @@
 // Which messages share a stored body, for every adapter: those accepted together whose bodies are the same object in
 // memory. Contents are never compared, so equal bodies of two requests or two accounts are stored separately.
 
-import type { NewMessage } from '../domain/message.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
 
 /** A smaller body is cheaper as a copy in each row than as a row of its own that every reader must look up. */
 export const SHARED_BODY_BYTES_MIN = 1024;

@@ -20,15 +20,15 @@
 // One look for due work runs at a time. It first asks for as many messages as are probably ready; the remaining slots
 // stay on offer. So a message accepted during the look can still be leased by its own transaction.
 
-import { earlier } from '../domain/instant.ts';
-import type { Claim, NewMessage } from '../domain/message.ts';
-import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
-import { withEntry } from '../domain/short-list.ts';
-import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
-import type { TierName } from '../domain/tier.ts';
-import { TurnoverMap, TurnoverSet } from '../domain/turnover.ts';
+import type { Claim, NewMessage } from '../../rules/delivery/message.ts';
+import { NO_INTERRUPTIONS } from '../../rules/delivery/recovery.ts';
+import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../rules/delivery/slots.ts';
+import type { TierName } from '../../rules/limits/tier.ts';
+import { earlier } from '../../rules/time/instant.ts';
+import { withEntry } from '../../runtime/collections/short-list.ts';
+import { TurnoverMap, TurnoverSet } from '../../runtime/collections/turnover.ts';
+import type { NextWork } from '../ports/delivery-store.ts';
 import type { AcceptReply } from './commands.ts';
-import type { NextWork } from './delivery-store.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
 /** What a claim needs to know about the account of its message. */

@@ -1,9 +1,9 @@
 // The next message of a queue may be leased in the transaction that ends the previous one: it takes over the slot, so
 // that a queue needs one commit per message instead of two. This file decides which message may, for every adapter.
 
-import { UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
-import type { Settlement } from '../domain/message.ts';
-import type { MessageRow } from './message-row.ts';
+import type { Settlement } from '../../rules/delivery/message.ts';
+import { UNCOUNTED_BODY_BYTES_MAX } from '../../rules/limits/budgets.ts';
+import type { MessageRow } from '../rows/message-row.ts';
 
 /** The node that gets a lease. */
 export interface LeaseHolder {

@@ -2,9 +2,9 @@
 // order, with queries that share nothing with those of the copying.
 
 import { hash } from 'node:crypto';
-import { POSTGRES_COLUMNS } from '../message-fields.ts';
 import type { Field, MovedTable, Row } from '../move.ts';
-import type { Database } from './database.ts';
+import { POSTGRES_COLUMNS } from '../rows/message-fields.ts';
+import type { Database } from './thread/database.ts';
 
 /** Values that the target stores in addition to the columns. */
 const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {

@@ -2,11 +2,11 @@
 
 import { hash } from 'node:crypto';
 import { MOVED_TABLES, type MovedTable, type MoveSource, type Position, type Row } from '../move.ts';
-import type { Database } from './database.ts';
-import { FIRST_ATTEMPT } from './messages.ts';
+import { movedText, readMoved, removeMoved, writeMoved } from './files/moved.ts';
+import { openStopped } from './files/open.ts';
+import { FIRST_ATTEMPT } from './messages/messages.ts';
 import { compared } from './move-check.ts';
-import { movedText, readMoved, removeMoved, writeMoved } from './moved.ts';
-import { openStopped } from './open.ts';
+import type { Database } from './thread/database.ts';
 
 interface Reading {
   /** Selected in addition to the columns; it may use the table as `t`. */

@@ -1,22 +1,22 @@
 // The store over SQLite: composes its four ports. Calls that arrive while a transaction runs go into the next one
 // (group commit). The table of verbs says on which thread a verb runs and who is told about it.
 
-import type { NodeAbout } from '../../domain/node.ts';
-import type { Clock } from '../../world.ts';
-import { CancelCalls } from '../cancel-calls.ts';
-import { Cancelling } from '../cancelling.ts';
-import { Hints } from '../hints.ts';
-import { Inbox } from '../inbox.ts';
-import type { MessageStore } from '../message-store.ts';
-import { StandingOffer } from '../standing-offer.ts';
-import type { Store } from '../store.ts';
-import { ACCOUNT_VERBS } from './account-verbs.ts';
-import { Calls, type Readers } from './calls.ts';
-import { Committer } from './committer.ts';
-import { createDeliveries, type ShownNode } from './deliveries.ts';
-import type { Executor } from './executor.ts';
-import { MESSAGE_VERBS } from './message-verbs.ts';
-import { RESOURCE_VERBS } from './resource-verbs.ts';
+import type { NodeAbout } from '../../rules/nodes/node.ts';
+import type { Clock } from '../../runtime/world.ts';
+import type { MessageStore } from '../ports/message-store.ts';
+import type { Store } from '../ports/store.ts';
+import { CancelCalls } from '../shared/cancel-calls.ts';
+import { Cancelling } from '../shared/cancelling.ts';
+import { Hints } from '../shared/hints.ts';
+import { Inbox } from '../shared/inbox.ts';
+import { StandingOffer } from '../shared/standing-offer.ts';
+import { createDeliveries, type ShownNode } from './deliveries/deliveries.ts';
+import { MESSAGE_VERBS } from './messages/message-verbs.ts';
+import { ACCOUNT_VERBS } from './resources/account-verbs.ts';
+import { RESOURCE_VERBS } from './resources/resource-verbs.ts';
+import { Calls, type Readers } from './thread/calls.ts';
+import { Committer } from './thread/committer.ts';
+import type { Executor } from './thread/executor.ts';
 
 /** Carries short texts between nodes that share a store. */
 export interface NodeChannel {

@@ -2,9 +2,9 @@
 // an account waits for at most one piece of each other account, however much the others have queued, and one whose
 // pieces take longer gets fewer of them.
 
-import { Costs, Turns } from '../domain/turns.ts';
+import { Costs, Turns } from '../../rules/limits/turns.ts';
+import { AskerGone } from '../ports/store.ts';
 import type { IsGone } from './asker.ts';
-import { AskerGone } from './store.ts';
 
 interface Piece {
   readonly isGone: IsGone;

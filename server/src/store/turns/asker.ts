@@ -2,7 +2,7 @@
 // has not begun never begins.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Store } from './store.ts';
+import type { Store } from '../ports/store.ts';
 
 /** Whether the caller has gone. */
 export type IsGone = () => boolean;

@@ -1,7 +1,7 @@
 // Runs the changes that people make to queues and flow keys one at a time for each account. For a store that gives each
 // change its own connection: each change waits for a row lock, and many at once would hold all connections.
 
-import type { Store } from './store.ts';
+import type { Store } from '../ports/store.ts';
 
 export class OwnLines {
   /** The last change of each account. */

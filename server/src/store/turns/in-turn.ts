@@ -1,10 +1,10 @@
 // Wraps the store so that accounts take turns. However much one account asks at once, it delays another account by at
 // most one piece of work, and never delays the node's own work.
 
+import type { Store } from '../ports/store.ts';
 import { AccountLine } from './account-line.ts';
 import { currentAsker, forCallers, forEverybody } from './asker.ts';
 import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in-pieces.ts';
-import type { Store } from './store.ts';
 
 /** How many calls of each kind run at once. */
 export interface AtOnce {

@@ -1,12 +1,12 @@
 // Makes a page of a list, a search or a count from pieces. Other work can run between two pieces: each of them takes its
 // turn by itself.
 
-import { eachMax } from '../domain/budgets.ts';
-import type { MessageEvent } from '../domain/event.ts';
-import { addLooks, type Look, nextLook } from '../domain/look.ts';
-import type { Attempt, Message } from '../domain/message.ts';
-import { StateTally } from '../domain/message-filter.ts';
-import type { MessageStore, PageRequest } from './message-store.ts';
+import type { MessageEvent } from '../../rules/delivery/event.ts';
+import type { Attempt, Message } from '../../rules/delivery/message.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { addLooks, type Look, nextLook } from '../../rules/reads/look.ts';
+import { StateTally } from '../../rules/reads/message-filter.ts';
+import type { MessageStore, PageRequest } from '../ports/message-store.ts';
 
 const NOTHING: Look = { rows: 0, bytes: 0 };
 

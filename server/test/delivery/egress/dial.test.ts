@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { createDial, type Network, systemNetwork } from '../../src/delivery/dial.ts';
-import type { EgressPolicy } from '../../src/delivery/egress.ts';
-import { Lookups } from '../../src/delivery/lookups.ts';
-import { answerWith, OK, startReceiver } from './receivers.ts';
-import { manualClock, policyOf, startSender, until } from './senders.ts';
+import { createDial, type Network, systemNetwork } from '../../../src/delivery/egress/dial.ts';
+import type { EgressPolicy } from '../../../src/delivery/egress/egress.ts';
+import { Lookups } from '../../../src/delivery/egress/lookups.ts';
+import { answerWith, OK, startReceiver } from '../http/receivers.ts';
+import { manualClock, policyOf, startSender, until } from '../http/senders.ts';
 
 const noName = async () => [];
 

@@ -2,9 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type EgressPolicy, judgeAddress, listenAddresses, parseAllowList } from '../../src/delivery/egress.ts';
-import { parseTargetUrl } from '../../src/domain/destination.ts';
-import { policyOf } from './senders.ts';
+import {
+  type EgressPolicy,
+  judgeAddress,
+  listenAddresses,
+  parseAllowList,
+} from '../../../src/delivery/egress/egress.ts';
+import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
+import { policyOf } from '../http/senders.ts';
 
 const NOTHING_ALLOWED: EgressPolicy = { allowed: [], own: [] };
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Lookups, NoLookupError } from '../../src/delivery/lookups.ts';
-import { eachMax, nodeMax } from '../../src/domain/budgets.ts';
-import { manualClock } from './senders.ts';
+import { Lookups, NoLookupError } from '../../../src/delivery/egress/lookups.ts';
+import { eachMax, nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { manualClock } from '../http/senders.ts';
 
 /** Look-ups that are answered when the test says so. */
 function startLookups() {

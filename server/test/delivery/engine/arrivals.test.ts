@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Arrivals } from '../../src/delivery/arrivals.ts';
-import type { Claim } from '../../src/domain/message.ts';
-import { message } from '../conformance/given.ts';
+import { Arrivals } from '../../../src/delivery/engine/arrivals.ts';
+import type { Claim } from '../../../src/rules/delivery/message.ts';
+import { message } from '../../conformance/given.ts';
 
 const claimOf = (id: string, accountId: string) =>
   ({ message: { ...message({ id }), accountId }, lease: `lease ${id}` }) as unknown as Claim;

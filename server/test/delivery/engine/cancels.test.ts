@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Cancels } from '../../src/delivery/cancels.ts';
-import { STILL_MS_MAX, WirePulse } from '../../src/delivery/wire-pulse.ts';
-import type { Claim } from '../../src/domain/message.ts';
-import { message, NOW } from '../conformance/given.ts';
-import { manualClock } from './senders.ts';
+import { Cancels } from '../../../src/delivery/engine/cancels.ts';
+import { STILL_MS_MAX, WirePulse } from '../../../src/delivery/engine/wire-pulse.ts';
+import type { Claim } from '../../../src/rules/delivery/message.ts';
+import { message, NOW } from '../../conformance/given.ts';
+import { manualClock } from '../http/senders.ts';
 
 const claimOf = (lease: string): Claim => ({
   lease,

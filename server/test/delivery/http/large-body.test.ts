@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { UNCOUNTED_BODY_BYTES_MAX } from '../../src/domain/budgets.ts';
+import { UNCOUNTED_BODY_BYTES_MAX } from '../../../src/rules/limits/budgets.ts';
 import { OK, readRequests, startReceiver } from './receivers.ts';
 import { REST_MS, startSender, until } from './senders.ts';
 

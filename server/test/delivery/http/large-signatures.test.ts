@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LargeSignatures } from '../../src/delivery/large-signatures.ts';
+import { LargeSignatures } from '../../../src/delivery/http/large-signatures.ts';
 
 /** Signatures that end when the test says so. */
 function given() {

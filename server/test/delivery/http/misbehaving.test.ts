@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { eachMax } from '../../src/domain/budgets.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
 import { REST_MS, startSender, until } from './senders.ts';
 

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { OneShotOrigins } from '../../src/delivery/one-shot-origins.ts';
-import { nodeMax } from '../../src/domain/budgets.ts';
-import { systemWorld } from '../../src/world.ts';
+import { OneShotOrigins } from '../../../src/delivery/http/one-shot-origins.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
 import { answerWith, OK, type Receiver, readRequests, startReceiver } from './receivers.ts';
 import { REST_MS, startSender, until } from './senders.ts';
 

@@ -1,11 +1,11 @@
 // A real sender to a receiver on this machine, with the clock in the test's hands.
 
 import type { TestContext } from 'node:test';
-import { type EgressPolicy, parseAllowList } from '../../src/delivery/egress.ts';
-import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
-import { createUndiciSender, type UndiciSenderOptions } from '../../src/delivery/undici-sender.ts';
-import type { Outcome } from '../../src/domain/message.ts';
-import { type Clock, systemWorld } from '../../src/world.ts';
+import { type EgressPolicy, parseAllowList } from '../../../src/delivery/egress/egress.ts';
+import type { Delivery, Sender, SendReport } from '../../../src/delivery/engine/sender.ts';
+import { createUndiciSender, type UndiciSenderOptions } from '../../../src/delivery/http/undici-sender.ts';
+import type { Outcome } from '../../../src/rules/delivery/message.ts';
+import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
 
 /** Here a connection rests until the test moves the clock by this. */
 export const REST_MS = 5;

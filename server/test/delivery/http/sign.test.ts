@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
-import { hmacSha256 } from '../../src/delivery/mac.ts';
-import { signatureHeaders, signatureHeadersBeside, signJwt } from '../../src/delivery/sign.ts';
+import { hmacSha256 } from '../../../src/delivery/http/mac.ts';
+import { signatureHeaders, signatureHeadersBeside, signJwt } from '../../../src/delivery/http/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
 const KEY = 'sig_7Kgfjk-ünïcode';

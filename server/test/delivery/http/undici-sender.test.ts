@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { Attempt } from '../../src/delivery/attempt.ts';
-import { Connections } from '../../src/delivery/connections.ts';
-import { Deadlines } from '../../src/delivery/deadlines.ts';
-import { createDial } from '../../src/delivery/dial.ts';
-import { WireWindow } from '../../src/delivery/wire-window.ts';
-import { nodeMax } from '../../src/domain/budgets.ts';
-import { parseTargetUrl } from '../../src/domain/destination.ts';
-import type { Outcome } from '../../src/domain/message.ts';
-import { Pool } from '../../src/domain/pool.ts';
-import { systemWorld } from '../../src/world.ts';
+import { createDial } from '../../../src/delivery/egress/dial.ts';
+import { WireWindow } from '../../../src/delivery/engine/wire-window.ts';
+import { Attempt } from '../../../src/delivery/http/attempt.ts';
+import { Connections } from '../../../src/delivery/http/connections.ts';
+import type { Outcome } from '../../../src/rules/delivery/message.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
+import { Pool } from '../../../src/runtime/collections/pool.ts';
+import { Deadlines } from '../../../src/runtime/deadlines.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
 import { manualClock, policyOf, REST_MS, startSender, until } from './senders.ts';
 

@@ -1,7 +1,7 @@
 // What a receiver does with one request, chosen by a seed: which response it sends, in which pieces, where it breaks off and how, and
 // what it does to the connection afterwards. It also says which verdicts of a client are right.
 
-import { Chance } from '../simulation/chance.ts';
+import { Chance } from '../../simulation/chance.ts';
 
 export type Breaking = 'end' | 'destroy' | 'reset' | 'hang';
 

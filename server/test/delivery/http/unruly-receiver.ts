@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import type { Clock } from '../../src/world.ts';
+import type { Clock } from '../../../src/runtime/world.ts';
 import { CERTIFICATE, KEY } from './certificates.ts';
 import { readRequests } from './receivers.ts';
 import type { Plan, When } from './unruly-plan.ts';

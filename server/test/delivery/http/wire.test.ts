@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { jwtVerify } from 'jose';
-import { forwardHeaderProblem } from '../../src/domain/headers.ts';
+import { forwardHeaderProblem } from '../../../src/rules/publish/headers.ts';
 import { OK, type ReceivedRequest, readRequests, startReceiver } from './receivers.ts';
 import { REST_MS, startSender } from './senders.ts';
 

@@ -5,9 +5,15 @@ import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { entryPieces, longLength, objectPieces, PIECE_BYTES, writePieces } from '../../src/http/answer-stream.ts';
-import { LoopTurns } from '../../src/http/loop-turns.ts';
-import { ShortPieces } from '../../src/http/short-pieces.ts';
+import {
+  entryPieces,
+  longLength,
+  objectPieces,
+  PIECE_BYTES,
+  writePieces,
+} from '../../../src/inbound/api/answer-stream.ts';
+import { ShortPieces } from '../../../src/inbound/api/short-pieces.ts';
+import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
 
 /** Each text takes a millisecond to make. */
 function startLoop() {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isFromConsole, OWN_HEADER, sessionSecret } from '../../src/http/session.ts';
+import { isFromConsole, OWN_HEADER, sessionSecret } from '../../../src/inbound/console/session.ts';
 
 const OWN = { [OWN_HEADER]: '1', host: 'postrider.example' };
 const COOKIE = { cookie: 'other=1; postrider_session=secret' };

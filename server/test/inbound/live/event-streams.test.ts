@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { EventStreams } from '../../src/http/event-streams.ts';
-import type { Store } from '../../src/store/store.ts';
-import { ACCOUNT, answered, KEYS, message, messages, NOW, settlementOf } from '../conformance/given.ts';
-import { Node } from '../conformance/harness.ts';
-import { inMemory } from '../conformance/sqlite-harness.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { waitFor } from '../support/wait.ts';
+import { EventStreams } from '../../../src/inbound/live/event-streams.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { ACCOUNT, answered, KEYS, message, messages, NOW, settlementOf } from '../../conformance/given.ts';
+import { Node } from '../../conformance/harness.ts';
+import { inMemory } from '../../conformance/sqlite-harness.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { waitFor } from '../../support/wait.ts';
 
 /** A response whose socket is full after each write, until the test empties it, unless it reads on by itself. */
 class FullResponse extends EventEmitter {

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ApiError } from '../../src/http/errors.ts';
-import { parseManagementJson } from '../../src/http/json.ts';
-import { JsonArrayReader } from '../../src/http/json-array.ts';
+import { ApiError } from '../../../src/inbound/api/errors.ts';
+import { parseManagementJson } from '../../../src/inbound/publish/json.ts';
+import { JsonArrayReader } from '../../../src/inbound/publish/json-array.ts';
 
 const LIMITS = { depthMax: 1000, valuesMax: 100_000, bytesMax: 100_000 };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountMax } from '../../src/domain/budgets.ts';
-import { WorkUnderWay } from '../../src/http/work-under-way.ts';
+import { WorkUnderWay } from '../../../src/inbound/publish/work-under-way.ts';
+import { accountMax } from '../../../src/rules/limits/budgets.ts';
 
 /** Notes which batches have begun, in their order. */
 function watched() {

@@ -5,13 +5,13 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { nodeMax } from '../../src/domain/budgets.ts';
-import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
-import { ApiError } from '../../src/http/errors.ts';
-import { Requests } from '../../src/http/requests.ts';
-import { type Clock, systemWorld } from '../../src/world.ts';
-import { manualWorld } from '../support/manual-clock.ts';
-import { waitFor } from '../support/wait.ts';
+import { ApiError } from '../../../src/inbound/api/errors.ts';
+import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
+import { Requests } from '../../../src/inbound/server/requests.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
+import { manualWorld } from '../../support/manual-clock.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const MIB = 1024 * 1024;
 

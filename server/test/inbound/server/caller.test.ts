@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { Callers } from '../../src/http/caller.ts';
+import { Callers } from '../../../src/inbound/server/caller.ts';
 
 function ipOf(trusted: readonly string[], peer: string | undefined, forwarded?: string): string | null {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };

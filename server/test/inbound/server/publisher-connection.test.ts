@@ -6,12 +6,12 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
-import { LoopTurns } from '../../src/http/loop-turns.ts';
-import { PublisherConnection, type WholeResponse } from '../../src/http/publisher-connection.ts';
-import type { WholeRequest } from '../../src/http/whole-request.ts';
-import { manualWorld } from '../support/manual-clock.ts';
+import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
+import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
+import { PublisherConnection, type WholeResponse } from '../../../src/inbound/server/publisher-connection.ts';
+import type { WholeRequest } from '../../../src/inbound/server/whole-request.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { manualWorld } from '../../support/manual-clock.ts';
 
 const publish = (body: string, more = '') =>
   `POST /v2/publish/http://a/ HTTP/1.1\r\nHost: a\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;

@@ -6,14 +6,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
-import { CountedRequest } from '../../src/http/counted-request.ts';
-import { LoopTurns, type LoopUser } from '../../src/http/loop-turns.ts';
-import { RequestFeed } from '../../src/http/request-feed.ts';
-import { systemWorld } from '../../src/world.ts';
-import { RawCaller } from '../support/raw-caller.ts';
-import { waitFor } from '../support/wait.ts';
+import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
+import { CountedRequest } from '../../../src/inbound/server/counted-request.ts';
+import { LoopTurns, type LoopUser } from '../../../src/inbound/server/loop-turns.ts';
+import { RequestFeed } from '../../../src/inbound/server/request-feed.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { RawCaller } from '../../support/raw-caller.ts';
+import { waitFor } from '../../support/wait.ts';
 
 /** The account `much` has used more than its part as long as the test says so. Its turn comes when the test says so. */
 class GivenTurns extends LoopTurns {

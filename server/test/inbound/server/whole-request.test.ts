@@ -9,8 +9,8 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { type WholeRequest, WholeRequests } from '../../src/http/whole-request.ts';
+import { type WholeRequest, WholeRequests } from '../../../src/inbound/server/whole-request.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 
 const SOCKET = new Socket();
 const HEAD = [

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SCOPES } from '../../../src/domain/account.ts';
+import { SCOPES } from '../../../src/rules/accounts/account.ts';
 import { refusal, startRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

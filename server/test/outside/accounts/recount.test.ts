@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Database } from '../../../src/store/sqlite/database.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { withClient } from '../../postgres/databases.ts';
 import { ask } from '../../support/client.ts';
 import { temporaryFolder } from '../../support/harness.ts';

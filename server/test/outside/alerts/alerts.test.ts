@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
-import { accountMax } from '../../../src/domain/budgets.ts';
+import { accountMax } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
 import { lacks } from '../../support/machine.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
-import { VERSION } from '../../../src/main.ts';
+import { VERSION } from '../../../src/node/main.ts';
 import { type Rider, ridersOfOneService } from '../../support/harness.ts';
 import { type Arrival, inTurn, startReceiver } from '../../support/receiver.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { listenWide } from '../../../src/http/wide-listening.ts';
+import { listenWide } from '../../../src/inbound/server/wide-listening.ts';
 import { whySkipped } from '../../support/machine.ts';
 
 const COUNT = 128;

@@ -1,7 +1,7 @@
 // Attacks by one account, made from the OpenAPI document and the table of settings: for every operation the dearest
 // request that the document allows, for every setting a batch in which each element has the dearest value of its own.
 
-import { SETTING_TABLE, type Setting } from '../../../src/domain/setting-table.ts';
+import { SETTING_TABLE, type Setting } from '../../../src/rules/publish/setting-table.ts';
 import type { Document } from '../security/generated-calls.ts';
 
 export interface AttackCall {

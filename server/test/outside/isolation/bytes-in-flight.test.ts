@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { nodeMax } from '../../../src/domain/budgets.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
 import { startRider } from '../../support/harness.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';

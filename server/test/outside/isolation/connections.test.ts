@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
+import { eachMax, nodeMax } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider, startRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountMax, eachMax } from '../../../src/domain/budgets.ts';
-import { DEFAULT_TIERS } from '../../../src/domain/tier.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { accountMax, eachMax } from '../../../src/rules/limits/budgets.ts';
+import { DEFAULT_TIERS } from '../../../src/rules/limits/tier.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
 import { retention } from '../../../src/upkeep/retention.ts';
 import { scheduleRunner } from '../../../src/upkeep/schedules.ts';
 import { KEYS, NOW, OTHER_ACCOUNT } from '../../conformance/given.ts';

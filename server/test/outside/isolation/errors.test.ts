@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../../src/domain/budgets.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import { refusal, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

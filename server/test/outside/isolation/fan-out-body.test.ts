@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Database } from '../../../src/store/sqlite/database.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { withClient } from '../../postgres/databases.ts';
 import { STORED_BODIES, type StoredBodies } from '../../store/stored-bodies.ts';
 import { startRider, temporaryFolder } from '../../support/harness.ts';

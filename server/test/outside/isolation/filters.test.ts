@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import { BUDGETS } from '../../../src/domain/budgets.ts';
-import { Matcher, type MessageFilter } from '../../../src/domain/message-filter.ts';
-import { claimOf } from '../../domain/given.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
+import { Matcher, type MessageFilter } from '../../../src/rules/reads/message-filter.ts';
+import { claimOf } from '../../rules/given.ts';
 import { type Rider, refusal, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeMax } from '../../../src/domain/budgets.ts';
-import { Pool } from '../../../src/domain/pool.ts';
-import { Inbox } from '../../../src/store/inbox.ts';
-import { StoreUnavailable } from '../../../src/store/store.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { Pool } from '../../../src/runtime/collections/pool.ts';
+import { StoreUnavailable } from '../../../src/store/ports/store.ts';
+import { Inbox } from '../../../src/store/shared/inbox.ts';
 import { message, messages } from '../../conformance/given.ts';
 import { refusal, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';

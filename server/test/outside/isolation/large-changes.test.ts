@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../../src/domain/budgets.ts';
-import type { JobWork } from '../../../src/domain/job.ts';
+import type { JobWork } from '../../../src/rules/delivery/job.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import { createClient } from 'postrider-sdk';
-import { BUDGETS } from '../../../src/domain/budgets.ts';
-import { firstOfPage } from '../../../src/http/list-pages.ts';
+import { firstOfPage } from '../../../src/inbound/api/lists/list-pages.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountMax } from '../../../src/domain/budgets.ts';
+import { accountMax } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import { waitFor } from '../../support/wait.ts';

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import { BUDGETS } from '../../../src/domain/budgets.ts';
-import { EVENT_BODY_BYTES_MAX } from '../../../src/domain/event.ts';
+import { EVENT_BODY_BYTES_MAX } from '../../../src/rules/delivery/event.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, refusal, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
-import { BUDGETS } from '../../../src/domain/budgets.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, type RiderOptions, startRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import type { Cleanup } from '../../support/receiver.ts';

@@ -3,9 +3,9 @@
 
 import { EventEmitter } from 'node:events';
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
-import { PublishHandler } from '../../../src/http/publish-handler.ts';
-import { WholeResponse } from '../../../src/http/publisher-connection.ts';
-import { WholeRequest } from '../../../src/http/whole-request.ts';
+import { PublishHandler } from '../../../src/inbound/publish/publish-handler.ts';
+import { WholeResponse } from '../../../src/inbound/server/publisher-connection.ts';
+import { WholeRequest } from '../../../src/inbound/server/whole-request.ts';
 
 const PLANTS: ReadonlyMap<string, (request: IncomingMessage, response: ServerResponse, fault: Error) => void> = new Map(
   [

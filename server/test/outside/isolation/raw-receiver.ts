@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { readRequests } from '../../delivery/receivers.ts';
+import { readRequests } from '../../delivery/http/receivers.ts';
 import type { Cleanup } from '../../support/receiver.ts';
 
 export interface RawReceiver {

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeMax } from '../../../src/domain/budgets.ts';
-import type { EventPage } from '../../../src/store/message-store.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { nodeMax } from '../../../src/rules/limits/budgets.ts';
+import type { EventPage } from '../../../src/store/ports/message-store.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
 import { type Rider, refusal, startRider } from '../../support/harness.ts';
 import type { Cleanup } from '../../support/receiver.ts';
 import { openTail, type Tail } from '../../support/tail.ts';

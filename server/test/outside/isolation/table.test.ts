@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
-import { BUDGETS } from '../../../src/domain/budgets.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { startRider } from '../../support/harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -24,13 +24,13 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   inFlightBytes: 'outside/isolation/bytes-in-flight.test.ts',
   uploads: 'outside/isolation/uploads.test.ts',
   bodyPieces: 'outside/isolation/uploads.test.ts',
-  batchElements: 'http/work-under-way.test.ts',
+  batchElements: 'inbound/publish/work-under-way.test.ts',
   managementBytes: 'outside/isolation/long-management-bodies.test.ts',
   plannedMessages: 'outside/isolation/request-size.test.ts',
   plannedBytes: 'outside/isolation/request-size.test.ts',
   inboxMessages: 'outside/isolation/inbox.test.ts',
   inboxBytes: 'outside/isolation/inbox.test.ts',
-  doubtedLeases: 'store/postgres-doubts.test.ts',
+  doubtedLeases: 'store/postgres/postgres-doubts.test.ts',
   headerBytes: 'outside/isolation/header-bytes.test.ts',
   settingLength: 'outside/isolation/header-bytes.test.ts',
   topicHeaders: 'outside/isolation/topics.test.ts',
@@ -51,9 +51,9 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   pieceBytes: 'outside/isolation/pieces.test.ts',
   reads: 'outside/isolation/reads.test.ts',
   answerBytes: 'outside/isolation/reads.test.ts',
-  databaseLists: 'store/account-line.test.ts',
-  databaseLookUps: 'store/postgres-turns.test.ts',
-  databaseChanges: 'store/postgres-turns.test.ts',
+  databaseLists: 'store/turns/account-line.test.ts',
+  databaseLookUps: 'store/postgres/postgres-turns.test.ts',
+  databaseChanges: 'store/postgres/postgres-turns.test.ts',
   logBytes: 'outside/isolation/counts.test.ts',
   streams: 'outside/isolation/streams.test.ts',
   streamReads: 'outside/isolation/streams.test.ts',
@@ -71,8 +71,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   smallJobBytes: 'outside/isolation/stored-bytes.test.ts',
   jobsKept: 'conformance/stored.ts',
   lookups: 'outside/isolation/dns.test.ts',
-  lookupNames: 'delivery/lookups.test.ts',
-  lookupAddresses: 'delivery/lookups.test.ts',
+  lookupNames: 'delivery/egress/lookups.test.ts',
+  lookupAddresses: 'delivery/egress/lookups.test.ts',
   interimAnswers: 'outside/isolation/interim-answers.test.ts',
   answerHeadBytes: 'outside/isolation/interim-answers.test.ts',
   answerHeaders: 'outside/isolation/answer-headers.test.ts',
@@ -80,7 +80,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   answerHeaderBytes: 'outside/isolation/answer-headers.test.ts',
   answerFramingBytes: 'outside/isolation/answer-headers.test.ts',
   answerChunks: 'outside/isolation/answer-headers.test.ts',
-  answerBodyBytes: 'delivery/misbehaving.test.ts',
+  answerBodyBytes: 'delivery/http/misbehaving.test.ts',
   answers: 'outside/isolation/answer-headers.test.ts',
   acceptedAtOnce: 'outside/isolation/accepting.test.ts',
   connections: 'outside/isolation/connections.test.ts',
@@ -88,9 +88,9 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   requests: 'outside/isolation/connections.test.ts',
   pipelined: 'outside/isolation/connections.test.ts',
   headBytes: 'outside/security/hostile-requests.test.ts',
-  partBytes: 'http/publisher-connection.test.ts',
-  rememberedHead: 'http/whole-request.test.ts',
-  rememberedLines: 'http/whole-request.test.ts',
+  partBytes: 'inbound/server/publisher-connection.test.ts',
+  rememberedHead: 'inbound/server/whole-request.test.ts',
+  rememberedLines: 'inbound/server/whole-request.test.ts',
   headSeconds: 'outside/isolation/connections.test.ts',
   requestSeconds: 'outside/isolation/connections.test.ts',
   bodySeconds: 'outside/isolation/uploads.test.ts',
@@ -106,8 +106,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   sinkRequests: 'outside/service/sink.test.ts',
   sinkBodyBytes: 'outside/service/sink.test.ts',
   sinkCounts: 'outside/service/sink.test.ts',
-  idleConnections: 'delivery/undici-sender.test.ts',
-  oneShotOrigins: 'delivery/reuse.test.ts',
+  idleConnections: 'delivery/http/undici-sender.test.ts',
+  oneShotOrigins: 'delivery/http/reuse.test.ts',
 };
 
 test('every row names a test file that is there', () => {
@@ -167,7 +167,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
 ];
 
 test('a limit of what is held stands in the table, and not elsewhere', () => {
-  const parts = ['http', 'publish', 'delivery', 'store', 'accounts', 'upkeep', 'telemetry'];
+  const parts = ['inbound', 'publish', 'delivery', 'store', 'accounts', 'upkeep', 'telemetry'];
   const files = globSync(parts.map((part) => join(ROOT, 'src', part, '**', '*.ts')));
   assert.ok(files.length > 100);
   const found = files.flatMap((file) =>
@@ -177,7 +177,7 @@ test('a limit of what is held stands in the table, and not elsewhere', () => {
   );
   assert.ok(found.length > 30);
   const unknown = found.filter(([, name]) => !ELSEWHERE.some(([names]) => names.test(name)));
-  assert.deepEqual(unknown, [], 'put it into domain/budgets.ts, or say here why it needs no row');
+  assert.deepEqual(unknown, [], 'put it into rules/limits/budgets.ts, or say here why it needs no row');
 });
 
 test('every pool has its size from the table', () => {

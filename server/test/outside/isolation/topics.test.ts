@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../../src/domain/budgets.ts';
-import { withoutEndpoints } from '../../../src/domain/topic.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { withoutEndpoints } from '../../../src/rules/publish/topic.ts';
 import { refusal, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
-import { shareRoom } from '../../../src/domain/pool.ts';
+import { eachMax, nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { shareRoom } from '../../../src/runtime/collections/pool.ts';
 import { sharedRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';

@@ -6,11 +6,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { eachMax } from '../../../src/domain/budgets.ts';
-import { Pool } from '../../../src/domain/pool.ts';
-import { BodyReader } from '../../../src/http/body.ts';
-import { CountedRequest } from '../../../src/http/counted-request.ts';
-import { ApiError } from '../../../src/http/errors.ts';
+import { ApiError } from '../../../src/inbound/api/errors.ts';
+import { BodyReader } from '../../../src/inbound/publish/body.ts';
+import { CountedRequest } from '../../../src/inbound/server/counted-request.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { Pool } from '../../../src/runtime/collections/pool.ts';
 import { waitFor } from '../../support/wait.ts';
 
 const ACCOUNT = 'acc_1';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CLOCK_BELIEVED_AFTER_MS } from '../../../src/domain/clock.ts';
+import { CLOCK_BELIEVED_AFTER_MS } from '../../../src/rules/time/clock.ts';
 import { type Published, type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 

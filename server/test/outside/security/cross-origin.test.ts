@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { CrossOrigin } from '../../../src/http/cross-origin.ts';
+import { CrossOrigin } from '../../../src/inbound/api/cross-origin.ts';
 import { type Answered, ask } from '../../support/client.ts';
 import { type Rider, sharedRider, startRider } from '../../support/harness.ts';
 

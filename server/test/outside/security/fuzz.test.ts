@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import fc from 'fast-check';
-import { PROBLEMS, type ProblemCode } from '../../../src/domain/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../../../src/rules/requests/problem.ts';
 import { type Answered, exchange } from '../../support/client.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROBLEMS } from '../../../src/domain/problem.ts';
+import { PROBLEMS } from '../../../src/rules/requests/problem.ts';
 import { startChild } from '../isolation/child.ts';
 import { chosen, type Document, type GeneratedCall, generatedCalls } from './generated-calls.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { OwnHosts } from '../../../src/http/own-hosts.ts';
+import { OwnHosts } from '../../../src/inbound/server/own-hosts.ts';
 import { type Answered, ask, exchange } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider, startRider, temporaryFolder } from '../../support/harness.ts';
 import { startProcess } from '../../support/process.ts';

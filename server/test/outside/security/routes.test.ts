@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
-import { SCOPES, type Scope } from '../../../src/domain/account.ts';
+import { SCOPES, type Scope } from '../../../src/rules/accounts/account.ts';
 import { type CallOptions, type Rider, refusal, sharedRider, type TokenMade } from '../../support/harness.ts';
 
 interface Call {

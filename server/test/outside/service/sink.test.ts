@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
+import { eachMax, nodeMax } from '../../../src/rules/limits/budgets.ts';
 import { ask } from '../../support/client.ts';
 import { startRider } from '../../support/harness.ts';
 import { waitFor } from '../../support/wait.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROBLEMS, type ProblemCode } from '../../../src/domain/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../../../src/rules/requests/problem.ts';
 import { type Answered, ask, exchange } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider, startRider } from '../../support/harness.ts';
 import { NEARLY_FULL, neverNearlyFull } from '../../support/nearly-full-disk.ts';
@@ -245,14 +245,14 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'internal',
   'overloaded',
   'store_unavailable',
-  'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
+  'outcome_unknown', // in ../store/postgres/postgres-errors.test.ts and ../cluster/
   'disk_full', // below
   'storage_exceeded', // in ../isolation/stored-bytes.test.ts
   'store_gone', // in store-gone.test.ts
   'request_timeout', // in ../isolation/connections.test.ts
   'advance_too_long', // by a manual clock alone: ../../upkeep/steering.test.ts
   'clock_not_manual', // by the development server alone: ../messages/statistics.test.ts
-  'clock_off', // in /readyz only: ../domain/acceptance.test.ts
+  'clock_off', // in /readyz only: ../rules/limits/acceptance.test.ts
   'deliver_only', // in ../cluster/
   'draining', // in drain.test.ts
 ];

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { VERSION } from '../../../src/main.ts';
+import { VERSION } from '../../../src/node/main.ts';
 import { ask } from '../../support/client.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 import { startProcess } from '../../support/process.ts';

@@ -7,7 +7,7 @@ import {
   shownToken,
   type Token,
   usageDay,
-} from '../../src/domain/account.ts';
+} from '../../../src/rules/accounts/account.ts';
 
 test('the last token that can administer is not revoked', () => {
   const [none, another] = [() => false, () => true];

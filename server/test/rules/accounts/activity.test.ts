@@ -18,7 +18,7 @@ import {
   startOf,
   stretchOf,
   sumOf,
-} from '../../src/domain/activity.ts';
+} from '../../../src/rules/accounts/activity.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12, 30, 30);
 const DAY_MS = 24 * HOUR_MS;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type OpenGroup, standingOf } from '../../src/domain/standing.ts';
+import { type OpenGroup, standingOf } from '../../../src/rules/accounts/standing.ts';
 
 const GROUP: OpenGroup = {
   queueName: null,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Alert, AlertRule } from '../../src/domain/alert.ts';
-import { endOf, hostEnd, isMeant, isScoped, lookFor } from '../../src/domain/alert-facts.ts';
+import type { Alert, AlertRule } from '../../../src/rules/alerts/alert.ts';
+import { endOf, hostEnd, isMeant, isScoped, lookFor } from '../../../src/rules/alerts/alert-facts.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 const MINUTE = 60_000;

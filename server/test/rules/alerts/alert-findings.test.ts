@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Alert, AlertRule } from '../../src/domain/alert.ts';
-import type { AlertFacts, AttemptFact, FailedFact, QueueFact, RunFact } from '../../src/domain/alert-facts.ts';
-import { findingOf, type NodeSight } from '../../src/domain/alert-findings.ts';
+import type { Alert, AlertRule } from '../../../src/rules/alerts/alert.ts';
+import type { AlertFacts, AttemptFact, FailedFact, QueueFact, RunFact } from '../../../src/rules/alerts/alert-facts.ts';
+import { findingOf, type NodeSight } from '../../../src/rules/alerts/alert-findings.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAlert } from '../../src/domain/alert-rules.ts';
+import { readAlert } from '../../../src/rules/alerts/alert-rules.ts';
 
 const TARGET = { url: 'https://b.example/alert' };
 

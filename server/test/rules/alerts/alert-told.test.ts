@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { alertBody, judgedUpTo } from '../../src/domain/alert.ts';
+import { alertBody, judgedUpTo } from '../../../src/rules/alerts/alert.ts';
 
 test('an alert was judged up to the last look without a problem', () => {
   assert.equal(judgedUpTo({ judgedAt: 5 }, null, 9), 9);

@@ -2,14 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Alert, type AlertRule, alertBody, judge, nextLookAt, standingAfter } from '../../src/domain/alert.ts';
-import type { AlertFacts, AttemptFact, FailedFact } from '../../src/domain/alert-facts.ts';
-import { failuresFrom, isHost, lookFor } from '../../src/domain/alert-facts.ts';
-import { findingOf, type NodeSight } from '../../src/domain/alert-findings.ts';
-import { readAlert, shownDefinition } from '../../src/domain/alert-rules.ts';
-import { parseTargetUrl } from '../../src/domain/destination.ts';
-import { alert } from '../conformance/alerts.ts';
-import { NOW, SECOND } from '../conformance/given.ts';
+import {
+  type Alert,
+  type AlertRule,
+  alertBody,
+  judge,
+  nextLookAt,
+  standingAfter,
+} from '../../../src/rules/alerts/alert.ts';
+import type { AlertFacts, AttemptFact, FailedFact } from '../../../src/rules/alerts/alert-facts.ts';
+import { failuresFrom, isHost, lookFor } from '../../../src/rules/alerts/alert-facts.ts';
+import { findingOf, type NodeSight } from '../../../src/rules/alerts/alert-findings.ts';
+import { readAlert, shownDefinition } from '../../../src/rules/alerts/alert-rules.ts';
+import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
+import { alert } from '../../conformance/alerts.ts';
+import { NOW, SECOND } from '../../conformance/given.ts';
 
 const MINUTE = 60 * SECOND;
 const ANY = { host: null, queue: null, label: null };

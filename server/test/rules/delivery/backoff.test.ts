@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backoffMs } from '../../src/domain/backoff.ts';
+import { backoffMs } from '../../../src/rules/delivery/backoff.ts';
 
 test('the wait is min(86400, e^(2n)) seconds, rounded up to a millisecond', () => {
   const expectedMs = [1_000, 7_390, 54_599, 403_429, 2_980_958, 22_026_466];

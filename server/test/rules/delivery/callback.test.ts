@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deadLetterId, headerMap, messageIdOf, planCallbackMessage } from '../../src/domain/callback.ts';
-import type { Attempt, CallbackTarget, Message } from '../../src/domain/message.ts';
-import type { DeliverySettings, PublishRequest } from '../../src/domain/publish.ts';
-import { CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, planned, settings, URL_GIVEN } from './given.ts';
+import { deadLetterId, headerMap, messageIdOf, planCallbackMessage } from '../../../src/rules/delivery/callback.ts';
+import type { Attempt, CallbackTarget, Message } from '../../../src/rules/delivery/message.ts';
+import type { DeliverySettings, PublishRequest } from '../../../src/rules/publish/publish.ts';
+import { CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, planned, settings, URL_GIVEN } from '../given.ts';
 
 const ATTEMPT: Attempt = {
   number: 2,

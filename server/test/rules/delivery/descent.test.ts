@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { callbackRoom, DESCENDANTS_MAX, fewerLeft, handedOn, shareOut } from '../../src/domain/descent.ts';
-import { CALLBACK_URL, callbackTo, claimOf, FAILURE_URL, settings } from './given.ts';
+import { callbackRoom, DESCENDANTS_MAX, fewerLeft, handedOn, shareOut } from '../../../src/rules/delivery/descent.ts';
+import { CALLBACK_URL, callbackTo, claimOf, FAILURE_URL, settings } from '../given.ts';
 
 function parent(left: number, retries: number, reports: 'none' | 'each' | 'failure' | 'both') {
   const callback = reports === 'each' || reports === 'both' ? callbackTo(CALLBACK_URL) : null;

@@ -14,9 +14,9 @@ import {
   type Step,
   stepEvents,
   walksJournal,
-} from '../../src/domain/event.ts';
-import type { Attempt, Message } from '../../src/domain/message.ts';
-import { claimOf, NOW } from './given.ts';
+} from '../../../src/rules/delivery/event.ts';
+import type { Attempt, Message } from '../../../src/rules/delivery/message.ts';
+import { claimOf, NOW } from '../given.ts';
 
 const MESSAGE: Message = { ...claimOf({}).message, createdAt: NOW, state: 'pending', attempts: 0 };
 

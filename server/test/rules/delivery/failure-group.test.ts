@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type FailureFact, groupFailures } from '../../src/domain/failure-group.ts';
+import { type FailureFact, groupFailures } from '../../../src/rules/delivery/failure-group.ts';
 
 function fact(id: string, some: Partial<FailureFact> = {}): FailureFact {
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJobOver, type Job, jobFilter } from '../../src/domain/job.ts';
-import { type MessageFilter, OPEN_STATES } from '../../src/domain/message-filter.ts';
+import { isJobOver, type Job, jobFilter } from '../../../src/rules/delivery/job.ts';
+import { type MessageFilter, OPEN_STATES } from '../../../src/rules/reads/message-filter.ts';
 
 const CREATED_AT = 1000;
 const filterOf = (action: Job['action'], filter: MessageFilter = {}) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asked, NOTHING_ASKED } from '../../src/domain/message.ts';
+import { asked, NOTHING_ASKED } from '../../../src/rules/delivery/message.ts';
 
 test('of what a caller can ask for, only what was asked for is named', () => {
   assert.deepEqual(asked(NOTHING_ASKED), {});

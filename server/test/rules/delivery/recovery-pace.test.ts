@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ALONE_MS } from '../../src/domain/recovery.ts';
-import { RecoveryPace } from '../../src/domain/recovery-pace.ts';
-import { type ClaimLimits, NO_SLOTS } from '../../src/domain/slots.ts';
+import { ALONE_MS } from '../../../src/rules/delivery/recovery.ts';
+import { RecoveryPace } from '../../../src/rules/delivery/recovery-pace.ts';
+import { type ClaimLimits, NO_SLOTS } from '../../../src/rules/delivery/slots.ts';
 
 const CONCURRENCY = 100;
 

@@ -12,7 +12,7 @@ import {
   type Orphan,
   pauseMs,
   triedAlone,
-} from '../../src/domain/recovery.ts';
+} from '../../../src/rules/delivery/recovery.ts';
 
 const AT = 1_000_000;
 const orphan = (claimedAt: number, interrupted = 0): Orphan => ({ claimedAt, interrupted });

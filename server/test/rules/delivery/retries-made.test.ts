@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { retriesMade } from '../../src/domain/retries-made.ts';
+import { retriesMade } from '../../../src/rules/delivery/retries-made.ts';
 
 test('a retry that waits is not made yet; one that began is, however it ends', () => {
   const made = (

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextRetryDelayMs, retryAfterMs } from '../../src/domain/retry-after.ts';
+import { nextRetryDelayMs, retryAfterMs } from '../../../src/rules/delivery/retry-after.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12, 0, 0);
 const NOW_SECONDS = NOW_MS / 1_000;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { backoffMs } from '../../src/domain/backoff.ts';
-import { parseRetryDelay, retryDelayMs } from '../../src/domain/retry-delay.ts';
+import { backoffMs } from '../../../src/rules/delivery/backoff.ts';
+import { parseRetryDelay, retryDelayMs } from '../../../src/rules/delivery/retry-delay.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Message } from '../../src/domain/message.ts';
-import { parsePublishSettings } from '../../src/domain/publish-settings.ts';
-import { retriedMessage, withChanges } from '../../src/domain/retry.ts';
-import { callbackTo, claimOf, countingIds, FAILURE_URL, planned, request, settings } from './given.ts';
+import type { Message } from '../../../src/rules/delivery/message.ts';
+import { retriedMessage, withChanges } from '../../../src/rules/delivery/retry.ts';
+import { parsePublishSettings } from '../../../src/rules/publish/publish-settings.ts';
+import { callbackTo, claimOf, countingIds, FAILURE_URL, planned, request, settings } from '../given.ts';
 
 const LATER = Date.UTC(2026, 1, 1);
 const RULES = { headerPrefix: 'Service-', forwardHeadersMax: 64, forwardHeaderBytesMax: 16_384, hopsMax: 10 };

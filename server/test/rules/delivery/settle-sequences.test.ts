@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Claim, NewMessage, Outcome, Settlement } from '../../src/domain/message.ts';
-import { CRASHES_ALONE_MAX } from '../../src/domain/recovery.ts';
-import { decideSettlement } from '../../src/domain/settle.ts';
+import type { Claim, NewMessage, Outcome, Settlement } from '../../../src/rules/delivery/message.ts';
+import { CRASHES_ALONE_MAX } from '../../../src/rules/delivery/recovery.ts';
+import { decideSettlement } from '../../../src/rules/delivery/settle.ts';
 import {
   answered,
   CALLBACK_URL,
@@ -17,7 +17,7 @@ import {
   NOW,
   PREFIX,
   settings,
-} from './given.ts';
+} from '../given.ts';
 
 const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(200, 204).map((status) => answered(status)) },

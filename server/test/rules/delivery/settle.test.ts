@@ -2,9 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backoffMs } from '../../src/domain/backoff.ts';
-import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
-import { afterCancel, decideSafely, decideSettlement, isAwaited, type SettleContext } from '../../src/domain/settle.ts';
+import { backoffMs } from '../../../src/rules/delivery/backoff.ts';
+import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../../src/rules/delivery/message.ts';
+import {
+  afterCancel,
+  decideSafely,
+  decideSettlement,
+  isAwaited,
+  type SettleContext,
+} from '../../../src/rules/delivery/settle.ts';
 import {
   answered,
   CALLBACK_URL,
@@ -15,7 +21,7 @@ import {
   NOW,
   PREFIX,
   settings,
-} from './given.ts';
+} from '../given.ts';
 
 const RETENTION_MS = 1_000_000;
 const STARTED_AT = NOW + 5;

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Backlog, shareSlots } from '../../src/domain/share-slots.ts';
-import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
+import { type Backlog, shareSlots } from '../../../src/rules/delivery/share-slots.ts';
+import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../../src/rules/delivery/slots.ts';
 
 interface ReadyBacklog extends Backlog {
   /** Sizes of the bodies that are ready. */

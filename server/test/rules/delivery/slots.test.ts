@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ClaimLimits, countedBytes, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
+import { type ClaimLimits, countedBytes, NO_SLOTS, SlotBudget } from '../../../src/rules/delivery/slots.ts';
 
 const KIB = 1024;
 

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FlowKey } from '../../src/domain/flow-key.ts';
-import type { Message } from '../../src/domain/message.ts';
-import type { Queue } from '../../src/domain/queue.ts';
-import { countAhead, type WhyInput, whyNotDelivered } from '../../src/domain/why.ts';
-import { claimOf, NOW } from './given.ts';
+import type { Message } from '../../../src/rules/delivery/message.ts';
+import { countAhead, type WhyInput, whyNotDelivered } from '../../../src/rules/delivery/why.ts';
+import type { FlowKey } from '../../../src/rules/lines/flow-key.ts';
+import type { Queue } from '../../../src/rules/lines/queue.ts';
+import { claimOf, NOW } from '../given.ts';
 
 const HOUR = 3_600_000;
 const DUE: Message = { ...claimOf({}).message, id: 'msg_1', state: 'pending', dueAt: NOW };

@@ -9,7 +9,7 @@ import {
   whyNothingIsChanged,
   whyNothingIsMade,
   whyNotReady,
-} from '../../src/domain/acceptance.ts';
+} from '../../../src/rules/limits/acceptance.ts';
 
 const WELL: NodeFacts = {
   isServing: true,

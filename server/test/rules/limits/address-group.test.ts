@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressGroup } from '../../src/domain/address-group.ts';
+import { addressGroup } from '../../../src/rules/limits/address-group.ts';
 
 test('an IPv4 address counts for its /24, however it is written', () => {
   for (const ip of ['192.0.2.1', '192.0.2.255', '::ffff:192.0.2.7', '::FFFF:192.0.2.7']) {

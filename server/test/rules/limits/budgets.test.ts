@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Budget, budgets, KIB, MIB, numbersOf, showAmount } from '../../src/domain/budget.ts';
-import { BUDGETS, UNCOUNTED_BODY_BYTES_MAX, UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../src/domain/budgets.ts';
+import { type Budget, budgets, KIB, MIB, numbersOf, showAmount } from '../../../src/rules/limits/budget.ts';
+import {
+  BUDGETS,
+  UNCOUNTED_BODY_BYTES_MAX,
+  UNCOUNTED_MANAGEMENT_BYTES_MAX,
+} from '../../../src/rules/limits/budgets.ts';
 
 test('every limit of the table is a whole number, at least 1', () => {
   for (const [key, { each, account, node }] of Object.entries<Budget>(BUDGETS)) {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatByteSize, parseByteSize } from '../../src/domain/byte-size.ts';
+import { formatByteSize, parseByteSize } from '../../../src/rules/limits/byte-size.ts';
 
 test('binary and decimal units, and none, are read', () => {
   assert.equal(parseByteSize('64MiB'), 67_108_864);

@@ -12,7 +12,7 @@ import {
   reserveBytes,
   reserveStep,
   storedProblem,
-} from '../../src/domain/disk-marks.ts';
+} from '../../../src/rules/limits/disk-marks.ts';
 
 const MIB = 1024 * 1024;
 const MIN = 64 * MIB;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BUDGETS } from '../../src/domain/budgets.ts';
+import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import {
   ENDED_LANE,
   isAlive,
@@ -17,8 +17,8 @@ import {
   processOf,
   Standstills,
   shareAmongLanes,
-} from '../../src/domain/lanes.ts';
-import { Pool } from '../../src/domain/pool.ts';
+} from '../../../src/rules/limits/lanes.ts';
+import { Pool } from '../../../src/runtime/collections/pool.ts';
 
 test('by default one core is left for the writer, and there are at most four lanes', () => {
   assert.deepEqual(

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoopTime } from '../../src/domain/loop-time.ts';
+import { LoopTime } from '../../../src/rules/limits/loop-time.ts';
 
 test('whoever has used more than an equal part is ahead, and an account that comes anew is not', () => {
   const time = new LoopTime();

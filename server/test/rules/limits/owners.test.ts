@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Member } from '../../src/domain/member-list.ts';
-import { type Owner, Owners } from '../../src/domain/owners.ts';
+import { type Owner, Owners } from '../../../src/rules/limits/owners.ts';
+import { Member } from '../../../src/runtime/collections/member-list.ts';
 
 class Connection extends Member {
   readonly name: string;

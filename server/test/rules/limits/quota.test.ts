@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayAfter, isOverQuota, type UsedDay } from '../../src/domain/quota.ts';
+import { dayAfter, isOverQuota, type UsedDay } from '../../../src/rules/limits/quota.ts';
 
 const keyed = (key: string | null) => ({ deduplication: key === null ? null : { key, expiresAt: 1 } });
 const day = (used: number, ...keys: string[]): UsedDay => ({ used, standingKeys: new Set(keys) });

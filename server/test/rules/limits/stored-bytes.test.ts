@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CallbackTarget, HeaderList } from '../../src/domain/message.ts';
+import type { CallbackTarget, HeaderList } from '../../../src/rules/delivery/message.ts';
 import {
   bytesBesideBody,
   bytesOfAll,
@@ -9,7 +9,7 @@ import {
   bytesOfLine,
   bytesOfSchedule,
   bytesOfTopic,
-} from '../../src/domain/stored-bytes.ts';
+} from '../../../src/rules/limits/stored-bytes.ts';
 
 const HEADERS: HeaderList = [['X-A', '12345']];
 const callback: CallbackTarget = {

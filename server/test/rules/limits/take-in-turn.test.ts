@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeInTurn } from '../../src/domain/take-in-turn.ts';
+import { takeInTurn } from '../../../src/rules/limits/take-in-turn.ts';
 
 const ownerOf = (each: string) => each[0]!;
 const take = (all: readonly string[], max: number) => takeInTurn(all, max, ownerOf);

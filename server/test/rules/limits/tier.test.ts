@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_TIERS, TIER_LIMITS, type Tiers, tiersWith, UNLIMITED_MAX } from '../../src/domain/tier.ts';
+import { DEFAULT_TIERS, TIER_LIMITS, type Tiers, tiersWith, UNLIMITED_MAX } from '../../../src/rules/limits/tier.ts';
 
 function tiersOf(overrides: unknown): Tiers {
   const result = tiersWith(overrides);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Asked, Costs, Turns, unitsOf } from '../../src/domain/turns.ts';
+import { type Asked, Costs, Turns, unitsOf } from '../../../src/rules/limits/turns.ts';
 
 const BUDGET = 100;
 

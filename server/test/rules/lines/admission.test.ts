@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import {
   countedToAdmit,
   countedToStart,
@@ -14,10 +15,9 @@ import {
   planStart,
   startsIn,
   withoutStarts,
-} from '../../src/domain/admission.ts';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { AT_NEXT_START } from '../../src/domain/flow-control.ts';
-import { areSameLimits, isSaidAlready, limitsSaid, newestLimits, withPins } from '../../src/domain/flow-key.ts';
+} from '../../../src/rules/lines/admission.ts';
+import { AT_NEXT_START } from '../../../src/rules/lines/flow-control.ts';
+import { areSameLimits, isSaidAlready, limitsSaid, newestLimits, withPins } from '../../../src/rules/lines/flow-key.ts';
 
 const NOW = 100_000;
 const PERIOD = 1000;

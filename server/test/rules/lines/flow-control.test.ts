@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { CLOCK_STEP_MS_MAX } from '../../src/domain/clock.ts';
 import {
   AT_NEXT_START,
   admit,
@@ -12,7 +11,8 @@ import {
   nextStartAt,
   parseFlowControl,
   started,
-} from '../../src/domain/flow-control.ts';
+} from '../../../src/rules/lines/flow-control.ts';
+import { CLOCK_STEP_MS_MAX } from '../../../src/rules/time/clock.ts';
 
 suite('what is written', () => {
   const limits = (parallelism: number | null, rate: number | null, periodMs = 1_000) => ({

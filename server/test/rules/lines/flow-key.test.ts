@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FlowLimits } from '../../src/domain/flow-control.ts';
+import type { FlowLimits } from '../../../src/rules/lines/flow-control.ts';
 import {
   areSameLimits,
   isForgettable,
@@ -11,7 +11,7 @@ import {
   limitsSaid,
   newestLimits,
   withPins,
-} from '../../src/domain/flow-key.ts';
+} from '../../../src/rules/lines/flow-key.ts';
 
 const OWN: FlowLimits = { parallelism: 1, rate: 2, periodMs: 3000 };
 const SAID: FlowLimits = { parallelism: 10, rate: 20, periodMs: 30_000 };

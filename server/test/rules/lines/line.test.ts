@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { afterAttempt, firstState, planDeliverNow, stateGivenBack } from '../../src/domain/line.ts';
-import type { Attempt, Settlement } from '../../src/domain/message.ts';
-import { NEVER_AT } from '../../src/domain/recovery.ts';
+import type { Attempt, Settlement } from '../../../src/rules/delivery/message.ts';
+import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
+import { afterAttempt, firstState, planDeliverNow, stateGivenBack } from '../../../src/rules/lines/line.ts';
 
 const flow = { key: 'k', limits: { parallelism: 1, rate: null, periodMs: 1000 } };
 const NOW = 1000;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
 import {
   changedRules,
   changeInPause,
@@ -10,8 +11,7 @@ import {
   isQueueForgettable,
   planHeads,
   wrongMarks,
-} from '../../src/domain/queue.ts';
-import { NEVER_AT } from '../../src/domain/recovery.ts';
+} from '../../../src/rules/lines/queue.ts';
 
 const NOW = 1000;
 const queue = (parallelism: number, isPaused = false) => ({ parallelism, isPaused });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { patience, roundTripForTry, roundTripOf, withRoundTrip } from '../../src/domain/database-pace.ts';
+import { patience, roundTripForTry, roundTripOf, withRoundTrip } from '../../../src/rules/nodes/database-pace.ts';
 
 test('with a database nearby, a publisher is refused within two seconds in every way it can be', () => {
   const { silenceMs, connectMs, commitMs, acceptMs } = patience(1);

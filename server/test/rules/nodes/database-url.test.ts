@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDatabaseUrl, SERVERS_MAX, shownDatabase } from '../../src/domain/database-url.ts';
+import { parseDatabaseUrl, SERVERS_MAX, shownDatabase } from '../../../src/rules/nodes/database-url.ts';
 
 function parsed(text: string) {
   const found = parseDatabaseUrl(text);

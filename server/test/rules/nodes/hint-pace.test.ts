@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { askedToLook, hintEveryMs, newsEveryMs } from '../../src/domain/hint-pace.ts';
+import { askedToLook, hintEveryMs, newsEveryMs } from '../../../src/rules/nodes/hint-pace.ts';
 
 test('up to two nodes tell as soon as one does', () => {
   for (const nodes of [0, 1, 2]) assert.equal(hintEveryMs(nodes), 20);

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { contentKey, type DeduplicatedContent, deduplicationIdProblem } from '../../src/domain/deduplication.ts';
+import {
+  contentKey,
+  type DeduplicatedContent,
+  deduplicationIdProblem,
+} from '../../../src/rules/publish/deduplication.ts';
 
 test('an id is what a header can carry, without a colon', () => {
   for (const id of ['a', 'order 42', 'a/b?c', '\xe4', 'x'.repeat(256)])

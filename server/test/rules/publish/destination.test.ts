@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDestination, parseTargetUrl, type TargetUrl } from '../../src/domain/destination.ts';
+import { parseDestination, parseTargetUrl, type TargetUrl } from '../../../src/rules/publish/destination.ts';
 
 function accepted(text: string): TargetUrl {
   const target = parseTargetUrl(text);

@@ -14,7 +14,7 @@ import {
   isNamed,
   isOwned,
   unsendableProblem,
-} from '../../src/domain/headers.ts';
+} from '../../../src/rules/publish/headers.ts';
 
 const problemOf = (name: string, value = 'x') => forwardHeaderProblem(name, value, 'Service-');
 

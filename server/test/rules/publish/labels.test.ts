@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LABELS_MAX, parseLabels } from '../../src/domain/labels.ts';
+import { LABELS_MAX, parseLabels } from '../../../src/rules/publish/labels.ts';
 
 test('labels are a list, in order, without blanks around them, empty ones and duplicates', () => {
   const table: [string, string[]][] = [

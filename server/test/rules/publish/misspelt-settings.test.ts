@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { foreignSetting } from '../../src/domain/foreign-settings.ts';
+import { foreignSetting } from '../../../src/rules/publish/foreign-settings.ts';
 import {
   misspeltProblem,
   misspeltSettings,
@@ -10,8 +10,8 @@ import {
   unknownFieldProblem,
   unknownFields,
   unknownFieldWarning,
-} from '../../src/domain/misspelt-settings.ts';
-import { SETTING_NAMES } from '../../src/domain/setting-table.ts';
+} from '../../../src/rules/publish/misspelt-settings.ts';
+import { SETTING_NAMES } from '../../../src/rules/publish/setting-table.ts';
 
 const meantBy = (name: string) => misspeltSettings([name], 'Service-')[0]?.meant;
 

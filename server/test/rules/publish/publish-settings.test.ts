@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { meaningOf } from '../../src/domain/header-meaning.ts';
-import type { HeaderList } from '../../src/domain/message.ts';
+import type { HeaderList } from '../../../src/rules/delivery/message.ts';
+import { meaningOf } from '../../../src/rules/publish/header-meaning.ts';
 import {
   cronProblem,
   type HeaderRules,
@@ -15,7 +15,7 @@ import {
   parseDescent,
   parsePublishSettings,
   readRequest,
-} from '../../src/domain/publish-settings.ts';
+} from '../../../src/rules/publish/publish-settings.ts';
 
 const RULES: HeaderRules = {
   headerPrefix: 'Service-',

@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { DEFAULT_TIERS, type Tier } from '../../../src/rules/limits/tier.ts';
 import {
   type DeliverySettings,
   defaultsProblem,
   hostOf,
   messageCount,
   type PublishRequest,
-} from '../../src/domain/publish.ts';
-import { DEFAULT_TIERS, type Tier } from '../../src/domain/tier.ts';
-import type { Topic } from '../../src/domain/topic.ts';
-import { planMessages } from '../support/plan-messages.ts';
+} from '../../../src/rules/publish/publish.ts';
+import type { Topic } from '../../../src/rules/publish/topic.ts';
+import { planMessages } from '../../support/plan-messages.ts';
 import {
   CALLBACK_URL,
   callbackTo,
@@ -24,7 +24,7 @@ import {
   request,
   settings,
   URL_GIVEN,
-} from './given.ts';
+} from '../given.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { takeSettings } from '../../src/domain/query-settings.ts';
+import { takeSettings } from '../../../src/rules/publish/query-settings.ts';
 
 const KNOWN: ReadonlySet<string> = new Set(['Retries', 'Retry-Delay', 'Callback', 'Forward-']);
 function take(destination: string) {

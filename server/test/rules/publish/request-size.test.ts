@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BUDGETS, eachMax, nodeMax } from '../../src/domain/budgets.ts';
-import { requestSizeLimits, requestSizeProblem } from '../../src/domain/request-size.ts';
-import type { Topic } from '../../src/domain/topic.ts';
-import { callbackTo, request, settings } from './given.ts';
+import { BUDGETS, eachMax, nodeMax } from '../../../src/rules/limits/budgets.ts';
+import { requestSizeLimits, requestSizeProblem } from '../../../src/rules/publish/request-size.ts';
+import type { Topic } from '../../../src/rules/publish/topic.ts';
+import { callbackTo, request, settings } from '../given.ts';
 
 const LIMITS = { messagesMax: 10, bytesMax: 1000 };
 

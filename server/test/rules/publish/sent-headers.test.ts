@@ -11,7 +11,7 @@ import {
   FORWARD_HEADERS_MAX,
   forwardedHeadersProblem,
   forwardHeaderProblem,
-} from '../../src/domain/headers.ts';
+} from '../../../src/rules/publish/headers.ts';
 
 const problemOf = (name: string, value = 'x') => forwardHeaderProblem(name, value, 'Service-');
 

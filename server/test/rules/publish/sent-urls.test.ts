@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Client } from 'undici';
-import { parseDestination, parseTargetUrl, type TargetUrl } from '../../src/domain/destination.ts';
+import { parseDestination, parseTargetUrl, type TargetUrl } from '../../../src/rules/publish/destination.ts';
 
 function accepted(text: string): TargetUrl {
   const target = parseTargetUrl(text);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CALLBACK_NAMES, SETTING_NAMES, SETTING_TABLE } from '../../src/domain/setting-table.ts';
+import { CALLBACK_NAMES, SETTING_NAMES, SETTING_TABLE } from '../../../src/rules/publish/setting-table.ts';
 
 test('a callback has the settings of a delivery, and no others', () => {
   for (const callback of CALLBACK_NAMES) {

@@ -15,7 +15,7 @@ import {
   parseOrderKey,
   parseRedactFields,
   parseTimeout,
-} from '../../src/domain/setting-values.ts';
+} from '../../../src/rules/publish/setting-values.ts';
 
 const problemOf = (parsed: object) => ('problem' in parsed ? parsed.problem : `accepted: ${JSON.stringify(parsed)}`);
 

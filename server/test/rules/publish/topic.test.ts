@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Endpoint, type EndpointSelector, withEndpoints, withoutEndpoints } from '../../src/domain/topic.ts';
+import {
+  type Endpoint,
+  type EndpointSelector,
+  withEndpoints,
+  withoutEndpoints,
+} from '../../../src/rules/publish/topic.ts';
 
 const named = (name: string, url: string): Endpoint => ({ name, url });
 const unnamed = (url: string): Endpoint => ({ name: null, url });

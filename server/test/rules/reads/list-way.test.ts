@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../src/domain/list-way.ts';
-import { type MessageFilter, SHOWN_STATES } from '../../src/domain/message-filter.ts';
+import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../src/rules/reads/list-way.ts';
+import { type MessageFilter, SHOWN_STATES } from '../../../src/rules/reads/message-filter.ts';
 
 /** From what few messages have to what many have. */
 const IN_ORDER: readonly (readonly [MessageFilter, ListWay])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { addLooks, CALL_LOOK, Looking, nextLook, pieceLook } from '../../src/domain/look.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { addLooks, CALL_LOOK, Looking, nextLook, pieceLook } from '../../../src/rules/reads/look.ts';
 
 test('a call looks piece by piece, and ends at its own limit of rows or of bytes', () => {
   const piece = { rows: eachMax('pieceRows'), bytes: eachMax('pieceBytes') };

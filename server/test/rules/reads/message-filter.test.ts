@@ -2,9 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Message } from '../../src/domain/message.ts';
-import { Matcher, type MessageFilter, SHOWN_STATES, StateTally, shownState } from '../../src/domain/message-filter.ts';
-import { claimOf } from './given.ts';
+import type { Message } from '../../../src/rules/delivery/message.ts';
+import {
+  Matcher,
+  type MessageFilter,
+  SHOWN_STATES,
+  StateTally,
+  shownState,
+} from '../../../src/rules/reads/message-filter.ts';
+import { claimOf } from '../given.ts';
 
 const MESSAGE: Message = {
   ...claimOf({}).message,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CallbackTarget, HeaderList, Message } from '../../src/domain/message.ts';
-import { attemptWeight, bodyWeight, eventWeight, messageWeight } from '../../src/domain/page-weight.ts';
-import { decideSettlement } from '../../src/domain/settle.ts';
-import { answered, claimOf, countingIds, NOW, PREFIX } from './given.ts';
+import type { CallbackTarget, HeaderList, Message } from '../../../src/rules/delivery/message.ts';
+import { decideSettlement } from '../../../src/rules/delivery/settle.ts';
+import { attemptWeight, bodyWeight, eventWeight, messageWeight } from '../../../src/rules/reads/page-weight.ts';
+import { answered, claimOf, countingIds, NOW, PREFIX } from '../given.ts';
 
 const HEADERS: HeaderList = [
   ['X-A', '12'],

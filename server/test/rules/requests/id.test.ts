@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type IdPrefix, idMaker } from '../../src/domain/id.ts';
+import { type IdPrefix, idMaker } from '../../../src/rules/requests/id.ts';
 
 const PREFIXES: readonly IdPrefix[] = ['msg', 'tpc', 'acc', 'tok', 'nod', 'err'];
 /** The ten characters of time hold 50 bits: until the year 37648. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isName, isTextName } from '../../src/domain/name.ts';
+import { isName, isTextName } from '../../../src/rules/requests/name.ts';
 
 test('letters, digits, "-", "_" and "." make a name', () => {
   for (const name of ['a', 'A-b_c.9', '0', '.', '__proto__', 'tpc_01J', 'a'.repeat(128)]) {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearestName } from '../../src/domain/nearest-name.ts';
+import { nearestName } from '../../../src/rules/requests/nearest-name.ts';
 
 const names = ['port', 'host', 'data', 'concurrency', 'host-concurrency'];
 

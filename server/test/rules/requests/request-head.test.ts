@@ -2,8 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { headProblem, isHost, originForm, requestLineProblem, tooLargeHead } from '../../src/domain/request-head.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import {
+  headProblem,
+  isHost,
+  originForm,
+  requestLineProblem,
+  tooLargeHead,
+} from '../../../src/rules/requests/request-head.ts';
 
 const codeOf = (refused: ReturnType<typeof requestLineProblem>) => refused?.problem.code ?? null;
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CRON_FIELD_KINDS, type CronField, parseCronField } from '../../src/domain/cron-fields.ts';
+import { CRON_FIELD_KINDS, type CronField, parseCronField } from '../../../src/rules/schedules/cron-fields.ts';
 
 const [MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK] = CRON_FIELD_KINDS;
 type Kind = Parameters<typeof parseCronField>[0];

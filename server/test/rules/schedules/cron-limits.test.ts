@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CRON_LENGTH_MAX, type Cron, nextCronTime, parseCron } from '../../src/domain/cron.ts';
+import { CRON_LENGTH_MAX, type Cron, nextCronTime, parseCron } from '../../../src/rules/schedules/cron.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Cron as Croner } from 'croner';
 import fc from 'fast-check';
-import { type Cron, nextCronTime, parseCron } from '../../src/domain/cron.ts';
-import { offsetMsAt } from '../../src/domain/time-zone.ts';
-import { processorMs } from '../support/processor-time.ts';
+import { type Cron, nextCronTime, parseCron } from '../../../src/rules/schedules/cron.ts';
+import { offsetMsAt } from '../../../src/rules/time/time-zone.ts';
+import { processorMs } from '../../support/processor-time.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { givenSettings } from '../../src/domain/schedule.ts';
+import { givenSettings } from '../../../src/rules/schedules/schedule.ts';
 
 test('the settings of a schedule are shown by their names, however they were written', () => {
   assert.deepEqual(

@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ADVANCE_MS_MAX, type ClockOrderBody, MANUAL_TIME_MAX, readClockOrder } from '../../src/domain/clock-order.ts';
+import {
+  ADVANCE_MS_MAX,
+  type ClockOrderBody,
+  MANUAL_TIME_MAX,
+  readClockOrder,
+} from '../../../src/rules/time/clock-order.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -13,8 +13,8 @@ import {
   Timekeeper,
   timeAtStart,
   timeOfWork,
-} from '../../src/domain/clock.ts';
-import { Chance } from '../simulation/chance.ts';
+} from '../../../src/rules/time/clock.ts';
+import { Chance } from '../../simulation/chance.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const SECOND = 1000;

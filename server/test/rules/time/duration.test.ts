@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatDurationMs, parseAnyDurationMs, parseDurationMs } from '../../src/domain/duration.ts';
-import { processorMs } from '../support/processor-time.ts';
+import { formatDurationMs, parseAnyDurationMs, parseDurationMs } from '../../../src/rules/time/duration.ts';
+import { processorMs } from '../../support/processor-time.ts';
 
 test('a duration is one or more numbers with units', () => {
   const table: [string, number][] = [

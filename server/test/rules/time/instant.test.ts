@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { earlier } from '../../src/domain/instant.ts';
+import { earlier } from '../../../src/rules/time/instant.ts';
 
 test('the earlier of two instants, where null never comes', () => {
   assert.equal(earlier(3, 5), 3);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isTimeZone, offsetChangeAt, offsetMsAt } from '../../src/domain/time-zone.ts';
+import { isTimeZone, offsetChangeAt, offsetMsAt } from '../../../src/rules/time/time-zone.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

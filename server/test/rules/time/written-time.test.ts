@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseInstant, parseSeconds } from '../../src/domain/written-time.ts';
+import { parseInstant, parseSeconds } from '../../../src/rules/time/written-time.ts';
 
 const NOON = Date.UTC(2026, 0, 31, 12);
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LanePools, lanePoolBytes } from '../../src/domain/lane-pools.ts';
-import { Pool } from '../../src/domain/pool.ts';
+import { LanePools, lanePoolBytes } from '../../../src/runtime/collections/lane-pools.ts';
+import { Pool } from '../../../src/runtime/collections/pool.ts';
 
 const MIB = 1024 * 1024;
 const LANES = 4;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Member, MemberList } from '../../src/domain/member-list.ts';
+import { Member, MemberList } from '../../../src/runtime/collections/member-list.ts';
 
 class Named extends Member {
   readonly name: string;

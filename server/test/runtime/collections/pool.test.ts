@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pool, shareRoom } from '../../src/domain/pool.ts';
+import { Pool, shareRoom } from '../../../src/runtime/collections/pool.ts';
 
 function takeAll(pool: Pool, account: string): number {
   while (pool.take(account, 1) === null);

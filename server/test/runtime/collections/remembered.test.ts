@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Remembered } from '../../src/domain/remembered.ts';
+import { Remembered } from '../../../src/runtime/collections/remembered.ts';
 
 test('as many entries as the limit are remembered, and the next one is then the only one', () => {
   const remembered = new Remembered<string, number>(3);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withEntry, withPair } from '../../src/domain/short-list.ts';
+import { withEntry, withPair } from '../../../src/runtime/collections/short-list.ts';
 
 test('an entry is added at the end; a list of one or two is replaced, a longer one stays the same list', () => {
   const one = withEntry(null, 'a');

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getHeapSpaceStatistics } from 'node:v8';
-import { TurnoverMap, TurnoverSet } from '../../src/domain/turnover.ts';
-import { seededRandom } from '../support/manual-clock.ts';
+import { TurnoverMap, TurnoverSet } from '../../../src/runtime/collections/turnover.ts';
+import { seededRandom } from '../../support/manual-clock.ts';
 
 test('a map and a set of turnover hold what those of the language hold, in the same order', () => {
   const random = seededRandom(1);

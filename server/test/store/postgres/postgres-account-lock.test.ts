@@ -3,13 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Store } from '../../src/store/store.ts';
-import { alert } from '../conformance/alerts.ts';
-import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
-import { job } from '../conformance/jobs.ts';
-import { type Databases, withClient } from '../postgres/databases.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { alert } from '../../conformance/alerts.ts';
+import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from '../../conformance/given.ts';
+import { job } from '../../conformance/jobs.ts';
+import { type Databases, withClient } from '../../postgres/databases.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
 /** More than there are connections. */
 const MANY = 50;

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { Committer } from '../../src/store/postgres/committer.ts';
-import { NOW } from '../conformance/given.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { Committer } from '../../../src/store/postgres/groups/committer.ts';
+import { NOW } from '../../conformance/given.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 interface Command {
   readonly accountId: string;

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, NOW, RETENTION } from '../conformance/given.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { waitFor } from '../support/wait.ts';
+import { flowing } from '../../conformance/flow-control.ts';
+import { ACCOUNT, KEYS, NOW, RETENTION } from '../../conformance/given.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { waitFor } from '../../support/wait.ts';
 
 test('a cancel does not hold the flow key of a message while it waits for the claim of that message', async (t) => {
   const server = await sharedServer();

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import pg from 'pg';
-import { ACCOUNT, message, NOW } from '../conformance/given.ts';
-import { withNodes } from '../conformance/harness.ts';
-import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { ACCOUNT, message, NOW } from '../../conformance/given.ts';
+import { withNodes } from '../../conformance/harness.ts';
+import { ownDatabase } from '../../conformance/postgres-harness.ts';
 
 type Query = (this: pg.Client, ...args: unknown[]) => Promise<unknown>;
 const client = pg.Client.prototype as unknown as { query: Query };

@@ -4,20 +4,20 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import pg from 'pg';
-import { eachMax } from '../../src/domain/budgets.ts';
-import type { Database } from '../../src/store/postgres/database.ts';
-import { Doubts } from '../../src/store/postgres/doubts.ts';
-import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
-import { type Clock, systemWorld } from '../../src/world.ts';
-import { proxiedDatabase } from '../cluster/proxied-database.ts';
-import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
-import { Node, withNodes } from '../conformance/harness.ts';
-import { ownDatabase } from '../conformance/postgres-harness.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { waitFor } from '../support/wait.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
+import { StoreUnavailable } from '../../../src/store/ports/store.ts';
+import { Doubts } from '../../../src/store/postgres/groups/doubts.ts';
+import type { Database } from '../../../src/store/postgres/sessions/database.ts';
+import { CommitInDoubt } from '../../../src/store/postgres/sessions/errors.ts';
+import { openPostgresStore } from '../../../src/store/postgres/sessions/open.ts';
+import { proxiedDatabase } from '../../cluster/proxied-database.ts';
+import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../../conformance/given.ts';
+import { Node, withNodes } from '../../conformance/harness.ts';
+import { ownDatabase } from '../../conformance/postgres-harness.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const TTL_MS = 10_000;
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { committing, toStoreError } from '../../src/store/postgres/errors.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
+import { StoreUnavailable } from '../../../src/store/ports/store.ts';
+import { committing, toStoreError } from '../../../src/store/postgres/sessions/errors.ts';
 
 function errorWith(fields: object): Error {
   return Object.assign(new Error('something'), fields);

@@ -3,14 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachMax } from '../../src/domain/budgets.ts';
-import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
-import { withClient } from '../postgres/databases.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { waitFor } from '../support/wait.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { flowing } from '../../conformance/flow-control.ts';
+import { ACCOUNT, KEYS, limits, NOW } from '../../conformance/given.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const READY = 10_000;
 const REQUESTS = 20;

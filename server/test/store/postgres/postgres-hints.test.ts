@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { systemWorld } from '../../src/world.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { waitFor } from '../support/wait.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { waitFor } from '../../support/wait.ts';
 
 /** So many other nodes that each says something once a second. */
 const OTHERS = 99;

@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import type { Store } from '../../src/store/store.ts';
-import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, limits, NOW, QUEUE, queued } from '../conformance/given.ts';
-import type { Databases } from '../postgres/databases.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { waitFor } from '../support/wait.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { flowing } from '../../conformance/flow-control.ts';
+import { ACCOUNT, KEYS, limits, NOW, QUEUE, queued } from '../../conformance/given.ts';
+import type { Databases } from '../../postgres/databases.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const KEY = 'k';
 let server: Databases;

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { Database } from '../../src/store/postgres/database.ts';
-import { KeptPlan } from '../../src/store/postgres/kept-plan.ts';
-import { sharedServer } from '../postgres/server.ts';
+import { Database } from '../../../src/store/postgres/sessions/database.ts';
+import { KeptPlan } from '../../../src/store/postgres/sessions/kept-plan.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
 test('plans are kept while the table is large, are made anew now and then, and are not kept for a small one', async (t) => {
   const server = await sharedServer();

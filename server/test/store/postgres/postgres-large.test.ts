@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
 import {
   ACCOUNT,
   ERROR,
@@ -15,12 +15,12 @@ import {
   OK,
   queued,
   settlementOf,
-} from '../conformance/given.ts';
-import { withClient } from '../postgres/databases.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { waitFor } from '../support/wait.ts';
+} from '../../conformance/given.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { waitFor } from '../../support/wait.ts';
 
 /** A million in long runs: `LARGE=1000000`. */
 const COUNT = Number(process.env.LARGE ?? 200_000);

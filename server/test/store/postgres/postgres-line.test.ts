@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOW, OK, queued, settlementOf } from '../conformance/given.ts';
-import { withNodes } from '../conformance/harness.ts';
-import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { NOW, OK, queued, settlementOf } from '../../conformance/given.ts';
+import { withNodes } from '../../conformance/harness.ts';
+import { ownDatabase } from '../../conformance/postgres-harness.ts';
 
 test('a message of a node whose clock is behind goes behind those that were accepted before it', () =>
   withNodes(ownDatabase, async ({ a, b }) => {

@@ -6,15 +6,15 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { patience } from '../../src/domain/database-pace.ts';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
-import { systemWorld } from '../../src/world.ts';
-import { proxiedDatabase } from '../cluster/proxied-database.ts';
-import { StoreTables } from '../cluster/store-tables.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { waitFor } from '../support/wait.ts';
+import { patience } from '../../../src/rules/nodes/database-pace.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { openPostgresStore } from '../../../src/store/postgres/sessions/open.ts';
+import { proxiedDatabase } from '../../cluster/proxied-database.ts';
+import { StoreTables } from '../../cluster/store-tables.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const TTL_MS = 15_000;
 

@@ -5,15 +5,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import type { PageRequest } from '../../src/store/message-store.ts';
-import { positionSql, WRITER_NAME } from '../../src/store/postgres/journal.ts';
-import { ACCEPTED } from '../../src/store/rows.ts';
-import type { Store } from '../../src/store/store.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import { Chance } from '../simulation/chance.ts';
-import { waitFor } from '../support/wait.ts';
+import type { PageRequest } from '../../../src/store/ports/message-store.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { positionSql, WRITER_NAME } from '../../../src/store/postgres/deliveries/journal.ts';
+import { ACCEPTED } from '../../../src/store/rows/rows.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import { Chance } from '../../simulation/chance.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const PAGE: PageRequest = { limit: 1000, cursor: null, order: 'oldestFirst', withBodies: false };
 /** Any number: who looks at the activity waits for this lock when it has seen it. */

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { StoreUnavailable } from '../../src/store/store.ts';
-import { withNode } from '../conformance/harness.ts';
-import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { StoreUnavailable } from '../../../src/store/ports/store.ts';
+import { withNode } from '../../conformance/harness.ts';
+import { ownDatabase } from '../../conformance/postgres-harness.ts';
 
 type Query = (this: pg.Client, ...args: unknown[]) => Promise<unknown>;
 const client = pg.Client.prototype as unknown as { query: Query };

@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serversOf } from '../../src/store/postgres/connection.ts';
-import { Pool } from '../../src/store/postgres/pool.ts';
-import { systemWorld } from '../../src/world.ts';
-import { PATIENCE_MS } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { serversOf } from '../../../src/store/postgres/sessions/connection.ts';
+import { Pool } from '../../../src/store/postgres/sessions/pool.ts';
+import { PATIENCE_MS } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
 const READ = 'SELECT * FROM things ORDER BY id';
 const READ_FIRST = 'SELECT * FROM things ORDER BY id LIMIT 1';

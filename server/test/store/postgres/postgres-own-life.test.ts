@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemWorld } from '../../src/world.ts';
-import { ACCOUNT, KEYS, limits, message, NOW } from '../conformance/given.ts';
-import { Node } from '../conformance/harness.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { ACCOUNT, KEYS, limits, message, NOW } from '../../conformance/given.ts';
+import { Node } from '../../conformance/harness.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
 const TTL_MS = 15_000;
 

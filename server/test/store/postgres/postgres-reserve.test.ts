@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPostgres } from '../../src/store/postgres/open.ts';
-import { StoreUnavailable } from '../../src/store/store.ts';
-import { systemWorld } from '../../src/world.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { withClient } from '../postgres/databases.ts';
-import { PATIENCE_MS } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import type { Cleanup } from '../support/receiver.ts';
-import { waitFor } from '../support/wait.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { StoreUnavailable } from '../../../src/store/ports/store.ts';
+import { openPostgres } from '../../../src/store/postgres/sessions/open.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { PATIENCE_MS } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import type { Cleanup } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const BYTES = 3 * 1024 * 1024;
 

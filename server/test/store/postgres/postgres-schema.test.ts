@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { renderMigratedPostgres } from '../../scripts/generate-schema.ts';
-import { renderPostgresSchema } from '../../scripts/postgres-schema.ts';
-import { withClient } from '../postgres/databases.ts';
-import { sharedServer } from '../postgres/server.ts';
+import { renderMigratedPostgres } from '../../../scripts/generate-schema.ts';
+import { renderPostgresSchema } from '../../../scripts/postgres-schema.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
-const SCHEMA = readFileSync(new URL('../../src/store/postgres/schema.sql', import.meta.url), 'utf8');
+const SCHEMA = readFileSync(new URL('../../../src/store/postgres/schema.sql', import.meta.url), 'utf8');
 
 test('schema.sql is what the migrations add up to', async () => {
   const message = 'run "node server/scripts/generate-schema.ts" and commit the result';

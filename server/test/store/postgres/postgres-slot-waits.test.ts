@@ -2,11 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import type { NewMessage, Settlement } from '../../src/domain/message.ts';
-import { MANY_MESSAGES_MIN as MANY, SETTLED_FIRST_MS_MAX, SlotWaits } from '../../src/store/postgres/slot-waits.ts';
-import { WAIT_TIMES_MAX } from '../../src/store/postgres/write-turns.ts';
-import { ACCOUNT, message, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import type { NewMessage, Settlement } from '../../../src/rules/delivery/message.ts';
+import {
+  MANY_MESSAGES_MIN as MANY,
+  SETTLED_FIRST_MS_MAX,
+  SlotWaits,
+} from '../../../src/store/postgres/groups/slot-waits.ts';
+import { WAIT_TIMES_MAX } from '../../../src/store/postgres/groups/write-turns.ts';
+import { ACCOUNT, message, NOW, OTHER_ACCOUNT } from '../../conformance/given.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const TOOK_MS = 10;
 const HOST = message().host;

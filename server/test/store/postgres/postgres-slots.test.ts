@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/slot-waits.ts';
-import { type Clock, systemWorld } from '../../src/world.ts';
+import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
+import { SETTLED_FIRST_MS_MAX } from '../../../src/store/postgres/groups/slot-waits.ts';
 import {
   ACCOUNT,
   KEYS,
@@ -16,10 +16,10 @@ import {
   OTHER_ACCOUNT,
   type SomeLimits,
   settlementOf,
-} from '../conformance/given.ts';
-import { Node } from '../conformance/harness.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
+} from '../../conformance/given.ts';
+import { Node } from '../../conformance/harness.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
 
 const PATIENCE = { timeout: 60_000 };
 

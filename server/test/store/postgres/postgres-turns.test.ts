@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { inTurn } from '../../src/store/in-turn.ts';
-import { DATABASE_AT_ONCE } from '../../src/store/postgres/connections.ts';
-import type { Store } from '../../src/store/store.ts';
-import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../conformance/given.ts';
-import { withNode } from '../conformance/harness.ts';
-import { ownDatabase } from '../conformance/postgres-harness.ts';
-import { waitFor } from '../support/wait.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { DATABASE_AT_ONCE } from '../../../src/store/postgres/sessions/connections.ts';
+import { inTurn } from '../../../src/store/turns/in-turn.ts';
+import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../../conformance/given.ts';
+import { withNode } from '../../conformance/harness.ts';
+import { ownDatabase } from '../../conformance/postgres-harness.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const ASKED = 50;
 /** Connections that write: those of accounts, and four for the node itself. */

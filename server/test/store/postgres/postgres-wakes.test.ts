@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
-import type { Claim } from '../../src/domain/message.ts';
-import type { Store } from '../../src/store/store.ts';
-import { ACCOUNT, KEYS, limits, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
-import { withClient } from '../postgres/databases.ts';
-import { openPatiently } from '../postgres/open-patiently.ts';
-import { sharedServer } from '../postgres/server.ts';
-import type { Cleanup } from '../support/receiver.ts';
-import { waitFor } from '../support/wait.ts';
+import type { Claim } from '../../../src/rules/delivery/message.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { ACCOUNT, KEYS, limits, NOW, OK, queued, settlementOf } from '../../conformance/given.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { openPatiently } from '../../postgres/open-patiently.ts';
+import { sharedServer } from '../../postgres/server.ts';
+import type { Cleanup } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const NODES = 8;
 const MESSAGES = 24;

@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { Committer } from '../../src/store/postgres/committer.ts';
+import { Committer } from '../../../src/store/postgres/groups/committer.ts';
 import {
   BUSY_MESSAGES_MIN as BUSY,
   WAIT_MS_MAX,
   WAIT_TIMES_MAX,
   WriteTurns,
-} from '../../src/store/postgres/write-turns.ts';
-import { NOW } from '../conformance/given.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+} from '../../../src/store/postgres/groups/write-turns.ts';
+import { NOW } from '../../conformance/given.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const TOOK_MS = 10;
 

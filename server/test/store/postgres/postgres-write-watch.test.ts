@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WriteWatch } from '../../src/store/postgres/write-watch.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { WriteWatch } from '../../../src/store/postgres/sessions/write-watch.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const COMMIT_MS = 1500;
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Hints } from '../../src/store/hints.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { Hints } from '../../../src/store/shared/hints.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 function started() {
   const clock = new ManualClock(0);

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClaimLimits } from '../../src/domain/slots.ts';
-import { type ClaimReply, StandingOffer } from '../../src/store/standing-offer.ts';
-import { message, NOW } from '../conformance/given.ts';
+import type { ClaimLimits } from '../../../src/rules/delivery/slots.ts';
+import { type ClaimReply, StandingOffer } from '../../../src/store/shared/standing-offer.ts';
+import { message, NOW } from '../../conformance/given.ts';
 
 const SLOTS = 40;
 const LIMITS: ClaimLimits = {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areSuccessors, SUCCESSOR_BODY_BYTES_MAX } from '../../src/store/succession.ts';
+import { areSuccessors, SUCCESSOR_BODY_BYTES_MAX } from '../../../src/store/shared/succession.ts';
 
 const place = (queueName: string | null = 'q', host = 'h', accountId = 'acc_1') => ({
   account_id: accountId,

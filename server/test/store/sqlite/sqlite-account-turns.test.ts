@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { shareAmongLanes } from '../../src/domain/lanes.ts';
-import { Committer } from '../../src/store/sqlite/committer.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { SharedTransactions } from '../../src/store/sqlite/shared-transaction.ts';
-import { createVerbs } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { shareAmongLanes } from '../../../src/rules/limits/lanes.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { Committer } from '../../../src/store/sqlite/thread/committer.ts';
+import { SharedTransactions } from '../../../src/store/sqlite/thread/shared-transaction.ts';
+import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
 
 /** Each command and each commit takes `msOf`. */
 function open(t: TestContext, msOf: () => number) {

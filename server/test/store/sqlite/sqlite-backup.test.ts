@@ -6,11 +6,11 @@ import fs, { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync 
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { copyStore, giveName } from '../../src/store/sqlite/backup.ts';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
-import { restoreStore } from '../../src/store/sqlite/restore.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { copyStore, giveName } from '../../../src/store/sqlite/files/backup.ts';
+import { openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const ROWS = 20;
 

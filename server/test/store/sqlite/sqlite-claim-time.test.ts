@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { NewMessage } from '../../src/domain/message.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { createVerbs } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, KEYS, limits, message, NOW, OTHER_ACCOUNT as OTHER } from '../conformance/given.ts';
+import type { NewMessage } from '../../../src/rules/delivery/message.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, KEYS, limits, message, NOW, OTHER_ACCOUNT as OTHER } from '../../conformance/given.ts';
 
 const MANY = 1000;
 

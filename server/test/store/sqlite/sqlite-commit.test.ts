@@ -3,21 +3,21 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { AcceptCommand } from '../../src/store/commands.ts';
-import type { Database } from '../../src/store/sqlite/database.ts';
-import { threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { type Store, StoreUnavailable } from '../../src/store/store.ts';
-import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { countStates } from '../support/count-states.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { damage } from './damage.ts';
-import { RecordingDatabase } from './recording-database.ts';
-import { scratchDirectory } from './scratch-directory.ts';
-import { WatchedExecutor } from './watched-executor.ts';
+import { type Store, StoreUnavailable } from '../../../src/store/ports/store.ts';
+import type { AcceptCommand } from '../../../src/store/shared/commands.ts';
+import { openDatabase, openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import type { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import { flowing } from '../../conformance/flow-control.ts';
+import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../../conformance/given.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { countStates } from '../../support/count-states.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { damage } from '../damage.ts';
+import { RecordingDatabase } from '../recording-database.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
+import { WatchedExecutor } from '../watched-executor.ts';
 
 interface Opened {
   readonly store: Store;

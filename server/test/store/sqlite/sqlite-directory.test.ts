@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { prepareDirectory } from '../../src/store/sqlite/directory.ts';
-import { openDirectory, openReader } from '../../src/store/sqlite/open.ts';
-import { lacks } from '../support/machine.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { prepareDirectory } from '../../../src/store/sqlite/files/directory.ts';
+import { openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
+import { lacks } from '../../support/machine.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const skip = lacks('posix');
 

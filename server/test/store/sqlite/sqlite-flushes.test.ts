@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 /** What is flushed and removed from now on, by the names of the files. */
 function recorded(t: TestContext): string[] {

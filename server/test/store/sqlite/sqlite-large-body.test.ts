@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { createVerbs } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, ERROR, KEYS, limits, message, NOW, settlementOf } from '../conformance/given.ts';
-import { temporaryFolder } from '../support/harness.ts';
-import { STORED_BODIES, type StoredBodies } from './stored-bodies.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, ERROR, KEYS, limits, message, NOW, settlementOf } from '../../conformance/given.ts';
+import { temporaryFolder } from '../../support/harness.ts';
+import { STORED_BODIES, type StoredBodies } from '../stored-bodies.ts';
 
 for (const [bytes, count] of [
   [1_000_000, 1],

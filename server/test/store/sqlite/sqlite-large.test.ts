@@ -4,19 +4,19 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { MessageFilter } from '../../src/domain/message-filter.ts';
-import { countMatching } from '../../src/store/count-in-pieces.ts';
-import type { PageRequest } from '../../src/store/message-store.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
-import { ACCOUNT, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { processorMs } from '../support/processor-time.ts';
-import { FILTERS } from './filters.ts';
-import { RecordingDatabase } from './recording-database.ts';
-import { scratchDirectory } from './scratch-directory.ts';
-import { WatchedExecutor } from './watched-executor.ts';
+import type { MessageFilter } from '../../../src/rules/reads/message-filter.ts';
+import { countMatching } from '../../../src/store/ports/count-in-pieces.ts';
+import type { PageRequest } from '../../../src/store/ports/message-store.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { ACCOUNT, NOW, OTHER_ACCOUNT } from '../../conformance/given.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { processorMs } from '../../support/processor-time.ts';
+import { FILTERS } from '../filters.ts';
+import { RecordingDatabase } from '../recording-database.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
+import { WatchedExecutor } from '../watched-executor.ts';
 
 const COUNT = 150_000;
 /** Every one of these is rare in all ways there are: by label, host, caller, body … */

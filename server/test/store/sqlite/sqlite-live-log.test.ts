@@ -6,8 +6,8 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { LiveLog } from '../../src/store/sqlite/live-log.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { LiveLog } from '../../../src/store/sqlite/files/live-log.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 test('a log that was begun anew and had no frame at the last look is unchanged, and a change is still found', async (t) => {
   const path = join(scratchDirectory(t), 'data.db');

@@ -7,16 +7,16 @@ import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startBackup } from '../../src/store/sqlite/backup.ts';
-import { checkStore } from '../../src/store/sqlite/check.ts';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { openMoveSource } from '../../src/store/sqlite/move.ts';
-import { openBeside, openDirectory, openReader } from '../../src/store/sqlite/open.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { startBackup } from '../../../src/store/sqlite/files/backup.ts';
+import { checkStore } from '../../../src/store/sqlite/files/check.ts';
+import { openBeside, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
+import { openMoveSource } from '../../../src/store/sqlite/move.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const ROWS = 20;
 const MISSING = /was not closed, and its log postrider\.db-wal is missing or empty.*check --repair --data/;
-const OPEN = new URL('../../src/store/sqlite/open.ts', import.meta.url).href;
+const OPEN = new URL('../../../src/store/sqlite/files/open.ts', import.meta.url).href;
 
 const insert = (database: Database, row: number) =>
   database.run("INSERT INTO usage (account_id, day, kind, count) VALUES ('acc', ?, 'test', 1)", String(row));

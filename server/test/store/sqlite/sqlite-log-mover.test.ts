@@ -5,14 +5,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DATABASE_FILE } from '../../src/store/sqlite/directory.ts';
-import { threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { moveLog, whoMoves } from '../../src/store/sqlite/log-mover.ts';
-import { openDirectory } from '../../src/store/sqlite/open.ts';
-import type { Command } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { waitFor } from '../support/wait.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { DATABASE_FILE } from '../../../src/store/sqlite/files/directory.ts';
+import { openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import { threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import { moveLog, whoMoves } from '../../../src/store/sqlite/thread/log-mover.ts';
+import type { Command } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { waitFor } from '../../support/wait.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const MIB = 1024 * 1024;
 

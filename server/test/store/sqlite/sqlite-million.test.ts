@@ -6,9 +6,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { NOW } from '../conformance/given.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { NOW } from '../../conformance/given.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const COUNT = 1_000_000;
 const ACCOUNTS = 100;

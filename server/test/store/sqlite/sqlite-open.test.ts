@@ -6,14 +6,14 @@ import { once } from 'node:events';
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { inlineExecutor, threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { compareVersions, openBeside, openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { INTERRUPTED, message, NOW, settlementOf } from '../conformance/given.ts';
-import { Node } from '../conformance/harness.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { compareVersions, openBeside, openDatabase, openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { inlineExecutor, threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import { INTERRUPTED, message, NOW, settlementOf } from '../../conformance/given.ts';
+import { Node } from '../../conformance/harness.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
 
 const IN_USE = /The data directory .* is in use by another postrider\. Stop that one first, or give this one/;
 
@@ -79,7 +79,7 @@ test('a directory that is open cannot be opened again, until it is closed', asyn
 
 test('a process that is killed leaves no lock behind', async (t) => {
   const directory = scratchDirectory(t);
-  const open = new URL('../../src/store/sqlite/open.ts', import.meta.url).href;
+  const open = new URL('../../../src/store/sqlite/files/open.ts', import.meta.url).href;
   const program = `import { openDirectory } from ${JSON.stringify(open)};
     globalThis.file = openDirectory(${JSON.stringify(directory)});
     process.stdout.write('opened');
@@ -157,7 +157,7 @@ test('a migration that fails half-way is undone, and done when its obstacle is g
 test('a migration cut off by a crash before its commit never happened', (t) => {
   const directory = scratchDirectory(t);
   const [path, copy] = [join(directory, 'a.db'), join(directory, 'b.db')];
-  const migration = new URL('../../src/store/sqlite/migrations/0001-core.sql', import.meta.url);
+  const migration = new URL('../../../src/store/sqlite/migrations/0001-core.sql', import.meta.url);
   const dying = new Database(path);
   // A cache too small for the migration, so that part of it is in the log when the process dies.
   dying.exec('PRAGMA journal_mode = WAL; PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;');

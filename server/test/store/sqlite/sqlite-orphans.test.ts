@@ -3,16 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { laneNode } from '../../src/domain/lanes.ts';
-import type { Claim } from '../../src/domain/message.ts';
-import { inlineExecutor } from '../../src/store/sqlite/executor.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { orphans } from '../../src/upkeep/leases.ts';
-import { ACCOUNT, INTERRUPTED, KEYS, limits, message, NOW, settlementOf } from '../conformance/given.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { waitFor } from '../support/wait.ts';
+import type { Claim } from '../../../src/rules/delivery/message.ts';
+import { laneNode } from '../../../src/rules/limits/lanes.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { inlineExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import { orphans } from '../../../src/upkeep/leases.ts';
+import { ACCOUNT, INTERRUPTED, KEYS, limits, message, NOW, settlementOf } from '../../conformance/given.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const TTL = 15_000;
 const LANE = laneNode('nod_a', 'nod_1');

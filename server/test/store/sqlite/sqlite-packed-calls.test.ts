@@ -3,13 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../src/domain/message.ts';
-import type { AcceptCommand, AcceptReply, SettleReply } from '../../src/store/commands.ts';
-import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/packed-calls.ts';
-import type { Packed } from '../../src/store/sqlite/packing.ts';
-import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
-import type { LeaseHolder } from '../../src/store/succession.ts';
-import { anyMessageFields } from '../support/any-message.ts';
+import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../../src/rules/delivery/message.ts';
+import type { AcceptCommand, AcceptReply, SettleReply } from '../../../src/store/shared/commands.ts';
+import type { LeaseHolder } from '../../../src/store/shared/succession.ts';
+import {
+  packCommands,
+  packReplies,
+  unpackCommands,
+  unpackReplies,
+} from '../../../src/store/sqlite/thread/packed-calls.ts';
+import type { Packed } from '../../../src/store/sqlite/thread/packing.ts';
+import type { Command, Reply } from '../../../src/store/sqlite/thread/verbs.ts';
+import { anyMessageFields } from '../../support/any-message.ts';
 
 const text = fc.string({ unit: 'grapheme' });
 const textOrNull = fc.option(text);

@@ -4,17 +4,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Alert } from '../../src/domain/alert.ts';
-import type { Claim } from '../../src/domain/message.ts';
-import type { Topic } from '../../src/domain/topic.ts';
-import { countMatching } from '../../src/store/count-in-pieces.ts';
-import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { createVerbs } from '../../src/store/sqlite/verbs.ts';
-import { readStanding } from '../../src/store/standing-in-pieces.ts';
-import type { Store } from '../../src/store/store.ts';
-import { alert, NOTHING_LOOKED } from '../conformance/alerts.ts';
+import type { Alert } from '../../../src/rules/alerts/alert.ts';
+import type { Claim } from '../../../src/rules/delivery/message.ts';
+import type { Topic } from '../../../src/rules/publish/topic.ts';
+import { countMatching } from '../../../src/store/ports/count-in-pieces.ts';
+import { readStanding } from '../../../src/store/ports/standing-in-pieces.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { SHARED_BODY_BYTES_MIN } from '../../../src/store/shared/shared-bodies.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
+import { alert, NOTHING_LOOKED } from '../../conformance/alerts.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -32,15 +32,15 @@ import {
   REFUSED,
   SECOND,
   settlementOf,
-} from '../conformance/given.ts';
-import { job } from '../conformance/jobs.ts';
-import { DUE, schedule } from '../conformance/schedules.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { FILTERS } from './filters.ts';
-import { RecordingDatabase } from './recording-database.ts';
-import { scratchDirectory } from './scratch-directory.ts';
-import { WatchedExecutor } from './watched-executor.ts';
+} from '../../conformance/given.ts';
+import { job } from '../../conformance/jobs.ts';
+import { DUE, schedule } from '../../conformance/schedules.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { FILTERS } from '../filters.ts';
+import { RecordingDatabase } from '../recording-database.ts';
+import { scratchDirectory } from '../scratch-directory.ts';
+import { WatchedExecutor } from '../watched-executor.ts';
 
 /** Says so itself that it reads every row, and is asked by no request. */
 const COUNT_ALL = /^SELECT state, .*count\(\*\) AS n FROM messages GROUP BY state, held_at IS NULL$/;

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
-import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
-import { claimDue } from '../support/claim-due.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { WatchedExecutor } from './watched-executor.ts';
+import type { Store } from '../../../src/store/ports/store.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { flowing } from '../../conformance/flow-control.ts';
+import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, queued, settlementOf } from '../../conformance/given.ts';
+import { claimDue } from '../../support/claim-due.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { WatchedExecutor } from '../watched-executor.ts';
 
 test('what every message needs is compiled once, not for each message again', async (t) => {
   const prepare = t.mock.method(DatabaseSync.prototype, 'prepare');

@@ -3,12 +3,22 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import type { Message, NewMessage } from '../../src/domain/message.ts';
-import type { AcceptReply } from '../../src/store/commands.ts';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { type Command, createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, KEYS, KIB, message, messages, NOW, OK, OTHER_ACCOUNT, settlementOf } from '../conformance/given.ts';
+import type { Message, NewMessage } from '../../../src/rules/delivery/message.ts';
+import type { AcceptReply } from '../../../src/store/shared/commands.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { type Command, createVerbs, type Reply, runBatch } from '../../../src/store/sqlite/thread/verbs.ts';
+import {
+  ACCOUNT,
+  KEYS,
+  KIB,
+  message,
+  messages,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  settlementOf,
+} from '../../conformance/given.ts';
 
 function openRows(t: TestContext) {
   const database = new Database(':memory:');

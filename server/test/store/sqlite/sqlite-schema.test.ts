@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { renderSchema } from '../../scripts/generate-schema.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
-import type { RowState } from '../../src/store/message-columns.ts';
-import { Database } from '../../src/store/sqlite/database.ts';
-import { NewMessages } from '../../src/store/sqlite/new-messages.ts';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { Stored } from '../../src/store/sqlite/stored.ts';
-import { ACCOUNT, message, NOW, QUEUE, queued } from '../conformance/given.ts';
+import { renderSchema } from '../../../scripts/generate-schema.ts';
+import type { NewMessage } from '../../../src/rules/delivery/message.ts';
+import type { RowState } from '../../../src/store/rows/message-columns.ts';
+import { NewMessages } from '../../../src/store/sqlite/deliveries/new-messages.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import { Stored } from '../../../src/store/sqlite/messages/stored.ts';
+import { Database } from '../../../src/store/sqlite/thread/database.ts';
+import { ACCOUNT, message, NOW, QUEUE, queued } from '../../conformance/given.ts';
 
-const SCHEMA = readFileSync(new URL('../../src/store/sqlite/schema.sql', import.meta.url), 'utf8');
+const SCHEMA = readFileSync(new URL('../../../src/store/sqlite/schema.sql', import.meta.url), 'utf8');
 
 test('schema.sql is what the migrations add up to', () => {
   assert.equal(SCHEMA, renderSchema(), 'run "node server/scripts/generate-schema.ts" and commit the result');

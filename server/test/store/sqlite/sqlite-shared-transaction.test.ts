@@ -2,10 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { openDatabase } from '../../src/store/sqlite/open.ts';
-import { nextTogether, SharedTransactions, TRANSACTION_MS } from '../../src/store/sqlite/shared-transaction.ts';
-import { type Command, createVerbs, type Reply } from '../../src/store/sqlite/verbs.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
+import {
+  nextTogether,
+  SharedTransactions,
+  TRANSACTION_MS,
+} from '../../../src/store/sqlite/thread/shared-transaction.ts';
+import { type Command, createVerbs, type Reply } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
 
 /** The clock of these transactions goes on by one for each time it is read. */
 function open(t: TestContext, msOf: () => number = () => 1) {

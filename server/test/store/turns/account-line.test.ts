@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AccountLine } from '../../src/store/account-line.ts';
-import { AskerGone } from '../../src/store/store.ts';
+import { AskerGone } from '../../../src/store/ports/store.ts';
+import { AccountLine } from '../../../src/store/turns/account-line.ts';
 
 /** Reads that end when the test says so, in the order in which they were started. */
 class Reads {

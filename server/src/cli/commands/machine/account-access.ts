@@ -1,14 +1,14 @@
 // Accounts and tokens, over the API or directly in a store: the way back in when no token is left that may administer.
 
 import type { Account, Client, NewToken, Scope, Token } from 'postrider-sdk';
-import { parseConfig } from '../../config.ts';
-import type { Given } from '../frame/arguments.ts';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure, usageFailure } from '../frame/failure.ts';
-import { isForStore } from '../frame/store-or-service.ts';
-import type { Io } from '../frame/terminal.ts';
-import { CONNECTION_FLAGS } from '../table/flags.ts';
+import { parseConfig } from '../../../node/settings/config.ts';
+import type { Given } from '../../frame/arguments.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, usageFailure } from '../../frame/failure.ts';
+import { isForStore } from '../../frame/store-or-service.ts';
+import type { Io } from '../../frame/terminal.ts';
+import { CONNECTION_FLAGS } from '../../table/flags.ts';
 
 export interface Recounted {
   readonly storedBytes: number;

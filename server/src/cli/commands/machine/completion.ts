@@ -1,11 +1,11 @@
 // `postrider completion`: prints the script for a shell.
 
-import { SETTING_KEYS, SETTINGS } from '../../config.ts';
-import type { FlagSpec, Invocation } from '../frame/command.ts';
-import { sharedFlags } from '../frame/command-line.ts';
-import { type Completable, completionScript, SHELLS } from '../frame/completion.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../table/table.ts';
+import { SETTING_KEYS, SETTINGS } from '../../../node/settings/config.ts';
+import type { FlagSpec, Invocation } from '../../frame/command.ts';
+import { sharedFlags } from '../../frame/command-line.ts';
+import { type Completable, completionScript, SHELLS } from '../../frame/completion.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../table/table.ts';
 
 export async function completion({ given, out }: Invocation): Promise<number> {
   const shell = SHELLS.find((each) => each === given.words[0])!;

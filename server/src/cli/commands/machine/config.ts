@@ -11,13 +11,13 @@ import {
   type ServiceCommand,
   type Setting,
   TEMPORARY_DATA,
-} from '../../config.ts';
-import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../frame/client-file.ts';
-import type { Invocation } from '../frame/command.ts';
-import { findAddress, type Sourced, wrongUrl } from '../frame/connection.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure, usageFailure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
+} from '../../../node/settings/config.ts';
+import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../../frame/client-file.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { findAddress, type Sourced, wrongUrl } from '../../frame/connection.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, usageFailure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
 
 export async function setConfig({ given, out, io }: Invocation): Promise<number> {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);

@@ -4,9 +4,9 @@
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { Config } from '../../config.ts';
-import { judgeEgress } from '../../main.ts';
-import type { Clock } from '../../world.ts';
+import { judgeEgress } from '../../../node/main.ts';
+import type { Config } from '../../../node/settings/config.ts';
+import type { Clock } from '../../../runtime/world.ts';
 import { type Finding, finding } from './doctor-machine.ts';
 
 const CONNECT_MS_MAX = 5000;

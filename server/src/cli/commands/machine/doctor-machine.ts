@@ -3,10 +3,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import type { Config } from '../../config.ts';
-import { openStoreBeside, storeLocation } from '../../main.ts';
-import { VERSION } from '../../version.ts';
-import { sizeText } from '../size-text.ts';
+import { openStoreBeside, storeLocation } from '../../../node/main.ts';
+import type { Config } from '../../../node/settings/config.ts';
+import { VERSION } from '../../../version.ts';
+import { sizeText } from '../../size-text.ts';
 
 export interface Finding {
   readonly name: string;

@@ -1,11 +1,11 @@
 // Whether a service answers, what its token may do, and whether its clock agrees with the one of this machine.
 
-import { VERSION } from '../../version.ts';
-import type { Invocation } from '../frame/command.ts';
-import { type Connection, connectTo, findAddress } from '../frame/connection.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure, failureOf } from '../frame/failure.ts';
-import { spanText, timeText } from '../frame/time-text.ts';
+import { VERSION } from '../../../version.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { type Connection, connectTo, findAddress } from '../../frame/connection.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, failureOf } from '../../frame/failure.ts';
+import { spanText, timeText } from '../../frame/time-text.ts';
 import { type Finding, finding } from './doctor-machine.ts';
 
 const CLOCKS_APART_MS_MAX = 5000;

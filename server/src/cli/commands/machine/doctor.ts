@@ -1,11 +1,11 @@
 // `postrider doctor`: looks at everything that the service needs on this machine, and says what is wrong and what to do.
 
-import { type Config, parseConfig } from '../../config.ts';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { wrap } from '../frame/help.ts';
-import { printable } from '../frame/printable.ts';
+import { type Config, parseConfig } from '../../../node/settings/config.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { wrap } from '../../frame/help.ts';
+import { printable } from '../../frame/printable.ts';
 import { checkDestination } from './doctor-egress.ts';
 import { checkDirectory, checkPort, checkProgram, checkStoreOpens, type Finding, finding } from './doctor-machine.ts';
 import { checkService } from './doctor-service.ts';

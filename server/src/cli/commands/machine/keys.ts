@@ -1,8 +1,8 @@
 // `postrider keys` and `postrider usage`: the signing keys of the account, and what it has used.
 
-import type { Invocation } from '../frame/command.ts';
-import { confirm } from '../frame/confirm.ts';
-import { EXIT } from '../frame/exit-codes.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
 
 export async function showKeys({ out, connect }: Invocation): Promise<number> {
   const keys = await connect().client.getKeys();

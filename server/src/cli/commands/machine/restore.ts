@@ -1,11 +1,11 @@
 // `postrider restore`: puts a backup into an empty directory, reads it back, and says what to do next.
 
-import { restoreStore } from '../../main.ts';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { sizeText } from '../size-text.ts';
+import { restoreStore } from '../../../node/main.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { sizeText } from '../../size-text.ts';
 
 const DIRECTORY_BY_DEFAULT = 'postrider-data';
 

@@ -1,16 +1,16 @@
 // Accounts and tokens directly in a store, beside a service that may run on it.
 
-import { Accounts } from '../../accounts/accounts.ts';
-import type { Config } from '../../config.ts';
-import { type Account, shownToken, type Token } from '../../domain/account.ts';
-import { idMaker } from '../../domain/id.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
-import type { TierName } from '../../domain/tier.ts';
-import { openStoreBeside, storeLocation } from '../../main.ts';
-import { everyEntry, type ListPart } from '../../store/list-piece.ts';
-import { systemWorld } from '../../world.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
+import { Accounts } from '../../../accounts/accounts.ts';
+import { openStoreBeside, storeLocation } from '../../../node/main.ts';
+import type { Config } from '../../../node/settings/config.ts';
+import { type Account, shownToken, type Token } from '../../../rules/accounts/account.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import { idMaker } from '../../../rules/requests/id.ts';
+import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import { systemWorld } from '../../../runtime/world.ts';
+import { everyEntry, type ListPart } from '../../../store/ports/list-piece.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
 import type { AccountAccess } from './account-access.ts';
 
 export async function storeAccess(config: Config): Promise<AccountAccess> {

@@ -1,13 +1,13 @@
 // `postrider token …` and `postrider account …`, over the API or directly in a store.
 
 import type { Scope, Token } from 'postrider-sdk';
-import { SCOPES } from '../../domain/account.ts';
-import type { Invocation } from '../frame/command.ts';
-import { confirm } from '../frame/confirm.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
+import { SCOPES } from '../../../rules/accounts/account.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
 import { type AccountAccess, findAccount, openAccess } from './account-access.ts';
 
 async function within<T>(invocation: Invocation, work: (access: AccountAccess) => Promise<T>): Promise<T> {

@@ -1,8 +1,8 @@
 // `postrider version`.
 
-import { VERSION } from '../../version.ts';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
+import { VERSION } from '../../../version.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
 
 export async function version({ out }: Invocation): Promise<number> {
   if (out.isJson)

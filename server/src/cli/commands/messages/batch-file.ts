@@ -3,9 +3,9 @@
 
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { nearestName } from '../../domain/nearest-name.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
+import { nearestName } from '../../../rules/requests/nearest-name.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
 
 export interface Element {
   readonly destination: string;

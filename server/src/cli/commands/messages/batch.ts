@@ -3,15 +3,15 @@
 
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, type Published, UnreachableError } from 'postrider-sdk';
-import { requireBatch } from '../frame/answer-shape.ts';
-import type { Invocation } from '../frame/command.ts';
-import { interruptedExit } from '../frame/command-line.ts';
-import type { Connection } from '../frame/connection.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure, usageFailure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { ProgressBar } from '../frame/progress-bar.ts';
-import { timeText } from '../frame/time-text.ts';
+import { requireBatch } from '../../frame/answer-shape.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { interruptedExit } from '../../frame/command-line.ts';
+import type { Connection } from '../../frame/connection.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, usageFailure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { ProgressBar } from '../../frame/progress-bar.ts';
+import { timeText } from '../../frame/time-text.ts';
 import {
   type Element,
   hashOfStart,

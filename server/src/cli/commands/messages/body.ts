@@ -2,11 +2,11 @@
 
 import { isUtf8 } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
-import { quoted } from '../frame/arguments.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import type { Io } from '../frame/terminal.ts';
+import { quoted } from '../../frame/arguments.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import type { Io } from '../../frame/terminal.ts';
 
 /** More than any service takes. Guards against a device or a wrong file. */
 const BODY_BYTES_MAX = 1024 ** 3;

@@ -2,12 +2,12 @@
 // to its end.
 
 import type { Job, JobAction, MessageFilter } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { interruptedExit } from '../frame/command-line.ts';
-import { confirm } from '../frame/confirm.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { ProgressBar } from '../frame/progress-bar.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { interruptedExit } from '../../frame/command-line.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { ProgressBar } from '../../frame/progress-bar.ts';
 import { filterOf } from './filter.ts';
 import { pause } from './follow.ts';
 

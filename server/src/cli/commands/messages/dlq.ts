@@ -1,10 +1,10 @@
 // `postrider dlq …`: the messages that have failed, and what to do with them.
 
 import type { DeadLetter } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
 import { jsonBody, readBody, readHeaders } from './body.ts';
 import { runBulk } from './bulk.ts';
 import { filterOf } from './filter.ts';

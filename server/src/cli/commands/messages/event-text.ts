@@ -1,9 +1,9 @@
 // One event of a message as one line.
 
 import type { MessageEvent } from 'postrider-sdk';
-import type { Output } from '../frame/output.ts';
-import { printable } from '../frame/printable.ts';
-import { exactTimeText, spanText } from '../frame/time-text.ts';
+import type { Output } from '../../frame/output.ts';
+import { printable } from '../../frame/printable.ts';
+import { exactTimeText, spanText } from '../../frame/time-text.ts';
 
 const STATE_WIDTH = 'CANCEL_REQUESTED'.length;
 

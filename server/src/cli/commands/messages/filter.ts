@@ -1,8 +1,8 @@
 // The filters of a command as those of the API.
 
 import { type Client, type MessageFilter, PostriderError } from 'postrider-sdk';
-import type { Given } from '../frame/arguments.ts';
-import { isAgo } from '../frame/time-text.ts';
+import type { Given } from '../../frame/arguments.ts';
+import { isAgo } from '../../frame/time-text.ts';
 
 const LISTS = [
   ['state', 'state'],

@@ -2,7 +2,7 @@
 // When the connection breaks, it is opened again after the last event, so that none is lost or shown twice.
 
 import { type Client, type MessageEvent, type MessageFilter, PostriderError, UnreachableError } from 'postrider-sdk';
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 
 export interface FollowOptions {
   readonly signal: AbortSignal;

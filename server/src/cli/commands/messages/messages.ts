@@ -1,12 +1,12 @@
 // `postrider messages …` and `postrider why`: looks at messages, and cancels, hurries and releases them.
 
 import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import type { Output } from '../frame/output.ts';
-import { printable, printableLines } from '../frame/printable.ts';
-import { spanText, timeText } from '../frame/time-text.ts';
-import { writeWhole } from '../frame/whole-file.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import type { Output } from '../../frame/output.ts';
+import { printable, printableLines } from '../../frame/printable.ts';
+import { spanText, timeText } from '../../frame/time-text.ts';
+import { writeWhole } from '../../frame/whole-file.ts';
 import { runBulk } from './bulk.ts';
 import { eventText } from './event-text.ts';
 import { filterOf } from './filter.ts';

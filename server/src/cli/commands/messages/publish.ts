@@ -1,14 +1,14 @@
 // `postrider publish` and `postrider enqueue`: sends a message, and with --wait follows it to its end.
 
 import { type Call, calls, type Published, type PublishSettings } from 'postrider-sdk';
-import { requirePublished } from '../frame/answer-shape.ts';
-import type { Given } from '../frame/arguments.ts';
-import type { Invocation } from '../frame/command.ts';
-import type { Connection } from '../frame/connection.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import type { Io } from '../frame/terminal.ts';
+import { requirePublished } from '../../frame/answer-shape.ts';
+import type { Given } from '../../frame/arguments.ts';
+import type { Invocation } from '../../frame/command.ts';
+import type { Connection } from '../../frame/connection.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import type { Io } from '../../frame/terminal.ts';
 import { guessedType, readBody, readHeaders } from './body.ts';
 import { type WaitOptions, waitForEnd } from './wait-for-end.ts';
 

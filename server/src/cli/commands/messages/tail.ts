@@ -1,7 +1,7 @@
 // `postrider tail`: events as they happen, until Ctrl-C.
 
-import type { Invocation } from '../frame/command.ts';
-import { interruptedExit } from '../frame/command-line.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { interruptedExit } from '../../frame/command-line.ts';
 import { eventText } from './event-text.ts';
 import { filterOf, nowFor } from './filter.ts';
 import { follow } from './follow.ts';

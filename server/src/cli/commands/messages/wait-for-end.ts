@@ -1,10 +1,10 @@
 // Follows messages until each of them has ended, and prints every step.
 
 import type { Client } from 'postrider-sdk';
-import { interruptedExit } from '../frame/command-line.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import type { Output } from '../frame/output.ts';
-import type { Io } from '../frame/terminal.ts';
+import { interruptedExit } from '../../frame/command-line.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import type { Output } from '../../frame/output.ts';
+import type { Io } from '../../frame/terminal.ts';
 import { eventText } from './event-text.ts';
 import { follow } from './follow.ts';
 

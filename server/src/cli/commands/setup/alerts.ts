@@ -1,11 +1,11 @@
 // `postrider alerts …`.
 
 import type { Alert, AlertRequest } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
 
 /** The fields of a rule beside its type, as one line. */
 function ruleText({ rule: { type, ...fields } }: Alert): string {

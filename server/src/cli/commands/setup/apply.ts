@@ -2,15 +2,15 @@
 
 import { createReadStream } from 'node:fs';
 import { type Alert, type AlertRequest, type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
-import type { Tier } from '../../domain/tier.ts';
-import type { Invocation } from '../frame/command.ts';
-import { confirm } from '../frame/confirm.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import type { Output } from '../frame/output.ts';
-import { printable, printableLines } from '../frame/printable.ts';
-import type { Io } from '../frame/terminal.ts';
-import { writeWhole } from '../frame/whole-file.ts';
+import type { Tier } from '../../../rules/limits/tier.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import type { Output } from '../../frame/output.ts';
+import { printable, printableLines } from '../../frame/printable.ts';
+import type { Io } from '../../frame/terminal.ts';
+import { writeWhole } from '../../frame/whole-file.ts';
 import type { AlertState } from './desired-alerts.ts';
 import { overLimits, type ServiceSide } from './desired-limits.ts';
 import { wrongSettings } from './desired-settings.ts';

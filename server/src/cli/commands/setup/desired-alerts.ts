@@ -1,7 +1,7 @@
 // The section "alerts" of the file of `apply` and `export`: the service's own rules say what is wrong with an entry, and
 // how it is written so that two that mean the same are equal.
 
-import { readAlert, shownDefinition } from '../../domain/alert-rules.ts';
+import { readAlert, shownDefinition } from '../../../rules/alerts/alert-rules.ts';
 
 export interface AlertState {
   readonly id: string;

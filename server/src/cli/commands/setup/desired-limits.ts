@@ -1,10 +1,10 @@
 // What the service would refuse of the changes that a file for `apply` asks for because of the limits of the account, or
 // because a schedule names a topic that nobody makes.
 
-import { parseDestination } from '../../domain/destination.ts';
-import { defaultsProblem, limitProblem, type PlanTime } from '../../domain/publish.ts';
-import { parsePublishSettings } from '../../domain/publish-settings.ts';
-import type { Tier } from '../../domain/tier.ts';
+import type { Tier } from '../../../rules/limits/tier.ts';
+import { parseDestination } from '../../../rules/publish/destination.ts';
+import { defaultsProblem, limitProblem, type PlanTime } from '../../../rules/publish/publish.ts';
+import { parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
 import { headerRules, scheduleHeaders, topicHeaders } from './desired-settings.ts';
 import type { Change, Kind, ScheduleState, State, TopicState } from './desired-state.ts';
 

@@ -1,11 +1,11 @@
 // What the service would refuse of the settings and headers in a file for `apply`, by the rules of a publish and with the
 // prefix of the service. What depends on the account is in desired-limits.ts.
 
-import type { HeaderList } from '../../domain/message.ts';
-import { misspeltProblem } from '../../domain/misspelt-settings.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
-import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
-import { isForQstashClients } from '../../domain/qstash.ts';
+import type { HeaderList } from '../../../rules/delivery/message.ts';
+import { misspeltProblem } from '../../../rules/publish/misspelt-settings.ts';
+import { cronProblem, type HeaderRules, parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
+import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import { isForQstashClients } from '../../../rules/requests/qstash.ts';
 import type { ScheduleState, State, TopicState } from './desired-state.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -2,7 +2,7 @@
 // in, problems and changes come out.
 
 import { createHash } from 'node:crypto';
-import { nearestName } from '../../domain/nearest-name.ts';
+import { nearestName } from '../../../rules/requests/nearest-name.ts';
 import { type AlertState, asShown, wrongAlert } from './desired-alerts.ts';
 import { wrongValue } from './state-values.ts';
 

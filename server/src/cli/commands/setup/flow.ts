@@ -1,10 +1,10 @@
 // `postrider flow …`: flow keys, which limit rate and parallelism across URLs.
 
 import type { FlowKey } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { timeText } from '../frame/time-text.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { timeText } from '../../frame/time-text.ts';
 
 const waitingOf = ({ waitListSize, isWaitListSizeCut }: FlowKey) => `${waitListSize}${isWaitListSizeCut ? '+' : ''}`;
 const limitOf = (max: number) => (max === 0 ? 'no limit' : String(max));

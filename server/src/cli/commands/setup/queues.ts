@@ -1,12 +1,12 @@
 // `postrider queues …`.
 
 import type { Queue } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { confirm } from '../frame/confirm.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
 
 const lagOf = ({ lag, isLagCut }: Queue) => `${lag}${isLagCut ? '+' : ''}`;
 const stateOf = ({ paused }: Queue) => (paused ? 'paused' : 'running');

@@ -1,13 +1,13 @@
 // `postrider schedules …`.
 
 import { calls, type Schedule } from 'postrider-sdk';
-import { requireFields } from '../frame/answer-shape.ts';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
-import { readRequest, refuseTwice } from './publish.ts';
+import { requireFields } from '../../frame/answer-shape.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
+import { readRequest, refuseTwice } from '../messages/publish.ts';
 
 const nextOf = ({ isPaused, nextScheduleTime }: Schedule) =>
   isPaused ? 'paused' : nextScheduleTime === undefined ? 'never' : timeText(nextScheduleTime);

@@ -1,10 +1,10 @@
 // What the service would refuse of a file for `apply`, by the service's own rules: so that a dry run says it, and a run
 // changes nothing before all of the file is known to be right. What only the service can know is left to it.
 
-import { parseCron } from '../../domain/cron.ts';
-import { parseDestination, parseTargetUrl } from '../../domain/destination.ts';
-import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
-import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
+import { QUEUE_PARALLELISM_MAX } from '../../../rules/lines/queue.ts';
+import { parseDestination, parseTargetUrl } from '../../../rules/publish/destination.ts';
+import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../rules/requests/name.ts';
+import { parseCron } from '../../../rules/schedules/cron.ts';
 
 type Rule = (value: unknown) => readonly string[];
 

@@ -1,11 +1,11 @@
 // `postrider topics …`.
 
 import type { Client, Endpoint, Topic } from 'postrider-sdk';
-import type { Invocation } from '../frame/command.ts';
-import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
-import { printable } from '../frame/printable.ts';
-import { timeText } from '../frame/time-text.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
 
 export async function listTopics({ out, connect }: Invocation): Promise<number> {
   const topics = await connect().client.listTopics();

@@ -2,8 +2,8 @@
 // something else, so it is refused. Cursors of messages and events are numbers: the public clients read them as such.
 
 import { createHash } from 'node:crypto';
-import type { PageRequest } from '../store/message-store.ts';
-import { ApiError } from './errors.ts';
+import type { PageRequest } from '../../../store/ports/message-store.ts';
+import { ApiError } from '../errors.ts';
 
 const MARK_DIGITS = 8;
 const MARKED_NUMBER = new RegExp(`^(\\d{1,16})\\.(\\d{${MARK_DIGITS}})(\\d{0,6})$`);

@@ -1,8 +1,8 @@
 // Pages of events of exactly the requested size. The store returns all events of a journal position together. If a page
 // ends between them, its cursor says how many of that position were seen.
 
-import { type MessageEvent, STEP_EVENTS_MAX } from '../domain/event.ts';
-import type { EventPage, PageRequest } from '../store/message-store.ts';
+import { type MessageEvent, STEP_EVENTS_MAX } from '../../../rules/delivery/event.ts';
+import type { EventPage, PageRequest } from '../../../store/ports/message-store.ts';
 import type { NumberPosition } from './cursors.ts';
 
 /** What to ask the store for: the events after a position, or that position once more and what follows. */

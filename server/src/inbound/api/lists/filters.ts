@@ -1,14 +1,14 @@
 // Filters of lists and bulk calls, from the query string or a JSON body: the same names in both, one value or several.
 // An unknown name is refused: an ignored filter would cancel messages that the caller did not mean.
 
-import { eachMax } from '../domain/budgets.ts';
-import { messageIdOf } from '../domain/callback.ts';
-import { type MessageFilter, SHOWN_STATES, type ShownState } from '../domain/message-filter.ts';
-import { parseInstant } from '../domain/written-time.ts';
-import type { PageRequest } from '../store/message-store.ts';
+import { messageIdOf } from '../../../rules/delivery/callback.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { type MessageFilter, SHOWN_STATES, type ShownState } from '../../../rules/reads/message-filter.ts';
+import { parseInstant } from '../../../rules/time/written-time.ts';
+import type { PageRequest } from '../../../store/ports/message-store.ts';
+import { ApiError } from '../errors.ts';
+import Type from '../shapes/schema.ts';
 import { markOf, ORDERS, parseNumberCursor, toNumberCursor } from './cursors.ts';
-import { ApiError } from './errors.ts';
-import Type from './schema.ts';
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
 

@@ -1,8 +1,8 @@
 // Completes the lags of queues whose count the store cut off: in pieces, within the budget of one call.
 
-import { eachMax } from '../domain/budgets.ts';
-import type { Queue } from '../domain/queue.ts';
-import type { LinePiece, LinePosition, ResourceStore } from '../store/resource-store.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { Queue } from '../../../rules/lines/queue.ts';
+import type { LinePiece, LinePosition, ResourceStore } from '../../../store/ports/resource-store.ts';
 
 export class Lags {
   readonly #store: Pick<ResourceStore, 'countLine'>;

@@ -3,13 +3,13 @@
 // clients expect.
 
 import type { FastifyReply } from 'fastify';
-import { eachMax } from '../domain/budgets.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../store/list-piece.ts';
-import { StreamedAnswer } from './answer-stream.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../../store/ports/list-piece.ts';
+import { StreamedAnswer } from '../answer-stream.ts';
+import { ApiError } from '../errors.ts';
+import Type, { type Static } from '../shapes/schema.ts';
 import { markOf, parseKeyCursor, toKeyCursor } from './cursors.ts';
-import { ApiError } from './errors.ts';
 import { wholeNumber } from './filters.ts';
-import Type, { type Static } from './schema.ts';
 
 const COUNT_MAX = 1000;
 

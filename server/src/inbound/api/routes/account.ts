@@ -1,14 +1,14 @@
 // What an account sees of itself: its identity and scopes, its signing keys and its usage.
 
-import { isUsageDay, usageDay } from '../../domain/account.ts';
-import type { AccountStore } from '../../store/account-store.ts';
-import { usageKey } from '../../store/list-piece.ts';
-import { KeysAnswer, UsageAnswer } from '../account-answers.ts';
-import { OwnAccountAnswer } from '../answers.ts';
+import { isUsageDay, usageDay } from '../../../rules/accounts/account.ts';
+import type { AccountStore } from '../../../store/ports/account-store.ts';
+import { usageKey } from '../../../store/ports/list-piece.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { objectPage, pageQuery } from '../list-pages.ts';
-import Type from '../schema.ts';
+import { objectPage, pageQuery } from '../lists/list-pages.ts';
+import { KeysAnswer, UsageAnswer } from '../shapes/account-answers.ts';
+import { OwnAccountAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });

@@ -1,15 +1,15 @@
 // Accounts and tokens, for the operator of the service.
 
-import { SCOPES, shownToken } from '../../domain/account.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
-import type { AccountStore } from '../../store/account-store.ts';
-import type { DeliveryStore } from '../../store/delivery-store.ts';
-import { AccountAnswer, AccountsAnswer } from '../account-answers.ts';
-import { NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
+import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
+import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import type { AccountStore } from '../../../store/ports/account-store.ts';
+import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { objectPage, PageQuery, pageQuery } from '../list-pages.ts';
-import Type from '../schema.ts';
+import { objectPage, PageQuery, pageQuery } from '../lists/list-pages.ts';
+import { AccountAnswer, AccountsAnswer } from '../shapes/account-answers.ts';
+import { NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));

@@ -2,24 +2,24 @@
 // target may be a secret. As that of any message, it is seen with the scope `read` once something was sent to it.
 
 import type { IncomingMessage } from 'node:http';
-import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../domain/alert.ts';
-import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../domain/alert-rules.ts';
-import { accountMax } from '../../domain/budgets.ts';
-import { type Descent, NO_DESCENT } from '../../domain/descent.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
-import { planAlertMessage } from '../../publish/alert-messages.ts';
-import type { Principal } from '../../store/account-store.ts';
-import type { DeliveryStore } from '../../store/delivery-store.ts';
-import type { ResourceStore } from '../../store/resource-store.ts';
-import { AlertAnswer, AlertTestAnswer } from '../alert-answers.ts';
-import { NothingAnswer } from '../answers.ts';
+import { planAlertMessage } from '../../../publish/alert-messages.ts';
+import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../../rules/alerts/alert.ts';
+import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../../rules/alerts/alert-rules.ts';
+import { type Descent, NO_DESCENT } from '../../../rules/delivery/descent.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { accountMax } from '../../../rules/limits/budgets.ts';
+import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
+import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
+import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import { descentOf } from '../../publish/descent-of.ts';
+import { requireQuota, requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
-import { arrayPage, PageQuery } from '../list-pages.ts';
-import { requireQuota, requireRoom } from '../quota.ts';
-import Type from '../schema.ts';
+import { arrayPage, PageQuery } from '../lists/list-pages.ts';
+import { AlertAnswer, AlertTestAnswer } from '../shapes/alert-answers.ts';
+import { NothingAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const AlertId = Type.Object({ alertId: Type.String() });
 

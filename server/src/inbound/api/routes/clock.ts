@@ -1,12 +1,12 @@
 // The clock of the service, in development only: what it shows, and how a test moves it.
 
-import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../domain/clock-order.ts';
-import type { Claim } from '../../domain/message.ts';
-import type { Principal } from '../../store/account-store.ts';
-import { ClockAnswer } from '../answers.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../../rules/time/clock-order.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import Type from '../schema.ts';
+import { ClockAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 /** A clock that callers move. */
 export interface SteeredClock {

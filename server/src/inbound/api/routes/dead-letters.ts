@@ -2,25 +2,32 @@
 // that was sent again is no longer listed, but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
-import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
-import { NO_DESCENT, shareOut } from '../../domain/descent.ts';
-import { foreignSetting } from '../../domain/foreign-settings.ts';
-import { deliveredHeadersProblem } from '../../domain/headers.ts';
-import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
-import type { MessageFilter } from '../../domain/message-filter.ts';
-import { messageWeight } from '../../domain/page-weight.ts';
-import { cronProblem, headerLimits, KNOWN_SETTINGS, parsePublishSettings } from '../../domain/publish-settings.ts';
-import { isSetting } from '../../domain/query-settings.ts';
-import { retriedMessage, withChanges } from '../../domain/retry.ts';
-import { withDefaults } from '../../publish/publications.ts';
-import type { Principal } from '../../store/account-store.ts';
-import type { MessageStore, PageRequest } from '../../store/message-store.ts';
+import { withDefaults } from '../../../publish/publications.ts';
+import { deadLetterId, messageIdOf } from '../../../rules/delivery/callback.ts';
+import { NO_DESCENT, shareOut } from '../../../rules/delivery/descent.ts';
+import type { HeaderList, Message, NewMessage } from '../../../rules/delivery/message.ts';
+import { retriedMessage, withChanges } from '../../../rules/delivery/retry.ts';
+import { foreignSetting } from '../../../rules/publish/foreign-settings.ts';
+import { deliveredHeadersProblem } from '../../../rules/publish/headers.ts';
+import {
+  cronProblem,
+  headerLimits,
+  KNOWN_SETTINGS,
+  parsePublishSettings,
+} from '../../../rules/publish/publish-settings.ts';
+import { isSetting } from '../../../rules/publish/query-settings.ts';
+import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
+import { messageWeight } from '../../../rules/reads/page-weight.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
+import type { MessageStore, PageRequest } from '../../../store/ports/message-store.ts';
+import { parseBody } from '../../publish/batch.ts';
+import { descentOf } from '../../publish/descent-of.ts';
+import { requireQuota, requireRoom } from '../../publish/quota.ts';
+import { tellUnknownSettings } from '../../publish/setting-warnings.ts';
+import { rawHeaders } from '../../server/raw-headers.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
-import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { parseBody } from '../batch.ts';
 import { CHANGED } from '../cancelling.ts';
-import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
@@ -33,12 +40,16 @@ import {
   querySchema,
   refuseEmptyFilters,
   saysAll,
-} from '../filters.ts';
-import { viewsFor } from '../qstash-view.ts';
-import { requireQuota, requireRoom } from '../quota.ts';
-import { rawHeaders } from '../raw-headers.ts';
-import Type, { type Static } from '../schema.ts';
-import { tellUnknownSettings } from '../setting-warnings.ts';
+} from '../lists/filters.ts';
+import {
+  DeadLetterAnswer,
+  DeadLettersAnswer,
+  DeletedAnswer,
+  MessageIdAnswer,
+  RetriedAnswer,
+} from '../shapes/answers.ts';
+import { viewsFor } from '../shapes/qstash-view.ts';
+import Type, { type Static } from '../shapes/schema.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
 const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];

@@ -1,10 +1,10 @@
 // The OpenAPI document, and a page that shows it without loading anything from elsewhere.
 
+import { DOCS_SCRIPT, DOCS_STYLE } from '../../docs/docs-files.ts';
+import { type DocsPageOptions, docsPage } from '../../docs/docs-page.ts';
 import type { Api } from '../api.ts';
-import { DOCS_SCRIPT, DOCS_STYLE } from '../docs-files.ts';
-import { type DocsPageOptions, docsPage } from '../docs-page.ts';
-import { openApiDocument } from '../openapi.ts';
-import Type from '../schema.ts';
+import { openApiDocument } from '../shapes/openapi.ts';
+import Type from '../shapes/schema.ts';
 
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

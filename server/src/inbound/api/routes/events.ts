@@ -1,7 +1,6 @@
 // Events over the API: as pages under two names, and live.
 
-import { eachMax } from '../../domain/budgets.ts';
-import type { EventFilter, MessageEvent } from '../../domain/event.ts';
+import type { EventFilter, MessageEvent } from '../../../rules/delivery/event.ts';
 import {
   EVENT_STATES,
   type EventState,
@@ -10,19 +9,19 @@ import {
   messageEvents,
   needsJournal,
   stepEvents,
-} from '../../domain/event.ts';
-import { Matcher } from '../../domain/message-filter.ts';
-import { eventWeight } from '../../domain/page-weight.ts';
-import type { Principal } from '../../store/account-store.ts';
-import type { MessageStore, PageRequest, StoredMessage } from '../../store/message-store.ts';
-import type { AccessWatch } from '../access-watch.ts';
+} from '../../../rules/delivery/event.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { Matcher } from '../../../rules/reads/message-filter.ts';
+import { eventWeight } from '../../../rules/reads/page-weight.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
+import type { MessageStore, PageRequest, StoredMessage } from '../../../store/ports/message-store.ts';
+import type { AccessWatch } from '../../live/access-watch.ts';
+import type { EventStreams } from '../../live/event-streams.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
-import { EventsAnswer, QstashEventsAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../cursors.ts';
 import { ApiError } from '../errors.ts';
-import { afterAll, cutPage, pageToAsk } from '../event-pages.ts';
-import type { EventStreams } from '../event-streams.ts';
+import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../lists/cursors.ts';
+import { afterAll, cutPage, pageToAsk } from '../lists/event-pages.ts';
 import {
   FILTER_NAMES,
   given,
@@ -34,8 +33,9 @@ import {
   single,
   stateName,
   texts,
-} from '../filters.ts';
-import { viewsFor } from '../qstash-view.ts';
+} from '../lists/filters.ts';
+import { EventsAnswer, QstashEventsAnswer } from '../shapes/answers.ts';
+import { viewsFor } from '../shapes/qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;

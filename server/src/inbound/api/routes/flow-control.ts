@@ -1,23 +1,23 @@
 // Flow control over the API: the limits and state of each key, and changing its limits by hand.
 
-import { parseDurationMs } from '../../domain/duration.ts';
+import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import {
   FLOW_KEY_RULE,
   FLOW_PERIOD_MS_DEFAULT,
   FLOW_PERIOD_MS_MAX,
   FLOW_PERIOD_MS_MIN,
   isFlowKey,
-} from '../../domain/flow-control.ts';
-import type { FlowKey } from '../../domain/flow-key.ts';
-import { bytesOfLine } from '../../domain/stored-bytes.ts';
-import type { ResourceStore } from '../../store/resource-store.ts';
-import { FlowKeyAnswer, ParallelismAnswer } from '../answers.ts';
+} from '../../../rules/lines/flow-control.ts';
+import type { FlowKey } from '../../../rules/lines/flow-key.ts';
+import { parseDurationMs } from '../../../rules/time/duration.ts';
+import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { wholeNumber } from '../filters.ts';
-import { arrayPage, PageQuery } from '../list-pages.ts';
-import { requireRoom } from '../quota.ts';
-import Type from '../schema.ts';
+import { wholeNumber } from '../lists/filters.ts';
+import { arrayPage, PageQuery } from '../lists/list-pages.ts';
+import { FlowKeyAnswer, ParallelismAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const Key = Type.Object({ key: Type.String() });
 const Texts = (...names: string[]) =>

@@ -1,7 +1,7 @@
 // For load balancers and process supervisors: is the process alive, and should it get traffic?
 
-import { StatusAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
+import { StatusAnswer } from '../shapes/answers.ts';
 
 export function healthRoutes(api: Api, { whyNotReady }: Pick<RouteContext<unknown>, 'whyNotReady'>): void {
   api.addOpen({

@@ -1,21 +1,21 @@
 // Bulk operations over the API: count the matching messages, start at a chosen pace, watch, stop.
 
-import { whyNothingIsChanged } from '../../domain/acceptance.ts';
-import type { Account } from '../../domain/account.ts';
-import { accountMax, eachMax } from '../../domain/budgets.ts';
-import { type Job, jobFilter } from '../../domain/job.ts';
-import { bytesOfJob } from '../../domain/stored-bytes.ts';
-import { countMatching } from '../../store/count-in-pieces.ts';
-import type { MessageStore } from '../../store/message-store.ts';
-import type { ResourceStore } from '../../store/resource-store.ts';
-import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
+import type { Account } from '../../../rules/accounts/account.ts';
+import { type Job, jobFilter } from '../../../rules/delivery/job.ts';
+import { whyNothingIsChanged } from '../../../rules/limits/acceptance.ts';
+import { accountMax, eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfJob } from '../../../rules/limits/stored-bytes.ts';
+import { countMatching } from '../../../store/ports/count-in-pieces.ts';
+import type { MessageStore } from '../../../store/ports/message-store.ts';
+import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import { descentOf } from '../../publish/descent-of.ts';
+import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
-import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../filters.ts';
-import { objectPage, PageQuery } from '../list-pages.ts';
-import { requireRoom } from '../quota.ts';
-import Type from '../schema.ts';
+import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../lists/filters.ts';
+import { objectPage, PageQuery } from '../lists/list-pages.ts';
+import { JobAnswer, JobOrCount, JobsAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
 const Action = Type.Union([Type.Literal('cancel'), Type.Literal('retry'), Type.Literal('delete')]);

@@ -1,20 +1,11 @@
 // Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
 
 import type { FastifyReply } from 'fastify';
-import type { Account } from '../../domain/account.ts';
-import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
-import { isSuspect } from '../../domain/recovery.ts';
-import { whyNotDelivered } from '../../domain/why.ts';
-import type { MessageStore } from '../../store/message-store.ts';
-import {
-  CancelledAnswer,
-  MessageAnswer,
-  MessageIdAnswer,
-  MessagesAnswer,
-  ReleasedAnswer,
-  StateCountsAnswer,
-  WhyAnswer,
-} from '../answers.ts';
+import type { Account } from '../../../rules/accounts/account.ts';
+import { isSuspect } from '../../../rules/delivery/recovery.ts';
+import { whyNotDelivered } from '../../../rules/delivery/why.ts';
+import { type MessageFilter, OPEN_STATES, shownState } from '../../../rules/reads/message-filter.ts';
+import type { MessageStore } from '../../../store/ports/message-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { CancelCall, type CancelCount, CHANGED, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
@@ -28,10 +19,19 @@ import {
   querySchema,
   refuseEmptyFilters,
   saysAll,
-} from '../filters.ts';
-import { attemptView } from '../message-view.ts';
-import { viewsFor } from '../qstash-view.ts';
-import Type from '../schema.ts';
+} from '../lists/filters.ts';
+import {
+  CancelledAnswer,
+  MessageAnswer,
+  MessageIdAnswer,
+  MessagesAnswer,
+  ReleasedAnswer,
+  StateCountsAnswer,
+  WhyAnswer,
+} from '../shapes/answers.ts';
+import { attemptView } from '../shapes/message-view.ts';
+import { viewsFor } from '../shapes/qstash-view.ts';
+import Type from '../shapes/schema.ts';
 
 const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;

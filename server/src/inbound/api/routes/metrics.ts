@@ -1,8 +1,8 @@
 // Metrics for a monitoring system, on the port of the API.
 
+import { METRICS_TYPE } from '../../server/metrics-listener.ts';
 import type { Api } from '../api.ts';
 import type { MetricsAccess } from '../metrics-access.ts';
-import { METRICS_TYPE } from '../metrics-listener.ts';
 
 export function metricsRoutes(api: Api, access: MetricsAccess, read: () => Promise<string>): void {
   api.addOpen({

@@ -1,21 +1,21 @@
 // Queues over the API: create (the first message does so too), pause, resume, change parallelism, delete.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { OPEN_STATES } from '../../domain/message-filter.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
-import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
-import { bytesOfLine } from '../../domain/stored-bytes.ts';
-import type { Principal } from '../../store/account-store.ts';
-import type { MessageStore } from '../../store/message-store.ts';
-import type { ResourceStore } from '../../store/resource-store.ts';
-import { QueueAnswer, QueueDeletedAnswer } from '../answers.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
+import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../../rules/lines/queue.ts';
+import { OPEN_STATES } from '../../../rules/reads/message-filter.ts';
+import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
+import type { MessageStore } from '../../../store/ports/message-store.ts';
+import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { CancelCall, CHANGED, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
-import { Lags } from '../lags.ts';
-import { arrayPage, PageQuery } from '../list-pages.ts';
-import { requireRoom } from '../quota.ts';
-import Type from '../schema.ts';
+import { Lags } from '../lists/lags.ts';
+import { arrayPage, PageQuery } from '../lists/list-pages.ts';
+import { QueueAnswer, QueueDeletedAnswer } from '../shapes/answers.ts';
+import Type from '../shapes/schema.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;

@@ -1,7 +1,7 @@
 // The root of the service: leads a browser to the console, and tells a program what this is and where things are.
 
 import type { Api } from '../api.ts';
-import Type from '../schema.ts';
+import Type from '../shapes/schema.ts';
 
 const RootAnswer = Type.Object({
   name: Type.Literal('postrider'),

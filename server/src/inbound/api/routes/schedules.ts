@@ -1,26 +1,26 @@
 // Existing schedules over the API: read, pause, resume, run now, delete.
 
-import { headerMap } from '../../domain/callback.ts';
-import { nextCronTime, parseCron } from '../../domain/cron.ts';
-import { parseDestination } from '../../domain/destination.ts';
-import { deliveredHeaders } from '../../domain/headers.ts';
-import type { Message } from '../../domain/message.ts';
-import { parsePublishSettings } from '../../domain/publish-settings.ts';
-import { givenSettings, type Schedule } from '../../domain/schedule.ts';
-import type { Tier } from '../../domain/tier.ts';
-import type { Principal } from '../../store/account-store.ts';
-import type { DeliveryStore } from '../../store/delivery-store.ts';
-import type { MessageStore } from '../../store/message-store.ts';
-import type { ListedSchedule, ResourceStore } from '../../store/resource-store.ts';
-import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
+import { headerMap } from '../../../rules/delivery/callback.ts';
+import type { Message } from '../../../rules/delivery/message.ts';
+import type { Tier } from '../../../rules/limits/tier.ts';
+import { parseDestination } from '../../../rules/publish/destination.ts';
+import { deliveredHeaders } from '../../../rules/publish/headers.ts';
+import { parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
+import { nextCronTime, parseCron } from '../../../rules/schedules/cron.ts';
+import { givenSettings, type Schedule } from '../../../rules/schedules/schedule.ts';
+import type { Principal } from '../../../store/ports/account-store.ts';
+import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
+import type { MessageStore } from '../../../store/ports/message-store.ts';
+import type { ListedSchedule, ResourceStore } from '../../../store/ports/resource-store.ts';
+import { descentOf } from '../../publish/descent-of.ts';
+import { requireQuota, requireRoom } from '../../publish/quota.ts';
+import { standingUrl } from '../../publish/standing-message.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
-import { arrayPage, PageQuery } from '../list-pages.ts';
-import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
-import { requireQuota, requireRoom } from '../quota.ts';
-import Type from '../schema.ts';
-import { standingUrl } from '../standing-message.ts';
+import { arrayPage, PageQuery } from '../lists/list-pages.ts';
+import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../shapes/answers.ts';
+import { shownBody, shownCaller, shownContent, shownFlow } from '../shapes/message-view.ts';
+import Type from '../shapes/schema.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
 const TICKS_SHOWN = 5;

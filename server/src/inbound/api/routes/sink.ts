@@ -1,10 +1,10 @@
 // The last requests to the built-in receiver, in development only.
 
-import { headerMap } from '../../domain/callback.ts';
-import { NothingAnswer, SinkRequestsAnswer } from '../answers.ts';
+import { headerMap } from '../../../rules/delivery/callback.ts';
+import type { Sink } from '../../console/sink.ts';
 import type { Api } from '../api.ts';
-import { shownBody } from '../message-view.ts';
-import type { Sink } from '../sink.ts';
+import { NothingAnswer, SinkRequestsAnswer } from '../shapes/answers.ts';
+import { shownBody } from '../shapes/message-view.ts';
 
 export function sinkRoutes(api: Api, sink: Sink): void {
   api.add({

@@ -8,16 +8,16 @@ import {
   NO_ACTIVITY,
   stretchOf,
   sumOf,
-} from '../../domain/activity.ts';
-import { deadLetterId } from '../../domain/callback.ts';
-import type { FailureGroup } from '../../domain/failure-group.ts';
-import type { MessageStore } from '../../store/message-store.ts';
-import { readStanding } from '../../store/standing-in-pieces.ts';
-import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
+} from '../../../rules/accounts/activity.ts';
+import { deadLetterId } from '../../../rules/delivery/callback.ts';
+import type { FailureGroup } from '../../../rules/delivery/failure-group.ts';
+import type { MessageStore } from '../../../store/ports/message-store.ts';
+import { readStanding } from '../../../store/ports/standing-in-pieces.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { given, instant, querySchema } from '../filters.ts';
-import { firstOfPage } from '../list-pages.ts';
+import { given, instant, querySchema } from '../lists/filters.ts';
+import { firstOfPage } from '../lists/list-pages.ts';
+import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../shapes/answers.ts';
 
 /** Counted exactly up to this number. A larger count is shown as "that many or more". */
 const COUNTED_MAX = 20_000;

@@ -1,24 +1,24 @@
 // Topics over HTTP: a name and its endpoints. Editing needs the scope `manage`.
 
 import type { FastifyReply } from 'fastify';
-import { eachMax } from '../../domain/budgets.ts';
-import { parseTargetUrl } from '../../domain/destination.ts';
-import { headerBytes } from '../../domain/headers.ts';
-import type { HeaderList } from '../../domain/message.ts';
-import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
-import { defaultsProblem } from '../../domain/publish.ts';
-import { cronProblem, parsePublishSettings } from '../../domain/publish-settings.ts';
-import { bytesOfTopic } from '../../domain/stored-bytes.ts';
-import type { Tier } from '../../domain/tier.ts';
-import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
-import type { ResourceStore } from '../../store/resource-store.ts';
-import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
+import type { HeaderList } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfTopic } from '../../../rules/limits/stored-bytes.ts';
+import type { Tier } from '../../../rules/limits/tier.ts';
+import { parseTargetUrl } from '../../../rules/publish/destination.ts';
+import { headerBytes } from '../../../rules/publish/headers.ts';
+import { defaultsProblem } from '../../../rules/publish/publish.ts';
+import { cronProblem, parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
+import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../../rules/publish/topic.ts';
+import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../rules/requests/name.ts';
+import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import { requireRoom } from '../../publish/quota.ts';
+import { tellUnknownSettings } from '../../publish/setting-warnings.ts';
 import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { arrayPage, PageQuery } from '../list-pages.ts';
-import { requireRoom } from '../quota.ts';
-import Type, { type Static } from '../schema.ts';
-import { tellUnknownSettings } from '../setting-warnings.ts';
+import { arrayPage, PageQuery } from '../lists/list-pages.ts';
+import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../shapes/answers.ts';
+import Type, { type Static } from '../shapes/schema.ts';
 
 const EndpointBody = Type.Object(
   { url: Type.String(), name: Type.Optional(Type.String()) },

@@ -1,6 +1,6 @@
 // The schemas of API responses about alerts.
 
-import { TARGET_FORMATS } from '../domain/alert.ts';
+import { TARGET_FORMATS } from '../../../rules/alerts/alert.ts';
 import Type, { type TSchema } from './schema.ts';
 
 const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });

@@ -1,8 +1,8 @@
 // The schemas of API responses. The OpenAPI document shows them, and the tests check every response against them.
 
-import { SCOPES } from '../domain/account.ts';
-import { EVENT_STATES } from '../domain/event.ts';
-import { SHOWN_STATES } from '../domain/message-filter.ts';
+import { SCOPES } from '../../../rules/accounts/account.ts';
+import { EVENT_STATES } from '../../../rules/delivery/event.ts';
+import { SHOWN_STATES } from '../../../rules/reads/message-filter.ts';
 import { callbackFields, Headers } from './callback-answer.ts';
 import Type, { type TSchema } from './schema.ts';
 

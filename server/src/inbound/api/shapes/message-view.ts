@@ -1,14 +1,14 @@
 // Messages as the API shows them: canonical header names, text bodies as text, and nothing that the caller asked to
 // redact. Every read of a message goes through here.
 
-import { base64, deadLetterId, headerMap } from '../domain/callback.ts';
-import type { MessageEvent } from '../domain/event.ts';
-import type { Attempt, HeaderList, Message } from '../domain/message.ts';
-import { shownState } from '../domain/message-filter.ts';
-import { heldReason } from '../domain/recovery.ts';
-import { type Redaction, redactBody, redactHeaders } from '../domain/redact.ts';
-import { retriesMade } from '../domain/retries-made.ts';
-import { sha256 } from '../publish/publications.ts';
+import { sha256 } from '../../../publish/publications.ts';
+import { base64, deadLetterId, headerMap } from '../../../rules/delivery/callback.ts';
+import type { MessageEvent } from '../../../rules/delivery/event.ts';
+import type { Attempt, HeaderList, Message } from '../../../rules/delivery/message.ts';
+import { heldReason } from '../../../rules/delivery/recovery.ts';
+import { retriesMade } from '../../../rules/delivery/retries-made.ts';
+import { type Redaction, redactBody, redactHeaders } from '../../../rules/publish/redact.ts';
+import { shownState } from '../../../rules/reads/message-filter.ts';
 
 export function messageView(message: Message) {
   const { header, body } = shownContent(message);

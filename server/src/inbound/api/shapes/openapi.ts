@@ -1,10 +1,10 @@
 // The OpenAPI document, made from the routes and the schemas that validate them. Only the publishing calls, which no
 // router sees, are written out here.
 
-import { PROBLEMS } from '../domain/problem.ts';
-import { SETTING_TABLE, type Setting } from '../domain/setting-table.ts';
+import { SETTING_TABLE, type Setting } from '../../../rules/publish/setting-table.ts';
+import { PROBLEMS } from '../../../rules/requests/problem.ts';
+import type { RouteEntry } from '../api.ts';
 import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
-import type { RouteEntry } from './api.ts';
 import { meaningOf } from './parameter-meanings.ts';
 import Type, { type TSchema } from './schema.ts';
 

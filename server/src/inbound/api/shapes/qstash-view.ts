@@ -1,9 +1,9 @@
 // Messages, dead letters and log entries as the public QStash clients expect them, where that differs from our own
 // views. Also chooses between the two.
 
-import { headerMap } from '../domain/callback.ts';
-import type { MessageEvent } from '../domain/event.ts';
-import type { Attempt, Message } from '../domain/message.ts';
+import { headerMap } from '../../../rules/delivery/callback.ts';
+import type { MessageEvent } from '../../../rules/delivery/event.ts';
+import type { Attempt, Message } from '../../../rules/delivery/message.ts';
 import { deadLetterView, eventView, messageView, shownCallbackHeader, shownFlow } from './message-view.ts';
 
 interface Views {

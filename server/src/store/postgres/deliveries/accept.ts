@@ -1,20 +1,20 @@
 // Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here. Commands of
 // many callers are written together.
 
-import { usageDay } from '../../domain/account.ts';
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import { firstState } from '../../domain/line.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import { dayAfter, isOverQuota, type UsedDay } from '../../domain/quota.ts';
-import type { AcceptCommand, AcceptReply } from '../commands.ts';
-import { promotedOfKeyMax } from '../promotion.ts';
-import { sharedBodies } from '../shared-bodies.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Database } from './database.ts';
+import { usageDay } from '../../../rules/accounts/account.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { dayAfter, isOverQuota, type UsedDay } from '../../../rules/limits/quota.ts';
+import { firstState } from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { AcceptCommand, AcceptReply } from '../../shared/commands.ts';
+import { promotedOfKeyMax } from '../../shared/promotion.ts';
+import { sharedBodies } from '../../shared/shared-bodies.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import { keyOf, Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 import { admitWaiting, type LockedKeys, lockOrCreateKeys, noteKeysDue } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
-import { keyOf, Pairs } from './lines.ts';
 import { OrderKeys } from './order-keys.ts';
 import { type LockedQueues, lockOrCreateQueues, noteQueuesDue, startHeads } from './queues.ts';
 import { noteLimits } from './said-limits.ts';

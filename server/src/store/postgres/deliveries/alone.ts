@@ -1,17 +1,17 @@
 // Messages that crashes have interrupted again and again: they start alone on their node, or they are held until a
-// person releases them. domain/recovery.ts decides which.
+// person releases them. rules/delivery/recovery.ts decides which.
 
-import type { Claim } from '../../domain/message.ts';
-import { SUSPECTS_READ_MAX, triedAlone } from '../../domain/recovery.ts';
-import type { AloneReply, Recovery } from '../delivery-store.ts';
-import { RELEASED } from '../rows.ts';
-import type { LeaseHolder } from '../succession.ts';
-import type { Database } from './database.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
+import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
+import { RELEASED } from '../../rows/rows.ts';
+import type { LeaseHolder } from '../../shared/succession.ts';
+import { keyOf, Pairs } from '../groups/lines.ts';
+import { soughtAll } from '../messages/sought.ts';
+import type { Database } from '../sessions/database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
 import { type Leasable, leaseReady, withBodies } from './lease.ts';
-import { keyOf, Pairs } from './lines.ts';
-import { soughtAll } from './sought.ts';
 
 const HELD_COUNTED_MAX = 10_000;
 

@@ -1,8 +1,8 @@
 // Bodies that several messages share: stored once, read once, and deleted with the last message that has them.
 
-import type { MessageRow } from '../message-row.ts';
-import type { Database } from './database.ts';
-import { storedSql } from './stored.ts';
+import type { MessageRow } from '../../rows/message-row.ts';
+import { storedSql } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** SQL for the length of the body of a row of `messages`, shared or not, without reading the body. */
 export function bodyBytesSql(table: string): string {

@@ -1,14 +1,14 @@
 // Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
-import { COUNTED } from '../../domain/activity.ts';
-import type { CancelReply } from '../commands.ts';
-import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
-import { countSql } from './activity.ts';
-import type { Database } from './database.ts';
+import { COUNTED } from '../../../rules/accounts/activity.ts';
+import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
+import type { CancelReply } from '../../shared/commands.ts';
+import { countSql } from '../messages/activity.ts';
+import { soughtAll } from '../messages/sought.ts';
+import type { Database } from '../sessions/database.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { forgetDeduplication } from './settle.ts';
-import { soughtAll } from './sought.ts';
 
 export interface CancelStep extends CancelReply {
   /** Open messages that were left as they are, because another transaction changes them. */

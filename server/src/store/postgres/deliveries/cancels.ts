@@ -1,12 +1,12 @@
 // Cancel and release on this node: writes them, releases promised leases, and asks the other nodes.
 
-import type { Clock } from '../../world.ts';
-import { CancelCalls } from '../cancel-calls.ts';
-import { Cancelling } from '../cancelling.ts';
-import type { DeliveryStore } from '../delivery-store.ts';
-import type { MessageStore } from '../message-store.ts';
-import type { StandingOffer } from '../standing-offer.ts';
-import type { Calls } from './calls.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { DeliveryStore } from '../../ports/delivery-store.ts';
+import type { MessageStore } from '../../ports/message-store.ts';
+import { CancelCalls } from '../../shared/cancel-calls.ts';
+import { Cancelling } from '../../shared/cancelling.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
+import type { Calls } from '../groups/calls.ts';
 import { awaitOne, cancelFree, cancelHolders, cancelledClaims } from './cancel.ts';
 import { release } from './claim.ts';
 

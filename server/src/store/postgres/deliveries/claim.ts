@@ -2,24 +2,24 @@
 // account, between its hosts with ready messages. Each claim begins after the last account and host served. Several
 // nodes claim at once, and each skips the messages that another node is taking.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import { stateGivenBack } from '../../domain/line.ts';
-import type { Claim } from '../../domain/message.ts';
-import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
-import { type Backlog, shareSlots } from '../../domain/share-slots.ts';
-import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
-import { LookingPace } from '../looking-pace.ts';
-import { CANCELLED } from '../rows.ts';
-import type { ClaimReply } from '../standing-offer.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { isSuspect, NEVER_AT } from '../../../rules/delivery/recovery.ts';
+import { type Backlog, shareSlots } from '../../../rules/delivery/share-slots.ts';
+import { type ClaimLimits, SlotBudget } from '../../../rules/delivery/slots.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { stateGivenBack } from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { CANCELLED } from '../../rows/rows.ts';
+import { LookingPace } from '../../shared/looking-pace.ts';
+import type { ClaimReply } from '../../shared/standing-offer.ts';
+import { keyOf } from '../groups/lines.ts';
+import { ALL_BUT_BODY } from '../messages/messages.ts';
+import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
-import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
-import { keyOf } from './lines.ts';
-import { ALL_BUT_BODY } from './messages.ts';
 import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;

@@ -1,22 +1,22 @@
 // The delivery port over PostgreSQL, for any number of nodes: accept and settle in groups, claims, recovery after
 // crashes, and the schedules and bulk operations that nodes run.
 
-import { timeOfWork } from '../../domain/clock.ts';
-import type { Clock } from '../../world.ts';
-import type { DeliveryStore } from '../delivery-store.ts';
-import type { Hints } from '../hints.ts';
-import type { Inbox } from '../inbox.ts';
-import { alertFacts } from './alert-facts.ts';
-import * as alerts from './alerts.ts';
+import { timeOfWork } from '../../../rules/time/clock.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { DeliveryStore } from '../../ports/delivery-store.ts';
+import type { Hints } from '../../shared/hints.ts';
+import type { Inbox } from '../../shared/inbox.ts';
+import type { Groups, GroupsOptions } from '../groups/groups.ts';
+import { alertFacts } from '../resources/alert-facts.ts';
+import * as alerts from '../resources/alerts.ts';
+import * as jobs from '../resources/jobs.ts';
+import * as schedules from '../resources/schedules.ts';
+import type { Database } from '../sessions/database.ts';
+import { toStoreError } from '../sessions/errors.ts';
 import { claimAlone, recovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
 import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
-import type { Database } from './database.ts';
-import { toStoreError } from './errors.ts';
-import type { Groups, GroupsOptions } from './groups.ts';
-import * as jobs from './jobs.ts';
 import { listNodes } from './nodes.ts';
-import * as schedules from './schedules.ts';
 import * as time from './time.ts';
 
 /** Other nodes write to the database too, and a hint may be missed. */

@@ -1,9 +1,9 @@
 // Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step takes,
 // first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
 
-import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../promotion.ts';
-import type { Database } from './database.ts';
-import { Pairs } from './lines.ts';
+import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
+import { Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 
 interface DueLine {
   readonly account_id: string;

@@ -1,4 +1,4 @@
-// Flow control by key: which messages of a key may start, as domain/admission.ts plans it. A transaction locks the row
+// Flow control by key: which messages of a key may start, as rules/lines/admission.ts plans it. A transaction locks the row
 // of a key (`lockKeys`) before it changes what the key has let through, so that its limits hold on all nodes. Every
 // change that could free a place ends in `admitWaiting`; nothing else makes a message that waits for its key `ready`.
 
@@ -17,16 +17,16 @@ import {
   type StartPlan,
   startsIn,
   withoutStarts,
-} from '../../domain/admission.ts';
-import type { FlowLimits } from '../../domain/flow-control.ts';
-import { areSameLimits } from '../../domain/flow-key.ts';
-import { earlier } from '../../domain/instant.ts';
-import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
-import type { RowState } from '../message-columns.ts';
-import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
-import type { Database } from './database.ts';
+} from '../../../rules/lines/admission.ts';
+import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
+import { areSameLimits } from '../../../rules/lines/flow-key.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts';
+import type { RowState } from '../../rows/message-columns.ts';
+import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
+import { keyOf, Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
-import { keyOf, Pairs } from './lines.ts';
 import { READY_NOW } from './queues.ts';
 
 /**

@@ -1,10 +1,10 @@
 // A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
-import { earlier } from '../../domain/instant.ts';
-import type { QueueAtHost } from '../succession.ts';
-import type { Database } from './database.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { QueueAtHost } from '../../shared/succession.ts';
+import { keyOf, Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
-import { keyOf, Pairs } from './lines.ts';
 import { OrderKeys } from './order-keys.ts';
 import { type Heads, type LockedQueues, lockQueues, type SuccessorLeases, startHeads } from './queues.ts';
 

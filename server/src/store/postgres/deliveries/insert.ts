@@ -2,19 +2,19 @@
 // parameter for all columns and one for all bodies. A body that several messages share is sent and stored once.
 
 import pg from 'pg';
-import { COUNTED } from '../../domain/activity.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import { bytesBesideBody } from '../../domain/stored-bytes.ts';
-import type { RowState } from '../message-columns.ts';
-import { ACCEPTED_COLUMNS, type Column } from '../message-fields.ts';
-import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
-import { countSql } from './activity.ts';
-import { columnType } from './column-type.ts';
-import type { Database } from './database.ts';
+import { COUNTED } from '../../../rules/accounts/activity.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
+import type { RowState } from '../../rows/message-columns.ts';
+import { ACCEPTED_COLUMNS, type Column } from '../../rows/message-fields.ts';
+import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import { countSql } from '../messages/activity.ts';
+import { columnType } from '../messages/column-type.ts';
+import { acceptedRow } from '../messages/message-code.ts';
+import { storedSql } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 import { positionSql } from './journal.ts';
-import { acceptedRow } from './message-code.ts';
-import { storedSql } from './stored.ts';
 
 export interface Placed {
   readonly message: NewMessage;

@@ -2,9 +2,9 @@
 // position comes from the database clock while that transaction is visible as running, so that a reader knows which
 // positions are final.
 
-import type { TierName } from '../../domain/tier.ts';
-import type { JournalDeletion, JournalPart } from '../message-store.ts';
-import type { Database } from './database.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import type { JournalDeletion, JournalPart } from '../../ports/message-store.ts';
+import type { Database } from '../sessions/database.ts';
 
 /**
  * Positions in each millisecond, about one for each microsecond, so that two steps of a message in quick succession

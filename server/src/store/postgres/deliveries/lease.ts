@@ -1,17 +1,17 @@
 // Leases messages to a node: those that a claim has found ready, and heads of queues that take over a slot.
 
-import type { Claim } from '../../domain/message.ts';
-import { READ_COLUMNS } from '../message-fields.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import { startStep } from '../rows.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
-import type { LeaseHolder } from '../succession.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { READ_COLUMNS } from '../../rows/message-fields.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { startStep } from '../../rows/rows.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { LeaseHolder } from '../../shared/succession.ts';
+import { Pairs } from '../groups/lines.ts';
+import { ALL_BUT_BODY, WHOLE } from '../messages/messages.ts';
+import type { Database } from '../sessions/database.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
-import type { Database } from './database.ts';
 import { noteStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
-import { Pairs } from './lines.ts';
-import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
 
 /** A message to lease. This transaction has locked it or its queue, so nobody else changes its state. */

@@ -1,8 +1,8 @@
 // The nodes and whether they are alive, by the clock of the database.
 
-import type { NodeAbout, NodeInfo } from '../../domain/node.ts';
-import type { LiveNodes } from '../hints.ts';
-import type { Database } from './database.ts';
+import type { NodeAbout, NodeInfo } from '../../../rules/nodes/node.ts';
+import type { LiveNodes } from '../../shared/hints.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** A node that was silent for this long is no longer listed. */
 const FORGET_AFTER = '1 hour';

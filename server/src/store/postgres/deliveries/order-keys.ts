@@ -1,8 +1,8 @@
 // Order keys of queues: of the open messages with one key, only the first can be a head.
 
-import { wrongMarks } from '../../domain/queue.ts';
-import type { Database } from './database.ts';
-import { keyOf } from './lines.ts';
+import { wrongMarks } from '../../../rules/lines/queue.ts';
+import { keyOf } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** An order key of a queue, and how many of its messages came at once. */
 export interface OrderKey {

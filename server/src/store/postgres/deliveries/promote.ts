@@ -1,10 +1,10 @@
 // Makes due work ready: delayed messages, and queues and flow keys that wait for the clock.
 
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
-import type { Database } from './database.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
+import { Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 import { DueLines } from './due-lines.ts';
 import { admitDueKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
-import { Pairs } from './lines.ts';
 import { startDueQueues } from './queues.ts';
 import { applyPutOffLimits } from './said-limits.ts';
 

@@ -3,10 +3,10 @@
 // it one after another. Every change that could free or fill a place ends in `startHeads`; nothing else makes a
 // `queued` message of a queue `ready`.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import type { Waiting } from '../../domain/line.ts';
-import type { Claim } from '../../domain/message.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
+import type { Waiting } from '../../../rules/lines/line.ts';
 import {
   changedRules,
   changeInPause,
@@ -17,19 +17,19 @@ import {
   QUEUE_PARALLELISM_MAX,
   type Queue,
   type QueueChange,
-} from '../../domain/queue.ts';
-import { bytesOfLine } from '../../domain/stored-bytes.ts';
-import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
-import { areSuccessors, type QueueAtHost } from '../succession.ts';
+} from '../../../rules/lines/queue.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
+import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
+import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
+import { keyOf, Pairs } from '../groups/lines.ts';
+import { sought } from '../messages/sought.ts';
+import { deleteWeighed, weigh } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
-import type { Database } from './database.ts';
 import type { DueLines } from './due-lines.ts';
 import type { Leasable } from './lease.ts';
-import { keyOf, Pairs } from './lines.ts';
-import { sought } from './sought.ts';
-import { deleteWeighed, weigh } from './stored.ts';
 
 export interface LockedQueue extends QueueRow {
   line_at: number;

@@ -1,11 +1,11 @@
 // Limits that messages carry for flow keys. After a change, a key judges again what it has let through, so one
 // transaction changes only a few keys. The limits of the others are noted, and take effect with the next claims.
 
-import { eachMax } from '../../domain/budgets.ts';
-import type { FlowLimits } from '../../domain/flow-control.ts';
-import { isSaidAlready, limitsSaid, newestLimits } from '../../domain/flow-key.ts';
-import { type FlowRow, toKeyState } from '../line-rows.ts';
-import type { Database } from './database.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
+import { isSaidAlready, limitsSaid, newestLimits } from '../../../rules/lines/flow-key.ts';
+import { type FlowRow, toKeyState } from '../../rows/line-rows.ts';
+import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
 import { admitWaiting, lockKeys, setLimits } from './flow-keys.ts';
 

@@ -1,26 +1,32 @@
 // Writes the end of attempts: their records, the next states of the messages and the callbacks, if the leases are still
 // valid. Also `deliverNow`.
 
-import { countedEnd } from '../../domain/activity.ts';
-import { earlier } from '../../domain/instant.ts';
-import { type AfterAttempt, afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
-import type { Settlement, SettleResult } from '../../domain/message.ts';
-import { afterCancel } from '../../domain/settle.ts';
-import { bytesOfAttempt } from '../../domain/stored-bytes.ts';
-import type { SettleReply } from '../commands.ts';
-import { CANCELLED } from '../rows.ts';
-import type { SuccessorLeases } from '../succession.ts';
+import { countedEnd } from '../../../rules/accounts/activity.ts';
+import type { Settlement, SettleResult } from '../../../rules/delivery/message.ts';
+import { afterCancel } from '../../../rules/delivery/settle.ts';
+import { bytesOfAttempt } from '../../../rules/limits/stored-bytes.ts';
+import {
+  type AfterAttempt,
+  afterAttempt,
+  type Hurried,
+  type HurryAnswer,
+  planDeliverNow,
+} from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { CANCELLED } from '../../rows/rows.ts';
+import type { SettleReply } from '../../shared/commands.ts';
+import type { SuccessorLeases } from '../../shared/succession.ts';
+import { keyOf } from '../groups/lines.ts';
+import { countSql } from '../messages/activity.ts';
+import { sought } from '../messages/sought.ts';
+import { storable } from '../messages/storable.ts';
+import { storedSql } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 import { accept } from './accept.ts';
-import { countSql } from './activity.ts';
-import type { Database } from './database.ts';
 import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { leaseHeads } from './lease.ts';
-import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
-import { sought } from './sought.ts';
-import { storable } from './storable.ts';
-import { storedSql } from './stored.ts';
 
 /** Whether one statement settles all of them, so that they need no transaction. */
 export function arePlain(settlements: readonly Settlement[]): boolean {

@@ -1,10 +1,10 @@
 // Heartbeats, the last known time of the nodes, and when schedules run. The wall clock of all nodes is that of the
 // database.
 
-import type { KeptTime } from '../../domain/clock.ts';
-import type { NodeAbout } from '../../domain/node.ts';
-import type { HeardTime, ScheduleTime, StoredTime } from '../delivery-store.ts';
-import type { Database } from './database.ts';
+import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { KeptTime } from '../../../rules/time/clock.ts';
+import type { HeardTime, ScheduleTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { Database } from '../sessions/database.ts';
 
 interface HeardRow {
   readonly wall_at: number;

@@ -1,12 +1,12 @@
 // How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
 // is told after the commit.
 
-import type { Hints } from '../hints.ts';
-import type { News } from '../news.ts';
-import type { StandingOffer } from '../standing-offer.ts';
-import type { Database } from './database.ts';
-import { toStoreError } from './errors.ts';
-import type { Pool } from './pool.ts';
+import type { Hints } from '../../shared/hints.ts';
+import type { News } from '../../shared/news.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
+import type { Database } from '../sessions/database.ts';
+import { toStoreError } from '../sessions/errors.ts';
+import type { Pool } from '../sessions/pool.ts';
 
 /** Work that is due later than this is found in time by every node without a hint. */
 const HINT_WITHIN_MS = 5000;

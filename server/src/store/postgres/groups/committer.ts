@@ -2,9 +2,9 @@
 // share one commit. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
 // accounts take turns.
 
-import { Costs, Turns } from '../../domain/turns.ts';
-import { StoreUnavailable } from '../store.ts';
-import { toStoreError } from './errors.ts';
+import { Costs, Turns } from '../../../rules/limits/turns.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
+import { toStoreError } from '../sessions/errors.ts';
 import type { LastGroup, WriteTurns } from './write-turns.ts';
 
 interface Waiting<C, R> {

@@ -2,10 +2,10 @@
 // without its knowledge. The node is alive, so no other node takes them over, and it does not know them, so they would
 // never be sent. They are released as soon as the database answers again.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { release } from './claim.ts';
-import type { Database } from './database.ts';
-import { CommitInDoubt } from './errors.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { release } from '../deliveries/claim.ts';
+import type { Database } from '../sessions/database.ts';
+import { CommitInDoubt } from '../sessions/errors.ts';
 
 interface Doubt {
   readonly leases: readonly string[];

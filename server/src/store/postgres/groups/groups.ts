@@ -1,22 +1,22 @@
 // Accepts and settles in groups: all calls that arrive while a transaction runs share the next one. Messages that are
 // due at accept are leased to the engine of this node at once, if a slot is free.
 
-import type { NewMessage, Settlement } from '../../domain/message.ts';
-import { unitsOf } from '../../domain/turns.ts';
-import type { Clock } from '../../world.ts';
-import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
-import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
-import { bodyBytes } from '../shared-bodies.ts';
-import type { StandingOffer } from '../standing-offer.ts';
-import { type LeaseHolder, takingOver } from '../succession.ts';
-import { acceptAll, isPlain } from './accept.ts';
+import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
+import { unitsOf } from '../../../rules/limits/turns.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { AcceptAnswer, DeliveryStore } from '../../ports/delivery-store.ts';
+import type { AcceptCommand, AcceptReply, SettleReply } from '../../shared/commands.ts';
+import { bodyBytes } from '../../shared/shared-bodies.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
+import { type LeaseHolder, takingOver } from '../../shared/succession.ts';
+import { acceptAll, isPlain } from '../deliveries/accept.ts';
+import { arePlain, settle } from '../deliveries/settle.ts';
+import type { Database } from '../sessions/database.ts';
+import type { OwnLife } from '../sessions/own-life.ts';
+import type { Pool } from '../sessions/pool.ts';
 import type { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
-import type { Database } from './database.ts';
 import type { Doubts } from './doubts.ts';
-import type { OwnLife } from './own-life.ts';
-import type { Pool } from './pool.ts';
-import { arePlain, settle } from './settle.ts';
 import { SlotWaits } from './slot-waits.ts';
 import { WriteTurns } from './write-turns.ts';
 

@@ -3,9 +3,9 @@
 // whose receivers are slow does not wait while nothing of it is settled. For a host that takes no more, it does not wait
 // while nothing is settled there, whatever its other receivers do.
 
-import type { NewMessage, Settlement } from '../../domain/message.ts';
-import type { Clock } from '../../world.ts';
-import type { StandingOffer } from '../standing-offer.ts';
+import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
 import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
 
 /**

@@ -2,7 +2,7 @@
 // one message as for ten, so one group of ten is cheaper than two groups of five side by side. A group of a node with
 // little to do never waits.
 
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 
 /** Smaller groups mean little to do, even if one follows the other: each caller may wait for its answer to go on. */
 export const BUSY_MESSAGES_MIN = 4;

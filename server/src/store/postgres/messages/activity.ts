@@ -1,9 +1,9 @@
 // What happened, counted by account and minute, in the statement that makes it happen. Each session has its own rows,
 // so that no transaction waits for the count of another, on any number of nodes.
 
-import { activityOf, HOUR_MS, MINUTE_MS } from '../../domain/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
-import type { Database } from './database.ts';
+import { activityOf, HOUR_MS, MINUTE_MS } from '../../../rules/accounts/activity.ts';
+import type { ActivityBucket, ActivityKeep } from '../../ports/message-store.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** SQL that counts the rows of a query with the columns account_id, at and kind. */
 export function countSql(rows: string): string {

@@ -1,9 +1,9 @@
 // Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
 // transaction. The old one can still be read until its retention ends.
 
-import type { NewMessage } from '../../domain/message.ts';
-import { accept } from './accept.ts';
-import type { Database } from './database.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { accept } from '../deliveries/accept.ts';
+import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
 import { sought } from './sought.ts';
 

@@ -2,7 +2,7 @@
 // several transactions may share a position: all of them are on the same page, because a reader continues after the
 // position. A body is read last, for an event that is shown.
 
-import type { EventFilter } from '../../domain/event.ts';
+import type { EventFilter } from '../../../rules/delivery/event.ts';
 import {
   eventBodyBytes,
   isEventWanted,
@@ -10,16 +10,16 @@ import {
   type Step,
   stepEvents,
   walksJournal,
-} from '../../domain/event.ts';
-import { Looking } from '../../domain/look.ts';
-import type { Attempt, Message } from '../../domain/message.ts';
-import { Matcher } from '../../domain/message-filter.ts';
-import { eventWeight } from '../../domain/page-weight.ts';
-import { toMessage } from '../message-row.ts';
-import type { EventPage, PageRequest } from '../message-store.ts';
-import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
-import type { Database, Value } from './database.ts';
-import { horizon, positionBefore } from './journal.ts';
+} from '../../../rules/delivery/event.ts';
+import type { Attempt, Message } from '../../../rules/delivery/message.ts';
+import { Looking } from '../../../rules/reads/look.ts';
+import { Matcher } from '../../../rules/reads/message-filter.ts';
+import { eventWeight } from '../../../rules/reads/page-weight.ts';
+import type { EventPage, PageRequest } from '../../ports/message-store.ts';
+import { toMessage } from '../../rows/message-row.ts';
+import { bareStep, CANCELLED, RELEASED, startedBy } from '../../rows/rows.ts';
+import { horizon, positionBefore } from '../deliveries/journal.ts';
+import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
 import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf, pageBytes } from './search.ts';
 import { soughtAll } from './sought.ts';

@@ -9,9 +9,9 @@ import {
   type ExpiredTurns,
   type LookedAt,
   withinBytes,
-} from '../expired.ts';
-import { bodyBytesSql } from './bodies.ts';
-import type { Database } from './database.ts';
+} from '../../shared/expired.ts';
+import { bodyBytesSql } from '../deliveries/bodies.ts';
+import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
 
 type Row = LookedAt & HeldRow;

@@ -1,13 +1,13 @@
 // Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
 // that have ended. Each call looks at some rows after a position, and skips those that another transaction uses.
 
-import { type IdleKey, isForgettable } from '../../domain/flow-key.ts';
-import { isJobOver, type Job } from '../../domain/job.ts';
-import { type IdleQueue, isQueueForgettable } from '../../domain/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../message-store.ts';
-import type { Database } from './database.ts';
-import { Pairs } from './lines.ts';
-import { lockQueues } from './queues.ts';
+import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
+import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
+import { type IdleQueue, isQueueForgettable } from '../../../rules/lines/queue.ts';
+import { type Walked, type WalkPosition, walked } from '../../ports/message-store.ts';
+import { lockQueues } from '../deliveries/queues.ts';
+import { Pairs } from '../groups/lines.ts';
+import type { Database } from '../sessions/database.ts';
 import { deleteWeighed } from './stored.ts';
 
 interface KeyRow extends IdleKey {

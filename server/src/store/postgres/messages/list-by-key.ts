@@ -1,8 +1,8 @@
 // A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
 // a piece never holds more bytes than it may.
 
-import { fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
-import type { Database } from './database.ts';
+import { fitting, type ListPart, type ListPiece, type WeighedKey } from '../../ports/list-piece.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** All of it SQL. */
 export interface KeyedList {

@@ -1,10 +1,10 @@
 // Lists ordered by name or id, read in pieces, and the counts with them. The size of a large row is checked before it
 // is read.
 
-import type { Account, Token, UsageRow } from '../../domain/account.ts';
-import { eachMax } from '../../domain/budgets.ts';
-import type { Job } from '../../domain/job.ts';
-import type { Topic } from '../../domain/topic.ts';
+import type { Account, Token, UsageRow } from '../../../rules/accounts/account.ts';
+import type { Job } from '../../../rules/delivery/job.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { Topic } from '../../../rules/publish/topic.ts';
 import {
   BEHIND_ALL,
   FIRST_PART,
@@ -14,10 +14,10 @@ import {
   pieceOf,
   usagePosition,
   type WeighedKey,
-} from '../list-piece.ts';
-import { type StateOfRow, toState } from '../message-columns.ts';
-import type { MessageState } from '../message-store.ts';
-import type { LinePiece, LinePosition, ListedSchedule } from '../resource-store.ts';
+} from '../../ports/list-piece.ts';
+import type { MessageState } from '../../ports/message-store.ts';
+import type { LinePiece, LinePosition, ListedSchedule } from '../../ports/resource-store.ts';
+import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import {
   type AccountRow,
   JOB_COLUMNS,
@@ -32,9 +32,9 @@ import {
   toListedSchedule,
   toToken,
   toTopic,
-} from '../rows.ts';
-import { ACCOUNT } from './accounts.ts';
-import type { Database } from './database.ts';
+} from '../../rows/rows.ts';
+import { ACCOUNT } from '../resources/accounts.ts';
+import type { Database } from '../sessions/database.ts';
 import { listByKey } from './list-by-key.ts';
 import { sought, soughtAll } from './sought.ts';
 

@@ -1,8 +1,8 @@
 // Lists events for live streams. If a page stopped below a still-open transaction, it reads again shortly, or tells the
 // reader to.
 
-import type { Clock } from '../../world.ts';
-import type { Store } from '../store.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { Store } from '../../ports/store.ts';
 
 const LOOKS_MAX = 4;
 const LOOK_SOON_MS = 2;

@@ -1,8 +1,8 @@
-// Made from server/src/store/message-fields.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/store/rows/message-fields.ts by "npm run docs". Change that file, not this one.
 // What a new row gets from its message, but for the body. What is left out is null.
 
-import type { NewMessage } from '../../domain/message.ts';
-import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../message-columns.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../../rows/message-columns.ts';
 
 export function acceptedRow(message: NewMessage) {
   return {

@@ -1,23 +1,23 @@
 // The message port over PostgreSQL: which verbs read and which write, and who is told about them.
 
-import type { Clock } from '../../world.ts';
-import { ExpiredTurns } from '../expired.ts';
-import type { Inbox } from '../inbox.ts';
-import type { MessageStore } from '../message-store.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { MessageStore } from '../../ports/message-store.ts';
+import { ExpiredTurns } from '../../shared/expired.ts';
+import type { Inbox } from '../../shared/inbox.ts';
+import { releaseHeld } from '../deliveries/alone.ts';
+import type { Cancels } from '../deliveries/cancels.ts';
+import { deleteJournal, deleteUsage } from '../deliveries/journal.ts';
+import { deliverNow } from '../deliveries/settle.ts';
+import type { Calls } from '../groups/calls.ts';
 import { activity, foldActivity } from './activity.ts';
-import { releaseHeld } from './alone.ts';
-import type { Calls } from './calls.ts';
-import type { Cancels } from './cancels.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
 import { deletingExpired } from './expired.ts';
 import * as idle from './idle.ts';
-import { deleteJournal, deleteUsage } from './journal.ts';
 import { messageStates } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
-import { deliverNow } from './settle.ts';
 import * as statistics from './statistics.ts';
 import { whyFacts } from './why.ts';
 

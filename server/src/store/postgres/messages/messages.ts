@@ -1,13 +1,13 @@
 // Reads messages and attempts, and deletes messages with all rows that belong to them. Columns are named one by one: a
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
-import type { Attempt } from '../../domain/message.ts';
-import { READ_COLUMNS } from '../message-fields.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import type { MessageDetail, StoredMessage } from '../message-store.ts';
-import { type AttemptRow, toAttempt } from '../rows.ts';
-import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
-import type { Database } from './database.ts';
+import type { Attempt } from '../../../rules/delivery/message.ts';
+import type { MessageDetail, StoredMessage } from '../../ports/message-store.ts';
+import { READ_COLUMNS } from '../../rows/message-fields.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
+import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from '../deliveries/bodies.ts';
+import type { Database } from '../sessions/database.ts';
 import { sought } from './sought.ts';
 import { storedSql } from './stored.ts';
 

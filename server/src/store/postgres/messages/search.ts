@@ -1,18 +1,18 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order, a few hundred at a time; domain/message-filter.ts applies the filter. One call does a bounded
+// candidates in order, a few hundred at a time; rules/reads/message-filter.ts applies the filter. One call does a bounded
 // amount of work: a page may be short, with a cursor to continue from.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
-import { type Look, Looking, pieceLook } from '../../domain/look.ts';
-import type { Attempt, Message } from '../../domain/message.ts';
-import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
-import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
-import { POSTGRES_COLUMNS } from '../message-fields.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import type { MessagePage, PageRequest } from '../message-store.ts';
-import { bodyBytesSql, readBodies } from './bodies.ts';
-import type { Database, Value } from './database.ts';
+import type { Attempt, Message } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
+import { type Look, Looking, pieceLook } from '../../../rules/reads/look.ts';
+import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
+import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.ts';
+import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
+import { POSTGRES_COLUMNS } from '../../rows/message-fields.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
+import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
 import { soughtAll } from './sought.ts';
 

@@ -1,8 +1,8 @@
 // How many bytes each account stores, counted in the statement that stores or deletes them. Each session has its own
 // rows, so that no transaction waits for the count of another, on any number of nodes. Upkeep folds them into one.
 
-import type { StoredAccount } from '../account-store.ts';
-import type { Database, Value } from './database.ts';
+import type { StoredAccount } from '../../ports/account-store.ts';
+import type { Database, Value } from '../sessions/database.ts';
 
 /** The rows of sessions are folded into this one. No process has this number. */
 const FOLDED = 0;

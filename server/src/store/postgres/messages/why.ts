@@ -1,14 +1,14 @@
 // What is known about a message that waits: its queue, its flow key, and what is before it.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { countAhead } from '../../domain/why.ts';
-import { type StateOfRow, toState } from '../message-columns.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import type { WhyFacts } from '../message-store.ts';
-import type { Database } from './database.ts';
-import { getFlowKey } from './flow-key-verbs.ts';
+import { countAhead } from '../../../rules/delivery/why.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { WhyFacts } from '../../ports/message-store.ts';
+import { type StateOfRow, toState } from '../../rows/message-columns.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { getQueue } from '../deliveries/queues.ts';
+import { getFlowKey } from '../resources/flow-key-verbs.ts';
+import type { Database } from '../sessions/database.ts';
 import { SHOWN } from './messages.ts';
-import { getQueue } from './queues.ts';
 import { sought } from './sought.ts';
 
 export async function whyFacts(database: Database, accountId: string, messageId: string): Promise<WhyFacts | null> {

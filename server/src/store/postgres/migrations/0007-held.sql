@@ -1,4 +1,4 @@
--- Messages that crashes of the server have cut off: domain/recovery.ts.
+-- Messages that crashes of the server have cut off: rules/delivery/recovery.ts.
 
 -- Of the crashes that `interrupted` counts, those at which nothing else was in flight on the node.
 ALTER TABLE messages ADD COLUMN alone_at_crash integer NOT NULL DEFAULT 0;

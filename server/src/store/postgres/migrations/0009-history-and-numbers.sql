@@ -1,4 +1,4 @@
--- What happened, counted with what it counts: domain/activity.ts says what the kinds mean. Minutes for the last hours, hours
+-- What happened, counted with what it counts: rules/accounts/activity.ts says what the kinds mean. Minutes for the last hours, hours
 -- for the last weeks. Each session counts in rows of its own (`shard`): no transaction ever waits for another's count.
 CREATE TABLE activity_minutes (
   account_id text COLLATE "C" NOT NULL,

@@ -1,4 +1,4 @@
--- The time as the nodes last knew it: domain/clock.ts. One row, written with their signs of life.
+-- The time as the nodes last knew it: rules/time/clock.ts. One row, written with their signs of life.
 CREATE TABLE clock (
   only_row   integer PRIMARY KEY CHECK (only_row = 1),
   -- What the wall clock showed, what was believed, and the time of order, which never goes back.

@@ -1,11 +1,11 @@
 // The account port over PostgreSQL: which verbs read and which write.
 
-import type { AccountStore } from '../account-store.ts';
+import type { AccountStore } from '../../ports/account-store.ts';
+import type { Calls } from '../groups/calls.ts';
+import * as lists from '../messages/lists.ts';
+import * as stored from '../messages/stored.ts';
 import * as accounts from './accounts.ts';
-import type { Calls } from './calls.ts';
-import * as lists from './lists.ts';
 import * as sessions from './sessions.ts';
-import * as stored from './stored.ts';
 
 const ACCESS = { changesAccess: true } as const;
 

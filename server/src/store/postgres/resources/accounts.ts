@@ -1,11 +1,17 @@
 // Accounts, their signing keys and tokens.
 
-import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
-import type { TierName } from '../../domain/tier.ts';
-import type { FirstAdmin, Principal } from '../account-store.ts';
-import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../rows.ts';
-import type { Database } from './database.ts';
-import { sought } from './sought.ts';
+import {
+  type Account,
+  judgeRevocation,
+  type Revocation,
+  type SigningKeys,
+  type Token,
+} from '../../../rules/accounts/account.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import type { FirstAdmin, Principal } from '../../ports/account-store.ts';
+import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../../rows/rows.ts';
+import { sought } from '../messages/sought.ts';
+import type { Database } from '../sessions/database.ts';
 
 export const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt"';
 

@@ -1,15 +1,15 @@
 // The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
 // only if the alert has not changed since it was read. Of several nodes that judge it at once, one writes.
 
-import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
-import { earlier } from '../../domain/instant.ts';
-import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
-import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { acceptAll } from './accept.ts';
-import type { Database } from './database.ts';
-import { listByKey } from './list-by-key.ts';
-import { sought } from './sought.ts';
+import { type Alert, judgedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { AlertTold, DueAlerts, JudgedAlert } from '../../ports/delivery-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
+import { acceptAll } from '../deliveries/accept.ts';
+import { listByKey } from '../messages/list-by-key.ts';
+import { sought } from '../messages/sought.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** Of two calls at once, the second counts after the first. */
 export async function saveAlert(database: Database, alert: Alert, max: number): Promise<Alert | null> {

@@ -1,14 +1,14 @@
 // The jobs table: bulk operations and their progress.
 
-import { accountMax } from '../../domain/budgets.ts';
-import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../domain/job.ts';
-import { bytesOfJob } from '../../domain/stored-bytes.ts';
-import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
-import { cancel } from './cancel.ts';
-import type { Database } from './database.ts';
-import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
-import { sought } from './sought.ts';
-import { deleteWeighed, weigh } from './stored.ts';
+import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../../rules/delivery/job.ts';
+import { accountMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfJob } from '../../../rules/limits/stored-bytes.ts';
+import { JOB_COLUMNS, type JobRow, toJob } from '../../rows/rows.ts';
+import { cancel } from '../deliveries/cancel.ts';
+import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
+import { sought } from '../messages/sought.ts';
+import { deleteWeighed, weigh } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 
 /**
  * Creates nothing if the account already runs `runningMax` jobs. Of two calls at once, the second counts after the

@@ -1,12 +1,12 @@
 // The resource port over PostgreSQL: which verbs read and which write, and who is told about them.
 
-import type { ResourceStore } from '../resource-store.ts';
+import type { ResourceStore } from '../../ports/resource-store.ts';
+import * as queues from '../deliveries/queues.ts';
+import type { Calls } from '../groups/calls.ts';
+import * as lists from '../messages/lists.ts';
 import * as alerts from './alerts.ts';
-import type { Calls } from './calls.ts';
 import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
-import * as lists from './lists.ts';
-import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
 

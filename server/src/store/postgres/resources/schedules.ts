@@ -1,16 +1,16 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages; if `next_at`
 // was already moved, nothing is created. If several nodes take a tick at once, one moves it and the others skip it.
 
-import { earlier } from '../../domain/instant.ts';
-import type { Schedule } from '../../domain/schedule.ts';
-import { bytesOfSchedule } from '../../domain/stored-bytes.ts';
-import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
-import { chooseDue, type DueKey } from '../due-schedules.ts';
-import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../rows.ts';
-import { acceptAll } from './accept.ts';
-import type { Database } from './database.ts';
-import { sought } from './sought.ts';
-import { deleteWeighed, weigh } from './stored.ts';
+import { bytesOfSchedule } from '../../../rules/limits/stored-bytes.ts';
+import type { Schedule } from '../../../rules/schedules/schedule.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/delivery-store.ts';
+import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../../rows/rows.ts';
+import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
+import { acceptAll } from '../deliveries/accept.ts';
+import { sought } from '../messages/sought.ts';
+import { deleteWeighed, weigh } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 
 /** Replaces the whole schedule with the same id, if there is one. */
 export async function saveSchedule(database: Database, schedule: Schedule): Promise<void> {

@@ -1,11 +1,11 @@
 // Who is signed in to the console, and whether an open stream may stay open.
 
-import type { Session } from '../../domain/account.ts';
-import type { Credential, Principal } from '../account-store.ts';
-import { type TokenRow, toToken } from '../rows.ts';
+import type { Session } from '../../../rules/accounts/account.ts';
+import type { Credential, Principal } from '../../ports/account-store.ts';
+import { type TokenRow, toToken } from '../../rows/rows.ts';
+import { sought } from '../messages/sought.ts';
+import type { Database } from '../sessions/database.ts';
 import { getAccount } from './accounts.ts';
-import type { Database } from './database.ts';
-import { sought } from './sought.ts';
 
 /** Each sign-in deletes a few expired sessions. */
 const EXPIRED_AT_ONCE = 100;

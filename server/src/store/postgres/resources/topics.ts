@@ -1,11 +1,11 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
-import { bytesOfTopic } from '../../domain/stored-bytes.ts';
-import type { Topic } from '../../domain/topic.ts';
-import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
-import type { Database } from './database.ts';
-import { sought } from './sought.ts';
-import { deleteWeighed, weigh } from './stored.ts';
+import { bytesOfTopic } from '../../../rules/limits/stored-bytes.ts';
+import type { Topic } from '../../../rules/publish/topic.ts';
+import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../../rows/rows.ts';
+import { sought } from '../messages/sought.ts';
+import { deleteWeighed, weigh } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
 
 export async function getTopic(database: Database, accountId: string, nameOrId: string): Promise<Topic | null> {
   const by = (column: 'name' | 'id') =>

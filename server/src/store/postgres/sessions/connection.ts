@@ -2,8 +2,8 @@
 // settings given at connect.
 
 import pg from 'pg';
-import { parseDatabaseUrl, type TargetServer } from '../../domain/database-url.ts';
-import type { Clock } from '../../world.ts';
+import { parseDatabaseUrl, type TargetServer } from '../../../rules/nodes/database-url.ts';
+import type { Clock } from '../../../runtime/world.ts';
 import { typeParsers } from './database.ts';
 
 /** How long to wait for the settings of a new connection, if the round trip is not known. */

@@ -2,9 +2,10 @@
 // together, and others take their place.
 
 import pg from 'pg';
-import { nodeMax } from '../../domain/budgets.ts';
-import type { Clock } from '../../world.ts';
-import { AccountLine } from '../account-line.ts';
+import { nodeMax } from '../../../rules/limits/budgets.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { AccountLine } from '../../turns/account-line.ts';
+import { WRITER_NAME } from '../deliveries/journal.ts';
 import {
   ADDING,
   clientConfig,
@@ -17,7 +18,6 @@ import {
   setUp,
   WRITING,
 } from './connection.ts';
-import { WRITER_NAME } from './journal.ts';
 
 /** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
 export const DATABASE_AT_ONCE = {

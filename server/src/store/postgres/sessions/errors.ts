@@ -1,6 +1,6 @@
 // What an error of the driver or the server means: retry, report as unavailable, or a bug of ours.
 
-import { StoreUnavailable } from '../store.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
 
 /** SQLSTATEs of a conflict between two transactions: one of them is run again. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);

@@ -1,7 +1,7 @@
 // What a node does when a write finds no space on the disk of the database: it gives up the reserve, tells the other nodes,
 // and runs the write again.
 
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 
 /** If giving it up did not help, it is not tried more often than this. */
 const AGAIN_MS = 1000;

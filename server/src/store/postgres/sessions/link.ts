@@ -2,10 +2,16 @@
 // away, even if a half-open connection reports nothing. From then on every call is refused at once and hanging
 // connections are closed. The link tries the servers again until one answers that can be written to.
 
-import { type Patience, patience, roundTripForTry, roundTripOf, withRoundTrip } from '../../domain/database-pace.ts';
-import { shownDatabase } from '../../domain/database-url.ts';
-import type { Clock } from '../../world.ts';
-import { StoreUnavailable } from '../store.ts';
+import {
+  type Patience,
+  patience,
+  roundTripForTry,
+  roundTripOf,
+  withRoundTrip,
+} from '../../../rules/nodes/database-pace.ts';
+import { shownDatabase } from '../../../rules/nodes/database-url.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
 import { NotWritable, type Server, within } from './connection.ts';
 import { Connections } from './connections.ts';
 import { isMissing } from './errors.ts';

@@ -2,7 +2,7 @@
 // again whether the database is there.
 
 import pg from 'pg';
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 import { clientConfig, destroy, type Server, type Session, setUp, within } from './connection.ts';
 import { backendPid, ping, requireOwnSessions } from './own-session.ts';
 

@@ -2,20 +2,20 @@
 // up to date, one node at a time.
 
 import pg from 'pg';
-import { shownDatabase } from '../../domain/database-url.ts';
-import type { NodeAbout } from '../../domain/node.ts';
-import type { Files } from '../../shipped-files.ts';
-import type { Clock } from '../../world.ts';
-import type { Inbox } from '../inbox.ts';
-import type { Store } from '../store.ts';
+import { shownDatabase } from '../../../rules/nodes/database-url.ts';
+import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { Files } from '../../../shipped-files.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Inbox } from '../../shared/inbox.ts';
+import { probe } from '../deliveries/insert.ts';
+import { createPostgresStore, type PostgresStore } from '../store.ts';
 import { clientConfig, isNoAnswer, NotWritable, type Server, serversOf, setUp } from './connection.ts';
 import { Database } from './database.ts';
-import { probe } from './insert.ts';
 import { type Note, worst } from './link.ts';
 import { requireOwnSessions } from './own-session.ts';
 import { Pool } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
-import { createPostgresStore, type PostgresStore } from './store.ts';
 
 const VERSION_MIN = 14;
 /** How long to wait for a database that is just starting. */

@@ -1,15 +1,15 @@
 // Whether other nodes consider this node alive: each heartbeat is valid for a while, and in that time the node may
 // lease to itself. A node that stalled counts as dead until its next heartbeat, and its leases would be taken over.
 
-import type { NodeAbout } from '../../domain/node.ts';
-import type { Clock } from '../../world.ts';
-import type { DeliveryStore } from '../delivery-store.ts';
-import type { Hints } from '../hints.ts';
-import { told } from './calls.ts';
-import { surroundings } from './nodes.ts';
+import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { DeliveryStore } from '../../ports/delivery-store.ts';
+import type { Hints } from '../../shared/hints.ts';
+import { surroundings } from '../deliveries/nodes.ts';
+import * as time from '../deliveries/time.ts';
+import { told } from '../groups/calls.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
-import * as time from './time.ts';
 
 /** An accept takes time too, so leasing stops this much earlier. */
 const ALIVE_MARGIN_MS = 2000;

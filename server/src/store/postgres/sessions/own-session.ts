@@ -3,7 +3,7 @@
 // statements would not work.
 
 import type pg from 'pg';
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 import { within } from './connection.ts';
 
 /** A notification takes milliseconds; on an overloaded machine it takes longer. */

@@ -2,8 +2,8 @@
 // is refused at once while the database is away or takes no writes.
 
 import type pg from 'pg';
-import type { Clock } from '../../world.ts';
-import { StoreUnavailable } from '../store.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
 import { destroy, NotWritable } from './connection.ts';
 import type { Connections, Role } from './connections.ts';
 import { Database } from './database.ts';

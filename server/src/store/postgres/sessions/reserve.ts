@@ -1,8 +1,8 @@
 // The reserve as a table of its own, which is dropped when a write finds no space. It is unlogged: filling it writes no log,
 // and after a crash PostgreSQL empties it before anything else, so that a server without space for its log can start again.
 
-import type { DatabaseReserve } from '../database-reserve.ts';
-import { told } from './calls.ts';
+import type { DatabaseReserve } from '../../ports/database-reserve.ts';
+import { told } from '../groups/calls.ts';
 import type { Database } from './database.ts';
 import { isDiskFull, isForbidden, toStoreError } from './errors.ts';
 import type { Pool } from './pool.ts';

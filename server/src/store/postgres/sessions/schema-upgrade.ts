@@ -1,9 +1,9 @@
 // Brings the schema up to date, one node at a time, while nodes of the previous version keep working. Indexes are built
 // beside the traffic. A change that older nodes cannot work with waits until they have stopped.
 
-import { type Files, shippedFiles } from '../../shipped-files.ts';
-import type { Clock } from '../../world.ts';
-import { type Migration, pendingMigrations, readMigrations } from '../migrations.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { type Files, shippedFiles } from '../../../shipped-files.ts';
+import { type Migration, pendingMigrations, readMigrations } from '../../migrations.ts';
 import type { Database } from './database.ts';
 import type { Note } from './link.ts';
 

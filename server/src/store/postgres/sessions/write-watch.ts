@@ -2,8 +2,8 @@
 // or wait for a standby at every commit. From the first write that shows this, writes are refused at once, until a probe
 // has written the way a publish does.
 
-import type { Clock } from '../../world.ts';
-import { StoreUnavailable } from '../store.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
 import { CommitInDoubt, isLockTimeout, isReadOnly, TooLate } from './errors.ts';
 
 /** A write that succeeded less than this ago needs no probe. */

@@ -1,22 +1,22 @@
 // Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here.
 
-import { COUNTED } from '../../domain/activity.ts';
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import { firstState } from '../../domain/line.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import { isOverQuota } from '../../domain/quota.ts';
-import type { AcceptCommand, AcceptReply } from '../commands.ts';
-import { promotedOfKeyMax } from '../promotion.ts';
-import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
-import { sharedBodies } from '../shared-bodies.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
+import { COUNTED } from '../../../rules/accounts/activity.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { isOverQuota } from '../../../rules/limits/quota.ts';
+import { firstState } from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
+import type { AcceptCommand, AcceptReply } from '../../shared/commands.ts';
+import { promotedOfKeyMax } from '../../shared/promotion.ts';
+import { sharedBodies } from '../../shared/shared-bodies.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { Usage } from '../messages/usage.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { insertBody } from './bodies.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
 import { correctOrderKey, ensureQueue, isOrderKeyInQueue, noteQueueDue, startHeads } from './queues.ts';
 import type { SaidLimits } from './said-limits.ts';
-import type { Usage } from './usage.ts';
 
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;

@@ -1,18 +1,18 @@
 // Messages that crashes have interrupted again and again: they start alone, or they are held until a person releases
-// them. domain/recovery.ts decides which.
+// them. rules/delivery/recovery.ts decides which.
 
-import type { AfterAttempt } from '../../domain/line.ts';
-import type { Claim } from '../../domain/message.ts';
-import { SUSPECTS_READ_MAX, triedAlone } from '../../domain/recovery.ts';
-import type { AloneReply, Recovery } from '../delivery-store.ts';
-import { toMessage } from '../message-row.ts';
-import { RELEASED } from '../rows.ts';
-import type { LeaseHolder } from '../succession.ts';
-import { suspendedAccounts } from './accounts.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
+import type { AfterAttempt } from '../../../rules/lines/line.ts';
+import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
+import { toMessage } from '../../rows/message-row.ts';
+import { RELEASED } from '../../rows/rows.ts';
+import type { LeaseHolder } from '../../shared/succession.ts';
+import { suspendedAccounts } from '../resources/accounts.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { Bodies } from './bodies.ts';
-import type { Books } from './books.ts';
 import { type Claimable, writeClaim } from './claim.ts';
-import type { Database } from './database.ts';
 import { admitOne } from './flow-keys.ts';
 
 const HELD_COUNTED_MAX = 10_000;

@@ -1,9 +1,9 @@
 // Bodies with a row of their own: those that several messages share, and large ones. Stored once, read once, and deleted with
 // the last message that has them.
 
-import type { MessageRow } from '../message-row.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import type { MessageRow } from '../../rows/message-row.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 /** The length of the body of a row of `messages`, without reading the body. */
 export const BODY_BYTES = 'iif(body_id IS NULL, length(body), (SELECT length(bytes) FROM bodies WHERE id = body_id))';

@@ -1,11 +1,11 @@
 // Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
-import { COUNTED } from '../../domain/activity.ts';
-import { earlier } from '../../domain/instant.ts';
-import type { CancelReply } from '../commands.ts';
-import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import { COUNTED } from '../../../rules/accounts/activity.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
+import type { CancelReply } from '../../shared/commands.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
 import { isDead, type LifeLook } from './orphans.ts';
 

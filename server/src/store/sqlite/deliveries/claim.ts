@@ -1,29 +1,29 @@
 // Claims due messages. Due messages are made ready first. Then the free slots are shared between the accounts and,
 // within each account, between its hosts with ready messages, beginning after the last one served.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import { stateGivenBack } from '../../domain/line.ts';
-import type { Claim } from '../../domain/message.ts';
-import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
-import { type Backlog, shareSlots } from '../../domain/share-slots.ts';
-import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
-import { LookingPace } from '../looking-pace.ts';
-import { READ_COLUMNS } from '../message-fields.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import { startStep } from '../rows.ts';
-import type { ClaimReply } from '../standing-offer.ts';
-import { areSuccessors, type QueueAtHost } from '../succession.ts';
-import { suspendedAccounts } from './accounts.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { isSuspect, NEVER_AT } from '../../../rules/delivery/recovery.ts';
+import { type Backlog, shareSlots } from '../../../rules/delivery/share-slots.ts';
+import { type ClaimLimits, SlotBudget } from '../../../rules/delivery/slots.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { stateGivenBack } from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import { READ_COLUMNS } from '../../rows/message-fields.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { startStep } from '../../rows/rows.ts';
+import { LookingPace } from '../../shared/looking-pace.ts';
+import type { ClaimReply } from '../../shared/standing-offer.ts';
+import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
+import { suspendedAccounts } from '../resources/accounts.ts';
+import { nextScheduleAt } from '../resources/schedules.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
 import { around, DueLines } from './due-lines.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { Promoter } from './promote.ts';
 import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
-import { nextScheduleAt } from './schedules.ts';
 
 export interface ClaimCommand {
   readonly node: string;

@@ -1,16 +1,16 @@
 // The delivery port over SQLite. A message that is due at accept is leased to the engine at once if a slot is free. So
 // it is written only twice (accepted, settled) and never read back.
 
-import { ENDED_LANE } from '../../domain/lanes.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import type { NodeAbout } from '../../domain/node.ts';
-import type { Clock } from '../../world.ts';
-import type { Cancelling } from '../cancelling.ts';
-import type { AcceptReply } from '../commands.ts';
-import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
-import type { Inbox } from '../inbox.ts';
-import type { StandingOffer } from '../standing-offer.ts';
-import type { Calls } from './calls.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
+import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import type { AcceptAnswer, DeliveryStore } from '../../ports/delivery-store.ts';
+import type { Cancelling } from '../../shared/cancelling.ts';
+import type { AcceptReply } from '../../shared/commands.ts';
+import type { Inbox } from '../../shared/inbox.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
+import type { Calls } from '../thread/calls.ts';
 
 export interface DeliveriesOptions {
   readonly calls: Calls;

@@ -1,20 +1,20 @@
 // The table of the verbs that a node calls to accept, lease and settle messages, to run schedules and bulk operations,
 // and to judge alerts.
 
-import { unitsOf } from '../../domain/turns.ts';
-import { waitingBytes } from '../inbox.ts';
+import { unitsOf } from '../../../rules/limits/turns.ts';
+import { waitingBytes } from '../../shared/inbox.ts';
+import { alertFacts } from '../resources/alert-facts.ts';
+import * as alerts from '../resources/alerts.ts';
+import * as jobs from '../resources/jobs.ts';
+import * as schedules from '../resources/schedules.ts';
+import { type Desk, listing, on, writing } from '../thread/verb.ts';
 import { accept } from './accept.ts';
-import { alertFacts } from './alert-facts.ts';
-import * as alerts from './alerts.ts';
 import { claimAlone, recovery } from './alone.ts';
 import { cancelHolders, cancelledClaims } from './cancel.ts';
 import { type ClaimCommand, release } from './claim.ts';
-import * as jobs from './jobs.ts';
 import { leasesOf, orphanedClaims } from './orphans.ts';
-import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
-import { type Desk, listing, on, writing } from './verb.ts';
 
 export const DELIVERY_VERBS = {
   accept: writing(accept, {

@@ -1,6 +1,7 @@
 // Flow control by key: which messages of a key may start. Every change that could free a place ends in `admitWaiting`;
-// nothing else makes a message that waits for its key `ready`. domain/admission.ts plans what is let in.
+// nothing else makes a message that waits for its key `ready`. rules/lines/admission.ts plans what is let in.
 
+import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
   type CountLimits,
   countedToAdmit,
@@ -14,13 +15,12 @@ import {
   type StartPlan,
   startsIn,
   withoutStarts,
-} from '../../domain/admission.ts';
-import { eachMax } from '../../domain/budgets.ts';
-import type { FlowLimits } from '../../domain/flow-control.ts';
-import * as flowKey from '../../domain/flow-key.ts';
-import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
-import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../promotion.ts';
-import type { Database } from './database.ts';
+} from '../../../rules/lines/admission.ts';
+import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
+import * as flowKey from '../../../rules/lines/flow-key.ts';
+import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts';
+import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
+import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 import { READY_NOW } from './queues.ts';
 

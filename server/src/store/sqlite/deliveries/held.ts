@@ -1,8 +1,8 @@
 // A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
-import { CANCELLED } from '../rows.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import { CANCELLED } from '../../rows/rows.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { correctOrderKey, startHeads } from './queues.ts';
 

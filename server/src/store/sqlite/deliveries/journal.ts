@@ -1,8 +1,8 @@
 // The journal: what happened, in order, one row for each step. A row is written in the transaction of its step.
 
-import type { TierName } from '../../domain/tier.ts';
-import type { JournalDeletion, JournalPart } from '../message-store.ts';
-import type { Database } from './database.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import type { JournalDeletion, JournalPart } from '../../ports/message-store.ts';
+import type { Database } from '../thread/database.ts';
 import type { RowGroup } from './row-group.ts';
 
 /** Positions in each millisecond, so that a position shows the time and is never used twice. */

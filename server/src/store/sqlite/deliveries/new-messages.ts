@@ -1,12 +1,12 @@
 // The rows of new messages and of their labels. Gives each message its number, which is the order of acceptance.
 
-import type { NewMessage } from '../../domain/message.ts';
-import { bytesBesideBody } from '../../domain/stored-bytes.ts';
-import type { RowState } from '../message-columns.ts';
-import type { Database } from './database.ts';
-import { addRow, INSERTED_COLUMNS } from './message-code.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
+import type { RowState } from '../../rows/message-columns.ts';
+import type { Stored } from '../messages/stored.ts';
+import type { Database } from '../thread/database.ts';
+import { addRow, INSERTED_COLUMNS } from '../thread/message-code.ts';
 import type { RowGroup } from './row-group.ts';
-import type { Stored } from './stored.ts';
 
 /** A message with a larger body is inserted alone: a prepared statement keeps a copy of the values it ran with. */
 const GROUPED_BODY_BYTES_MAX = 16 * 1024;

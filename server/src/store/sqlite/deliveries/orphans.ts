@@ -1,12 +1,12 @@
 // Claims of nodes that are no longer alive, and the leases that a node holds.
 
-import { isAlive, processOf } from '../../domain/lanes.ts';
-import type { Claim } from '../../domain/message.ts';
-import { toMessage } from '../message-row.ts';
-import { accountAtClaim } from './accounts.ts';
+import type { Claim } from '../../../rules/delivery/message.ts';
+import { isAlive, processOf } from '../../../rules/limits/lanes.ts';
+import { toMessage } from '../../rows/message-row.ts';
+import { ALL_BUT_BODY } from '../messages/messages.ts';
+import { accountAtClaim } from '../resources/accounts.ts';
+import type { Database } from '../thread/database.ts';
 import { type ClaimedRow, isPlain } from './claim.ts';
-import type { Database } from './database.ts';
-import { ALL_BUT_BODY } from './messages.ts';
 
 /** Leases of a node, in any order. */
 export function leasesOf(database: Database, node: string, limit: number): string[] {

@@ -1,7 +1,7 @@
 // Makes due messages ready, so that they can be claimed: in pieces, as long as there is time, and a few of every account.
 
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
-import type { Database } from './database.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
+import type { Database } from '../thread/database.ts';
 import { around } from './due-lines.ts';
 import { noteKeyDue } from './flow-keys.ts';
 

@@ -2,8 +2,9 @@
 // nothing else in this adapter makes a `queued` message of a queue `ready`. Of the messages with one order key, only
 // the first can be a head (`orderKey`).
 
-import { eachMax } from '../../domain/budgets.ts';
-import type { NewMessage } from '../../domain/message.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import {
   changedRules,
   changeInPause,
@@ -14,14 +15,13 @@ import {
   type Queue,
   type QueueChange,
   wrongMarks,
-} from '../../domain/queue.ts';
-import { bytesOfLine } from '../../domain/stored-bytes.ts';
-import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../promotion.ts';
-import type { LinePiece, LinePosition } from '../resource-store.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+} from '../../../rules/lines/queue.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import type { LinePiece, LinePosition } from '../../ports/resource-store.ts';
+import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
+import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */

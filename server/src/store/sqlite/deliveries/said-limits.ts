@@ -2,9 +2,9 @@
 // applied once, at its end: even if many messages contradict each other, the key judges its messages again only once.
 // If there are too many keys for one transaction, the limits of the others are noted, and the next claims apply them.
 
-import { eachMax } from '../../domain/budgets.ts';
-import type { FlowLimits } from '../../domain/flow-control.ts';
-import type { Database } from './database.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
+import type { Database } from '../thread/database.ts';
 import { admitWaiting, isSaidAlready, noteFlowKey, noteKeyDue, putOffLimits } from './flow-keys.ts';
 
 interface Said {

@@ -1,21 +1,21 @@
 // Writes the end of an attempt: its record, the next state of the message and the callbacks, if the lease is still
 // valid. Also `deliverNow`.
 
-import { countedEnd } from '../../domain/activity.ts';
-import { earlier } from '../../domain/instant.ts';
-import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
-import type { Claim, NewMessage, Settlement, SettleResult } from '../../domain/message.ts';
-import { afterCancel } from '../../domain/settle.ts';
-import { bytesOfAttempt } from '../../domain/stored-bytes.ts';
-import type { SettleReply } from '../commands.ts';
-import type { SuccessorLeases } from '../succession.ts';
+import { countedEnd } from '../../../rules/accounts/activity.ts';
+import type { Claim, NewMessage, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
+import { afterCancel } from '../../../rules/delivery/settle.ts';
+import { bytesOfAttempt } from '../../../rules/limits/stored-bytes.ts';
+import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../../rules/lines/line.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { SettleReply } from '../../shared/commands.ts';
+import type { SuccessorLeases } from '../../shared/succession.ts';
+import { firstAttempt, insertAttempt } from '../messages/messages.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
-import type { Books } from './books.ts';
 import { claimNext } from './claim.ts';
-import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
-import { firstAttempt, insertAttempt } from './messages.ts';
 import { giveWay, isPaused, nextStartAt } from './queues.ts';
 
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;

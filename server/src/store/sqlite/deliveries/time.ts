@@ -1,9 +1,9 @@
 // Heartbeats, the last known time, and when schedules run.
 
-import type { KeptTime } from '../../domain/clock.ts';
-import { ENDED_LANE } from '../../domain/lanes.ts';
-import type { ScheduleTime, StoredTime } from '../delivery-store.ts';
-import type { Database } from './database.ts';
+import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
+import type { KeptTime } from '../../../rules/time/clock.ts';
+import type { ScheduleTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { Database } from '../thread/database.ts';
 
 /**
  * How many of the newest messages are read: a message that took a little longer may come after one with a later time.

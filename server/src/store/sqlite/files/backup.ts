@@ -13,9 +13,9 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { startThread } from '../../shipped-files.ts';
+import { startThread } from '../../../shipped-files.ts';
+import { Database } from '../thread/database.ts';
 import { countRows, wholeCheck } from './check.ts';
-import { Database } from './database.ts';
 import { makeOwnFile } from './directory.ts';
 import { SQLITE, sqliteCode } from './errors.ts';
 import { flushDirectory } from './marker.ts';
@@ -96,7 +96,7 @@ function makePart(part: string): void {
 }
 
 function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
-  const worker = startThread('store/sqlite/backup-thread', { workerData: work });
+  const worker = startThread('store/sqlite/files/backup-thread', { workerData: work });
   return new Promise((resolved, reject) => {
     worker.on('message', (answer: BackupAnswer) => {
       if (answer.kind === 'done') resolved(answer.rows);

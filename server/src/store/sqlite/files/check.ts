@@ -2,7 +2,7 @@
 // works beside a running service. If no service runs, it also checks the log and can repair it.
 
 import { join } from 'node:path';
-import type { Database } from './database.ts';
+import type { Database } from '../thread/database.ts';
 import { DATABASE_FILE } from './directory.ts';
 import { explained, SQLITE, sqliteCode } from './errors.ts';
 import { type LogRepair, repairLog } from './log-repair.ts';

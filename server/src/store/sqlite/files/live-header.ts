@@ -3,7 +3,7 @@
 
 import { closeSync, fstat, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';
-import type { Clock } from '../../world.ts';
+import type { Clock } from '../../../runtime/world.ts';
 import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader, sizeInHeader } from './store-files.ts';
 
 const readAt = promisify(read);

@@ -2,7 +2,7 @@
 // the system may show us log pages that are not on disk, and no later flush writes them: the system takes them for written.
 
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
-import type { Database } from './database.ts';
+import type { Database } from '../thread/database.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 

@@ -2,10 +2,10 @@
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeMax } from '../../domain/budgets.ts';
-import { shippedFiles } from '../../shipped-files.ts';
-import { pendingMigrations, readMigrations } from '../migrations.ts';
-import { Database } from './database.ts';
+import { nodeMax } from '../../../rules/limits/budgets.ts';
+import { shippedFiles } from '../../../shipped-files.ts';
+import { pendingMigrations, readMigrations } from '../../migrations.ts';
+import { Database } from '../thread/database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
 import { LiveLog } from './live-log.ts';

@@ -3,11 +3,11 @@
 
 import { constants, copyFileSync, existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { shippedFiles } from '../../shipped-files.ts';
-import { pendingMigrations, readMigrations } from '../migrations.ts';
+import { shippedFiles } from '../../../shipped-files.ts';
+import { pendingMigrations, readMigrations } from '../../migrations.ts';
+import { Database } from '../thread/database.ts';
 import { type BackupReport, flushFile, giveName } from './backup.ts';
 import { countRows, wholeCheck } from './check.ts';
-import { Database } from './database.ts';
 import { DATABASE_FILE, makeOwnFile, OPEN_FILES, prepareDirectory } from './directory.ts';
 import { MARKER_FILE } from './marker.ts';
 import { MOVED_FILE } from './moved.ts';

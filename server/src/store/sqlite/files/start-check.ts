@@ -1,7 +1,7 @@
 // Looks for damage in the database when it is opened. The number of pages is bounded, so that a large database does not
 // delay the start. It reports what it did not check; `postrider check` checks everything.
 
-import type { Database } from './database.ts';
+import type { Database } from '../thread/database.ts';
 
 /** A database up to this size is checked whole: about a second on a slow disk. */
 const BYTES_MAX = 64 * 1024 * 1024;

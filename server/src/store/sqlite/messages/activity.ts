@@ -1,9 +1,9 @@
 // What happened, counted by account and minute. It is counted in memory during a transaction and written at its end:
 // many messages of an account in one transaction change one row for each kind of event.
 
-import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../domain/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
-import type { Database } from './database.ts';
+import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../../rules/accounts/activity.ts';
+import type { ActivityBucket, ActivityKeep } from '../../ports/message-store.ts';
+import type { Database } from '../thread/database.ts';
 
 export class ActivityCounts {
   readonly #database: Database;

@@ -1,7 +1,7 @@
 // Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Each row of
 // the journal is read once; a body is read last, for an event that is shown.
 
-import type { EventFilter } from '../../domain/event.ts';
+import type { EventFilter } from '../../../rules/delivery/event.ts';
 import {
   EVENT_BODY_BYTES_MAX,
   eventBodyBytes,
@@ -10,17 +10,17 @@ import {
   type Step,
   stepEvents,
   walksJournal,
-} from '../../domain/event.ts';
-import { Looking } from '../../domain/look.ts';
-import type { Message } from '../../domain/message.ts';
-import { Matcher } from '../../domain/message-filter.ts';
-import { eventWeight } from '../../domain/page-weight.ts';
-import { toMessage } from '../message-row.ts';
-import type { EventPage, PageRequest } from '../message-store.ts';
-import { bareStep } from '../rows.ts';
-import { Bodies } from './bodies.ts';
-import type { Database } from './database.ts';
-import { firstPositionAt } from './journal.ts';
+} from '../../../rules/delivery/event.ts';
+import type { Message } from '../../../rules/delivery/message.ts';
+import { Looking } from '../../../rules/reads/look.ts';
+import { Matcher } from '../../../rules/reads/message-filter.ts';
+import { eventWeight } from '../../../rules/reads/page-weight.ts';
+import type { EventPage, PageRequest } from '../../ports/message-store.ts';
+import { toMessage } from '../../rows/message-row.ts';
+import { bareStep } from '../../rows/rows.ts';
+import { Bodies } from '../deliveries/bodies.ts';
+import { firstPositionAt } from '../deliveries/journal.ts';
+import type { Database } from '../thread/database.ts';
 import { getAttempt } from './messages.ts';
 import { type CandidateRow, candidate, pageBytes, passedBytes } from './search.ts';
 

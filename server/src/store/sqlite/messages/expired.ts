@@ -8,11 +8,11 @@ import {
   type ExpiredTurns,
   type LookedAt,
   withinBytes,
-} from '../expired.ts';
-import { BODY_BYTES } from './bodies.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
-import { around } from './due-lines.ts';
+} from '../../shared/expired.ts';
+import { BODY_BYTES } from '../deliveries/bodies.ts';
+import { around } from '../deliveries/due-lines.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 import { deleteMessage } from './messages.ts';
 
 const LOOKED = `SELECT account_id, seq, expires_at, body_id, ${BODY_BYTES} AS bytes FROM messages`;

@@ -1,12 +1,12 @@
 // Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
 // that have ended. Each call looks at some rows after a position.
 
-import { type IdleKey, isForgettable } from '../../domain/flow-key.ts';
-import { isJobOver, type Job } from '../../domain/job.ts';
-import { isQueueForgettable } from '../../domain/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../message-store.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
+import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
+import { isQueueForgettable } from '../../../rules/lines/queue.ts';
+import { type Walked, type WalkPosition, walked } from '../../ports/message-store.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 interface KeyRow extends IdleKey {
   readonly accountId: string;

@@ -1,19 +1,19 @@
 // The table of the verbs that people use to see and change messages, and of those that delete expired data.
 
+import { releaseHeld } from '../deliveries/alone.ts';
+import { cancel } from '../deliveries/cancel.ts';
+import { deleteJournal } from '../deliveries/journal.ts';
+import { deliverNow } from '../deliveries/settle.ts';
+import { listing, lookingUp, OF_ACCOUNT, on, writing } from '../thread/verb.ts';
 import { activity, foldActivity } from './activity.ts';
-import { releaseHeld } from './alone.ts';
-import { cancel } from './cancel.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
 import { deleteExpired } from './expired.ts';
 import * as idle from './idle.ts';
-import { deleteJournal } from './journal.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
-import { deliverNow } from './settle.ts';
 import * as statistics from './statistics.ts';
 import { deleteUsage } from './usage.ts';
-import { listing, lookingUp, OF_ACCOUNT, on, writing } from './verb.ts';
 import { whyFacts } from './why.ts';
 
 export const MESSAGE_VERBS = {

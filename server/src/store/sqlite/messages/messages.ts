@@ -1,14 +1,14 @@
 // The messages and attempts tables, and all rows that belong to a message. No decisions.
 
-import type { Attempt, Settlement } from '../../domain/message.ts';
-import { type StateOfRow, toState } from '../message-columns.ts';
-import { READ_COLUMNS } from '../message-fields.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
-import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../rows.ts';
-import { Bodies, deleteUnusedBody } from './bodies.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import type { Attempt, Settlement } from '../../../rules/delivery/message.ts';
+import type { MessageDetail, MessageState, StoredMessage } from '../../ports/message-store.ts';
+import { type StateOfRow, toState } from '../../rows/message-columns.ts';
+import { READ_COLUMNS } from '../../rows/message-fields.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../../rows/rows.ts';
+import { Bodies, deleteUnusedBody } from '../deliveries/bodies.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 /**
  * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,

@@ -1,17 +1,17 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order; domain/message-filter.ts applies the filter. One call does a bounded amount of work: a page may be
+// candidates in order; rules/reads/message-filter.ts applies the filter. One call does a bounded amount of work: a page may be
 // short, with a cursor to continue from.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
-import { type Look, Looking } from '../../domain/look.ts';
-import type { Attempt, Message } from '../../domain/message.ts';
-import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
-import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
-import { type MessageRow, toMessage } from '../message-row.ts';
-import type { MessagePage, PageRequest } from '../message-store.ts';
-import { BODY_BYTES, Bodies } from './bodies.ts';
-import type { Database } from './database.ts';
+import type { Attempt, Message } from '../../../rules/delivery/message.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
+import { type Look, Looking } from '../../../rules/reads/look.ts';
+import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
+import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.ts';
+import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
+import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
+import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
 /** Positions that are read at once, of all ways together. */

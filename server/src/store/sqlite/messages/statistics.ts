@@ -1,12 +1,12 @@
 // Statistics for people: how many messages are in which state, and which failures are alike. Every query reads a
-// bounded number of rows by an index; domain/ decides what the rows mean.
+// bounded number of rows by an index; rules/ decides what the rows mean.
 
-import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
-import { Looking, pieceLook } from '../../domain/look.ts';
-import type { EndedCounts } from '../../domain/standing.ts';
-import type { OpenPiece } from '../message-store.ts';
-import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
-import type { Database } from './database.ts';
+import type { EndedCounts } from '../../../rules/accounts/standing.ts';
+import { type FailureGroup, groupFailures } from '../../../rules/delivery/failure-group.ts';
+import { Looking, pieceLook } from '../../../rules/reads/look.ts';
+import type { OpenPiece } from '../../ports/message-store.ts';
+import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../../rows/rows.ts';
+import type { Database } from '../thread/database.ts';
 
 /** The same condition as in the index: SQLite does not derive it from the state alone. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";

@@ -1,8 +1,8 @@
 // How many bytes each account stores. It is counted in memory during a transaction and written at its end: many
 // messages of an account in one transaction change its row once.
 
-import type { StoredAccount } from '../account-store.ts';
-import type { Database } from './database.ts';
+import type { StoredAccount } from '../../ports/account-store.ts';
+import type { Database } from '../thread/database.ts';
 
 /** The tables beside the messages whose rows keep what they were counted as, and the name of each row in its account. */
 const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };

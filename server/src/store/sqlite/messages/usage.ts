@@ -1,11 +1,11 @@
 // How many messages each account has created, by day and kind. They are counted in memory during a transaction and
 // written at its end: many requests of an account in one transaction change its row once.
 
-import { type UsageRow, usageDay } from '../../domain/account.ts';
-import type { MessageKind } from '../../domain/message.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../list-piece.ts';
-import type { JournalPart } from '../message-store.ts';
-import type { Database } from './database.ts';
+import { type UsageRow, usageDay } from '../../../rules/accounts/account.ts';
+import type { MessageKind } from '../../../rules/delivery/message.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../../ports/list-piece.ts';
+import type { JournalPart } from '../../ports/message-store.ts';
+import type { Database } from '../thread/database.ts';
 
 const DAY_MS = 86_400_000;
 

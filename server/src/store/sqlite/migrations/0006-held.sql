@@ -1,4 +1,4 @@
--- Messages that crashes of the server have cut off: domain/recovery.ts. Behind the body, but known without walking through
+-- Messages that crashes of the server have cut off: rules/delivery/recovery.ts. Behind the body, but known without walking through
 -- it as long as they are 0 and null, as they are of nearly all messages.
 
 -- Of the crashes that `interrupted` counts, those at which nothing else was in flight.

@@ -1,4 +1,4 @@
--- What happened, counted with what it counts: domain/activity.ts says what the kinds mean. Minutes for the last hours, hours
+-- What happened, counted with what it counts: rules/accounts/activity.ts says what the kinds mean. Minutes for the last hours, hours
 -- for the last weeks.
 CREATE TABLE activity_minutes (
   account_id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- The time as it was last known: domain/clock.ts. One row, written with the sign of life.
+-- The time as it was last known: rules/time/clock.ts. One row, written with the sign of life.
 CREATE TABLE clock (
   only_row   INTEGER PRIMARY KEY CHECK (only_row = 1),
   -- What the wall clock showed, what was believed, and the time of order, which never goes back.

@@ -1,11 +1,11 @@
 // The table of the verbs of accounts, tokens, sessions and signing keys.
 
-import type { TierName } from '../../domain/tier.ts';
-import type { ListPart } from '../list-piece.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import type { ListPart } from '../../ports/list-piece.ts';
+import { freeInside, storedAccounts } from '../messages/stored.ts';
+import { type Desk, listing, lookingUp, on, writing } from '../thread/verb.ts';
 import * as accounts from './accounts.ts';
 import * as sessions from './sessions.ts';
-import { freeInside, storedAccounts } from './stored.ts';
-import { type Desk, listing, lookingUp, on, writing } from './verb.ts';
 
 const ACCESS = { changesAccess: true } as const;
 

@@ -1,12 +1,18 @@
 // Accounts, their signing keys and tokens.
 
-import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
-import type { TierName } from '../../domain/tier.ts';
-import type { FirstAdmin, Principal } from '../account-store.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-piece.ts';
-import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../rows.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Database } from './database.ts';
+import {
+  type Account,
+  judgeRevocation,
+  type Revocation,
+  type SigningKeys,
+  type Token,
+} from '../../../rules/accounts/account.ts';
+import type { TierName } from '../../../rules/limits/tier.ts';
+import type { FirstAdmin, Principal } from '../../ports/account-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../../ports/list-piece.ts';
+import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../../rows/rows.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { Database } from '../thread/database.ts';
 
 const ACCOUNT = 'id, name, tier, created_at AS createdAt, suspended_at AS suspendedAt';
 const SIGNING_KEYS = 'SELECT current_key AS current, next_key AS next FROM accounts WHERE id = ?';

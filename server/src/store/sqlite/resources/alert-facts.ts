@@ -1,9 +1,9 @@
-// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; domain/ decides
+// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; rules/ decides
 // what they mean.
 
-import { usageDay } from '../../domain/account.ts';
-import { MINUTE_MS } from '../../domain/activity.ts';
-import { ALERT_LABEL } from '../../domain/alert.ts';
+import { usageDay } from '../../../rules/accounts/account.ts';
+import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
+import { ALERT_LABEL } from '../../../rules/alerts/alert.ts';
 import type {
   AlertFacts,
   AlertLook,
@@ -13,10 +13,10 @@ import type {
   MinuteFact,
   QueueFact,
   ToldFact,
-} from '../../domain/alert-facts.ts';
-import * as alertRows from '../alert-rows.ts';
-import { activity } from './activity.ts';
-import type { Database } from './database.ts';
+} from '../../../rules/alerts/alert-facts.ts';
+import * as alertRows from '../../rows/alert-rows.ts';
+import { activity } from '../messages/activity.ts';
+import type { Database } from '../thread/database.ts';
 
 export function alertFacts(
   database: Database,

@@ -1,14 +1,14 @@
 // Flow keys for people: read, list, pause, pin, reset. flow-keys.ts decides what a key lets through.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
-import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../domain/flow-key.ts';
-import { bytesOfLine } from '../../domain/stored-bytes.ts';
-import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
-import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from './flow-keys.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
+import { FLOW_PERIOD_MS_DEFAULT } from '../../../rules/lines/flow-control.ts';
+import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../../rules/lines/flow-key.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../../rows/line-rows.ts';
+import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from '../deliveries/flow-keys.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);

@@ -1,14 +1,21 @@
 // The jobs table: bulk operations and their progress.
 
-import { accountMax } from '../../domain/budgets.ts';
-import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../domain/job.ts';
-import { bytesOfJob } from '../../domain/stored-bytes.ts';
-import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
-import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
-import type { Books } from './books.ts';
-import { cancel } from './cancel.ts';
-import type { Database } from './database.ts';
-import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
+import { JOBS_AT_ONCE, type Job, type JobStep, type JobWork } from '../../../rules/delivery/job.ts';
+import { accountMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfJob } from '../../../rules/limits/stored-bytes.ts';
+import {
+  BEHIND_ALL,
+  FIRST_PART,
+  fitting,
+  type ListPart,
+  type ListPiece,
+  type WeighedKey,
+} from '../../ports/list-piece.ts';
+import { JOB_COLUMNS, type JobRow, toJob } from '../../rows/rows.ts';
+import { cancel } from '../deliveries/cancel.ts';
+import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 /** Creates nothing if the account already runs `runningMax` jobs. */
 export function createJob(

@@ -1,17 +1,17 @@
 // The table of the verbs that people use to set up queues, flow keys, schedules, alerts, bulk operations and topics.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { QUEUE_PARALLELISM_MAX } from '../../../rules/lines/queue.ts';
+import * as queues from '../deliveries/queues.ts';
+import { countUpTo } from '../messages/list-by-key.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
+import { listing, lookingUp, type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, type Verb, writing } from '../thread/verb.ts';
 import * as alerts from './alerts.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
 import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
-import { countUpTo } from './list-by-key.ts';
-import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
-import { listing, lookingUp, type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, type Verb, writing } from './verb.ts';
 
 /** A change of a flow key judges again the messages that the key has let through. */
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');

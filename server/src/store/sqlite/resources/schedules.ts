@@ -1,18 +1,18 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages. If `next_at`
 // was already moved, nothing is created.
 
-import { eachMax } from '../../domain/budgets.ts';
-import { earlier } from '../../domain/instant.ts';
-import type { Schedule } from '../../domain/schedule.ts';
-import { bytesOfSchedule } from '../../domain/stored-bytes.ts';
-import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
-import { chooseDue, type DueKey } from '../due-schedules.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
-import type { ListedSchedule } from '../resource-store.ts';
-import { SCHEDULE_COLUMNS, type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
-import { accept } from './accept.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
+import { eachMax } from '../../../rules/limits/budgets.ts';
+import { bytesOfSchedule } from '../../../rules/limits/stored-bytes.ts';
+import type { Schedule } from '../../../rules/schedules/schedule.ts';
+import { earlier } from '../../../rules/time/instant.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/delivery-store.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../../ports/list-piece.ts';
+import type { ListedSchedule } from '../../ports/resource-store.ts';
+import { SCHEDULE_COLUMNS, type ScheduleRow, toListedSchedule, toSchedule } from '../../rows/rows.ts';
+import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
+import { accept } from '../deliveries/accept.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 /** Replaces the whole schedule with the same id, if there is one. */
 export function saveSchedule(database: Database, { stored }: Pick<Books, 'stored'>, schedule: Schedule): void {

@@ -1,12 +1,12 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
-import { bytesOfTopic } from '../../domain/stored-bytes.ts';
-import type { Topic } from '../../domain/topic.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
-import type { Books } from './books.ts';
-import type { Database } from './database.ts';
-import { listByKey } from './list-by-key.ts';
+import { bytesOfTopic } from '../../../rules/limits/stored-bytes.ts';
+import type { Topic } from '../../../rules/publish/topic.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../../rows/rows.ts';
+import { listByKey } from '../messages/list-by-key.ts';
+import type { Books } from '../thread/books.ts';
+import type { Database } from '../thread/database.ts';
 
 export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
   const row =

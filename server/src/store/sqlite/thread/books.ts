@@ -1,13 +1,13 @@
 // The in-memory helpers that accept and settle use besides their statements. Each connection has one set.
 
-import type { ExpiredTurns } from '../expired.ts';
-import type { AccountsAtClaim } from './accounts.ts';
-import type { ActivityCounts } from './activity.ts';
-import type { Journal } from './journal.ts';
-import type { NewMessages } from './new-messages.ts';
-import type { SaidLimits } from './said-limits.ts';
-import type { Stored } from './stored.ts';
-import type { Usage } from './usage.ts';
+import type { ExpiredTurns } from '../../shared/expired.ts';
+import type { Journal } from '../deliveries/journal.ts';
+import type { NewMessages } from '../deliveries/new-messages.ts';
+import type { SaidLimits } from '../deliveries/said-limits.ts';
+import type { ActivityCounts } from '../messages/activity.ts';
+import type { Stored } from '../messages/stored.ts';
+import type { Usage } from '../messages/usage.ts';
+import type { AccountsAtClaim } from '../resources/accounts.ts';
 
 export interface Books {
   readonly newMessages: NewMessages;

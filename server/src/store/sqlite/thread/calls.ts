@@ -1,9 +1,9 @@
 // How the store calls its verbs: on the thread that the verb's marks name. After the commit, the engine and the live
 // streams are told what the marks say.
 
-import type { Hints } from '../hints.ts';
-import { News } from '../news.ts';
-import type { StandingOffer } from '../standing-offer.ts';
+import type { Hints } from '../../shared/hints.ts';
+import { News } from '../../shared/news.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Committer } from './committer.ts';
 import type { Verb } from './verb.ts';
 import { marksOf, type VerbName, type Verbs } from './verbs.ts';

@@ -2,10 +2,10 @@
 // share one fsync. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
 // accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
-import { lanes } from '../../domain/lanes.ts';
-import { type Asked, Costs, isLong, longCost, Turns } from '../../domain/turns.ts';
-import type { Clock } from '../../world.ts';
-import { StoreUnavailable } from '../store.ts';
+import { lanes } from '../../../rules/limits/lanes.ts';
+import { type Asked, Costs, isLong, longCost, Turns } from '../../../rules/limits/turns.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { StoreUnavailable } from '../../ports/store.ts';
 import type { Executor } from './executor.ts';
 import { type Took, transactionMs } from './shared-transaction.ts';
 import type { AccountWork } from './verb.ts';

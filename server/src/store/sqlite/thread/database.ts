@@ -2,7 +2,7 @@
 // of messages.
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { RowGroup } from './row-group.ts';
+import { RowGroup } from '../deliveries/row-group.ts';
 
 export type Row = Record<string, unknown>;
 

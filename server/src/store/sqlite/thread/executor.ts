@@ -3,15 +3,15 @@
 
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { startThread } from '../../shipped-files.ts';
+import { startThread } from '../../../shipped-files.ts';
+import { DATABASE_FILE } from '../files/directory.ts';
+import { LogKeeper } from '../files/log-keeper.ts';
+import { openBeside } from '../files/open.ts';
+import type { StartCheck } from '../files/start-check.ts';
 import type { Database } from './database.ts';
-import { DATABASE_FILE } from './directory.ts';
-import { LogKeeper } from './log-keeper.ts';
 import { isOpen, MOVING, type MoverData, type Moving, newMoving, setAway, setOpen } from './log-mover.ts';
-import { openBeside } from './open.ts';
 import { PortCalls } from './port-executor.ts';
 import type { Took } from './shared-transaction.ts';
-import type { StartCheck } from './start-check.ts';
 import { type Command, createVerbs, marksOf, type Reply, runBatch } from './verbs.ts';
 
 export interface Executor {
@@ -80,7 +80,7 @@ export async function threadExecutor(
 ): Promise<Executor> {
   const moving: Moving | null = role === 'writer' ? newMoving() : null;
   const workerData: ThreadData = { directory, role, moving };
-  const worker = startThread('store/sqlite/thread', { workerData, name: role });
+  const worker = startThread('store/sqlite/thread/thread', { workerData, name: role });
   const neighbours = new Neighbours();
   const fail = (error: unknown) => calls.fail(error instanceof Error ? error : new Error(String(error)));
   const mover = moving && new LogMover({ directory, moving }, fail);
@@ -134,7 +134,7 @@ class LogMover {
     const { moving } = this.#data;
     setOpen(moving, false);
     try {
-      const worker = startThread('store/sqlite/log-mover-thread', { workerData: this.#data, name: 'log mover' });
+      const worker = startThread('store/sqlite/thread/log-mover-thread', { workerData: this.#data, name: 'log mover' });
       let why: unknown = null;
       worker.on('error', (error) => {
         why = error;

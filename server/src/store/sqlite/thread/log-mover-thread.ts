@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
+import { DATABASE_FILE } from '../files/directory.ts';
 import { Database } from './database.ts';
-import { DATABASE_FILE } from './directory.ts';
 import { MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
 
 const { directory, moving } = workerData as MoverData;

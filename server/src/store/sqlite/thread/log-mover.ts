@@ -1,8 +1,8 @@
 // When the log is moved into the database: most of it by a thread beside the writer, so that no transaction waits for it.
 // The writer moves only the short rest after which the next transaction begins the log anew.
 
+import { brokenText, isFull, SQLITE, sqliteCode } from '../files/errors.ts';
 import type { Database } from './database.ts';
-import { brokenText, isFull, SQLITE, sqliteCode } from './errors.ts';
 
 /** So many frames, each of one page, are worth moving. */
 const WORTH_FRAMES = 1000;

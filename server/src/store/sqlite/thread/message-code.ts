@@ -1,10 +1,11 @@
-// Made from server/src/store/message-fields.ts by "npm run docs". Change that file, not this one.
+// Made from server/src/store/rows/message-fields.ts by "npm run docs". Change that file, not this one.
 // A new message on its way to the writer's thread, and into its row.
 
-import type { NewMessage } from '../../domain/message.ts';
-import type { RowState } from '../message-columns.ts';
-import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../message-columns.ts';
-import { ACCEPTED_COLUMNS } from '../message-fields.ts';
+import type { NewMessage } from '../../../rules/delivery/message.ts';
+import type { RowState } from '../../rows/message-columns.ts';
+import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../../rows/message-columns.ts';
+import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
+import type { RowGroup } from '../deliveries/row-group.ts';
 import {
   type Packing,
   putEach,
@@ -15,7 +16,6 @@ import {
   takeValue,
   type Unpacking,
 } from './packing.ts';
-import type { RowGroup } from './row-group.ts';
 
 export function putMessage(to: Packing, message: NewMessage): void {
   to.put(message.id);

@@ -2,10 +2,10 @@
 // more than some of the statements. So frequent commands travel as one flat list of values and one transferred buffer
 // with all bodies; everything else is sent as it is.
 
-import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
-import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
-import type { SuccessorLeases } from '../succession.ts';
+import type { Attempt, Claim, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
+import type { AcceptCommand, AcceptReply, SettleReply } from '../../shared/commands.ts';
+import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { SuccessorLeases } from '../../shared/succession.ts';
 import { putMessage, takeMessage } from './message-code.ts';
 import {
   type Packed,

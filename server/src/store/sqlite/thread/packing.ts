@@ -1,8 +1,8 @@
 // Packs many values into one flat list and all bodies into one buffer, for another thread. That thread unpacks them in
 // the same order.
 
-import type { HeaderList } from '../../domain/message.ts';
-import { withEntry } from '../../domain/short-list.ts';
+import type { HeaderList } from '../../../rules/delivery/message.ts';
+import { withEntry } from '../../../runtime/collections/short-list.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];

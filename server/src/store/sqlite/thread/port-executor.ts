@@ -2,11 +2,11 @@
 // run the batches of several ports as one transaction.
 
 import type { MessagePort, Worker } from 'node:worker_threads';
+import type { StartCheck } from '../files/start-check.ts';
 import type { Executor } from './executor.ts';
 import { notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import type { Took } from './shared-transaction.ts';
-import type { StartCheck } from './start-check.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
 /** What a thread sends. */

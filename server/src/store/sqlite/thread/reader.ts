@@ -1,8 +1,8 @@
 // A thread that reads, started by its first read. It changes nothing, so the process survives its end: its calls are
 // refused, and after a pause a new thread starts. All lanes of a node read with the same thread, and accounts take turns.
 
-import type { Clock } from '../../world.ts';
-import { AccountLine } from '../account-line.ts';
+import type { Clock } from '../../../runtime/world.ts';
+import { AccountLine } from '../../turns/account-line.ts';
 import { type Executor, threadExecutor } from './executor.ts';
 import type { ReadsUnderWay } from './reads-under-way.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';

@@ -3,8 +3,8 @@
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeMax } from '../../domain/budgets.ts';
-import { DATABASE_FILE } from './directory.ts';
+import { nodeMax } from '../../../rules/limits/budgets.ts';
+import { DATABASE_FILE } from '../files/directory.ts';
 
 export class ReadsUnderWay {
   readonly #log: string;

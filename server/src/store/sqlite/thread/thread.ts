@@ -3,10 +3,10 @@
 // and its time; one with a long command has its own.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { systemWorld } from '../../world.ts';
+import { systemWorld } from '../../../runtime/world.ts';
+import { openDirectory, openReader } from '../files/open.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
 import { LogLength } from './log-mover.ts';
-import { openDirectory, openReader } from './open.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';

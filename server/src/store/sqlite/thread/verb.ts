@@ -1,9 +1,9 @@
 // A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that tell the
 // adapter on which thread it runs and whom to tell after the commit.
 
-import { unitsOf } from '../../domain/turns.ts';
+import { unitsOf } from '../../../rules/limits/turns.ts';
+import type { Claimer } from '../deliveries/claim.ts';
 import type { Books } from './books.ts';
-import type { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
 
 /** What a verb works with; one for each connection. */

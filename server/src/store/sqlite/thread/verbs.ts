@@ -1,22 +1,22 @@
 // The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
 // connection: the writer's, the reader's, or the caller's in the simulation.
 
-import { ExpiredTurns } from '../expired.ts';
-import { ACCOUNT_VERBS } from './account-verbs.ts';
-import { AccountsAtClaim } from './accounts.ts';
-import { ActivityCounts } from './activity.ts';
+import { ExpiredTurns } from '../../shared/expired.ts';
+import { Claimer } from '../deliveries/claim.ts';
+import { DELIVERY_VERBS } from '../deliveries/delivery-verbs.ts';
+import { Journal } from '../deliveries/journal.ts';
+import { NewMessages } from '../deliveries/new-messages.ts';
+import { SaidLimits } from '../deliveries/said-limits.ts';
+import { brokenText, isFull, SQLITE, sqliteCode } from '../files/errors.ts';
+import { ActivityCounts } from '../messages/activity.ts';
+import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
+import { Stored } from '../messages/stored.ts';
+import { Usage } from '../messages/usage.ts';
+import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
+import { AccountsAtClaim } from '../resources/accounts.ts';
+import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
 import type { Books } from './books.ts';
-import { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
-import { DELIVERY_VERBS } from './delivery-verbs.ts';
-import { brokenText, isFull, SQLITE, sqliteCode } from './errors.ts';
-import { Journal } from './journal.ts';
-import { MESSAGE_VERBS } from './message-verbs.ts';
-import { NewMessages } from './new-messages.ts';
-import { RESOURCE_VERBS } from './resource-verbs.ts';
-import { SaidLimits } from './said-limits.ts';
-import { Stored } from './stored.ts';
-import { Usage } from './usage.ts';
 import type { Desk, Marks } from './verb.ts';
 
 const VERBS = { ...DELIVERY_VERBS, ...MESSAGE_VERBS, ...RESOURCE_VERBS, ...ACCOUNT_VERBS };
