@@ -13,10 +13,11 @@ import { whySkipped } from './support/machine.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const FILES = [
-  'server/test/http/*.test.ts',
+  'server/test/inbound/**/*.test.ts',
   'server/test/outside/security/{strict,hostile}-requests.test.ts',
   'server/test/outside/isolation/accepting.test.ts',
-  'server/test/delivery/{answer-memory,deadlines,misbehaving,reuse,undici-sender,wire}.test.ts',
+  'server/test/delivery/http/{answer-memory,misbehaving,reuse,undici-sender,wire}.test.ts',
+  'server/test/runtime/deadlines.test.ts',
   'sdk/test/{client,postrider,receiver}.test.ts',
 ];
 /** In one process: most of the time of a file is that its process reads the sources. */

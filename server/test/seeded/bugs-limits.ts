@@ -62,7 +62,7 @@ export const LIMIT_BUGS: SeededBugs = {
     },
     {
       breaks: 'a pool forgets who held what is given back',
-      in: RULES,
+      in: 'server/src/runtime',
       find: 'else this.#heldBy.set(accountId, held + by);',
       replace: 'else this.#heldBy.delete(accountId);',
       noticedBy: ['runtime/collections/pool'],
@@ -111,7 +111,7 @@ export const LIMIT_BUGS: SeededBugs = {
     },
     {
       breaks: 'a pool that two lanes fill at once is larger than its limit',
-      in: RULES,
+      in: 'server/src/runtime',
       find: 'if (this.#elsewhere === null || this.#used + this.#elsewhere.used() <= this.max) return null;',
       replace: 'if (this.#used <= this.max) return null;',
       noticedBy: ['runtime/collections/pool'],

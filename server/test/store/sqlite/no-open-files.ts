@@ -3,11 +3,11 @@
 
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATABASE_FILE } from '../../src/store/sqlite/files/directory.ts';
-import { threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
-import type { Command } from '../../src/store/sqlite/thread/verbs.ts';
-import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { waitFor } from '../support/wait.ts';
+import { DATABASE_FILE } from '../../../src/store/sqlite/files/directory.ts';
+import { threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import type { Command } from '../../../src/store/sqlite/thread/verbs.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const MIB = 1024 * 1024;
 const directory = process.argv[2]!;
