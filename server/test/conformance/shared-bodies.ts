@@ -53,6 +53,19 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('shared bodies', () => {
+    test('to a page of messages that are to be changed, a body that they share counts once, and each other one', async ({
+      a,
+    }) => {
+      const changed: PageRequest = { ...PAGE, withBodies: false, isForChange: true, bytesMax: 100_000 };
+      await a.store.accept(fanOut(20, bytes('shared ', 60_000)), NOW);
+      assert.equal((await a.store.searchMessages(ACCOUNT, {}, changed)).messages.length, 20);
+      await a.store.accept(
+        ['one', 'two', 'three'].map((text) => message({ body: bytes(text, 60_000), labels: ['own'] })),
+        NOW,
+      );
+      assert.equal((await a.store.searchMessages(ACCOUNT, { labels: ['own'] }, changed)).messages.length, 2);
+    });
+
     test.onTwo(
       'a body of several messages is stored once, and every reader sees it',
       async ({ a, b, storedBodies }) => {

@@ -2,6 +2,7 @@
 // accounts in turn. For every adapter.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { CountedBodies } from './shared-bodies.ts';
 
 interface Expired {
   /** The size of the body, which several messages may share. */
@@ -15,10 +16,9 @@ interface Expired {
  */
 export function withinBytes<T extends Expired>(expired: readonly T[]): readonly T[] {
   let bytes = 0;
-  const shared = new Set<number>();
+  const bodies = new CountedBodies();
   const end = expired.findIndex((each, index) => {
-    if (each.body_id === null || !shared.has(each.body_id)) bytes += each.bytes;
-    if (each.body_id !== null) shared.add(each.body_id);
+    bytes += bodies.add(each.body_id, each.bytes);
     return index > 0 && bytes > eachMax('upkeepBytes');
   });
   return end === -1 ? expired : expired.slice(0, end);

@@ -35,3 +35,16 @@ export function bodyBytes(messages: readonly Pick<NewMessage, 'body'>[]): number
   for (const body of new Set(messages.map((message) => message.body))) bytes += body.length;
   return bytes;
 }
+
+/** Adds up the bytes of stored bodies. One that several messages share counts once. */
+export class CountedBodies {
+  readonly #ids = new Set<number>();
+
+  /** What this message adds. */
+  add(bodyId: number | null, bytes: number): number {
+    if (bodyId === null) return bytes;
+    if (this.#ids.has(bodyId)) return 0;
+    this.#ids.add(bodyId);
+    return bytes;
+  }
+}

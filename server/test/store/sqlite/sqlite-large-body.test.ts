@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { bytesOfAll } from '../../../src/rules/limits/stored-bytes.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
 import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
 import { ACCOUNT, ERROR, KEYS, limits, message, NOW, settlementOf } from '../../conformance/given.ts';
@@ -38,3 +39,24 @@ for (const [bytes, count] of [
     if (bytes > 100_000) assert.ok(more < bytes / 4, `the log grew by ${more} bytes`);
   });
 }
+
+test('a message that is cancelled and not kept gives the space of its body back at once', (t) => {
+  const database = openDatabase(':memory:');
+  t.after(() => database.close());
+  const verbs = createVerbs(database);
+  verbs.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  const shared = Buffer.alloc(20_000, 'shared ');
+  const messages = [
+    message({ body: Buffer.alloc(20_000) }),
+    message({ body: shared }),
+    message({ body: shared }),
+  ] as const;
+  verbs.accept({ messages, leases: [], node: 'nod_a', now: NOW, dayMax: null });
+  const stored = () => database.get<StoredBodies>(STORED_BODIES)!.count;
+  const cancelled = messages.map(({ id }) => {
+    verbs.cancel(ACCOUNT, [id], NOW, NOW);
+    return stored();
+  });
+  assert.deepEqual(cancelled, [1, 1, 0]);
+  assert.equal(verbs.storedBytes(ACCOUNT), bytesOfAll(messages.map((each) => ({ ...each, body: new Uint8Array() }))));
+});

@@ -11,6 +11,7 @@ import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.t
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { POSTGRES_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { CountedBodies } from '../../shared/shared-bodies.ts';
 import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
@@ -46,6 +47,7 @@ export async function searchMessages(
   const judge = new Judge(database, filter, page.withBodies, looking);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
+  const bodies = new CountedBodies();
   let weight = 0;
   const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
   let cursor = page.cursor;
@@ -65,7 +67,7 @@ export async function searchMessages(
         messages.push(message);
         lastAttempts.push(last);
         weight += messageWeight(message) + (last ? attemptWeight(last) : 0);
-        if (page.isForChange && body_id === null) weight += body_bytes;
+        if (page.isForChange) weight += bodies.add(body_id, body_bytes);
         if (messages.length >= page.limit || weight >= pageBytes(page)) break;
       }
       if (messages.length >= page.limit || weight >= pageBytes(page) || looking.isEnough) {

@@ -6,6 +6,7 @@ import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
 import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import { deleteUnusedBody } from './bodies.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
 import { isDead, type LifeLook } from './orphans.ts';
 
@@ -16,7 +17,7 @@ const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
  * For what is not kept. A row is written whole when it is changed, its body too: on a full disk there may be no space for
  * that, and without the body its space is free at once.
  */
-const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'' WHERE seq = ?`;
+const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NULL WHERE seq = ?`;
 
 export function cancel(
   database: Database,
@@ -29,8 +30,8 @@ export function cancel(
   const [cancelled, requested, awaited]: [string[], string[], string[]] = [[], [], []];
   let dueAt: number | null = null;
   for (const id of new Set(messageIds)) {
-    const open = database.get<Held & { lease: string | null }>(
-      `SELECT lease, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+    const open = database.get<Held & { lease: string | null; body_id: number | null }>(
+      `SELECT lease, body_id, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
       id,
       accountId,
     );
@@ -54,7 +55,9 @@ export function cancel(
     }
     cancelled.push(id);
     books.journal.add(accountId, open.seq, CANCELLED, now);
-    database.run(expiresAt <= now ? END_WITHOUT_BODY : END, now, expiresAt, open.seq);
+    const isKept = expiresAt > now;
+    database.run(isKept ? END : END_WITHOUT_BODY, now, expiresAt, open.seq);
+    if (!isKept && open.body_id !== null) deleteUnusedBody(database, books, open.body_id);
     dueAt = earlier(dueAt, letOthersStart(database, open, now));
   }
   return { cancelled, requested, awaited, dueAt };

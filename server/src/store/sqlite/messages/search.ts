@@ -10,6 +10,7 @@ import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../
 import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.ts';
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
+import { CountedBodies } from '../../shared/shared-bodies.ts';
 import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
 import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
@@ -44,6 +45,7 @@ export function searchMessages(
   const judge = new Judge(database, filter, page.withBodies, looking);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
+  const bodies = new CountedBodies();
   let weight = 0;
   const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
   let at = page.cursor;
@@ -55,7 +57,10 @@ export function searchMessages(
       const last = page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null;
       messages.push(message);
       lastAttempts.push(last);
-      weight += messageWeight(message) + (last ? attemptWeight(last) : 0) + (page.isForChange ? row.body_bytes : 0);
+      weight +=
+        messageWeight(message) +
+        (last ? attemptWeight(last) : 0) +
+        (page.isForChange ? bodies.add(row.body_id, row.body_bytes) : 0);
     }
     if (messages.length >= page.limit || looking.isEnough || weight >= pageBytes(page)) {
       return pageTo(walk.hasMore() ? at : null);
