@@ -120,7 +120,9 @@ export class Connections {
   #open(use: Use): pg.Pool {
     const { name, max } = use;
     const { server, timers, connectMs, morePatienceMs, onSession } = this.#options;
-    const settings = new Map([...(use.settings ?? []), [STALL_SETTING, String(STALL_MS_MAX + morePatienceMs)]]);
+    const settings = new Map(use.settings);
+    // Settings of its own cost a connection another round trip.
+    if (morePatienceMs > 0) settings.set(STALL_SETTING, String(STALL_MS_MAX + morePatienceMs));
     // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
     const onConnect = async (client: pg.ClientBase): Promise<void> => {
       // A connection that breaks while in use, between two statements, reports it only here, and an 'error' event
