@@ -10,11 +10,11 @@ import { runSeed, runSeeds, type SeedResult, type Summary } from './run-seeds.ts
 import { simulate } from './simulate.ts';
 
 /** Always the same: enough to see everything that can happen. */
-const SAME_SEEDS = isShort ? 6 : 40;
+const SAME_SEEDS = isShort ? 6 : 50;
 /** So many of them are run twice, to compare the traces. */
 const TWICE = isShort ? 2 : 12;
 /** New ones every time, each once, so that many runs of the tests see many seeds. */
-const NEW_SEEDS = isShort ? 4 : 30;
+const NEW_SEEDS = isShort ? 4 : 20;
 const NEW_SEED_MIN = 1_000_000;
 
 function describeBad(bad: readonly SeedResult[]): string {

@@ -1,11 +1,11 @@
 // A program for sqlite-million.test.ts: opens a directory as the server does, makes the first claim, and prints how
 // much of the processor and of the memory that took.
 
-import { systemWorld } from '../../src/runtime/world.ts';
-import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
-import { limits } from '../conformance/given.ts';
-import { claimDue } from '../support/claim-due.ts';
+import { systemWorld } from '../../../src/runtime/world.ts';
+import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
+import { limits } from '../../conformance/given.ts';
+import { claimDue } from '../../support/claim-due.ts';
 
 const [directory, now] = process.argv.slice(2);
 const { clock } = systemWorld();
