@@ -14,8 +14,8 @@ import { readStored } from './store-file.ts';
 import { Trial } from './trial.ts';
 
 const PUBLISHES_AFTER = 150;
-/** Past the flushes of the start, so that the server is at work; before the end of what is published. */
-const FLUSH_TO_FAIL = { least: 30, most: 200 };
+/** After those of a start, so that the server is at work; before the end of what is published. */
+const FLUSH_TO_FAIL = { least: 20, most: 180 };
 const FULL_TIMES = 8;
 
 interface FaultOptions {
@@ -41,7 +41,7 @@ export async function failedFlush(options: FaultOptions & { readonly images: num
   const [directory, log] = [join(folder, 'data'), join(folder, 'disk.log')];
   const mark = () => logLength(log);
   return Trial.run(seed, mark, async (trial) => {
-    const failFsync = chance.between(FLUSH_TO_FAIL.least, FLUSH_TO_FAIL.most);
+    const failFsync = (await flushesOfStart(folder, shim)) + chance.between(FLUSH_TO_FAIL.least, FLUSH_TO_FAIL.most);
     const failing = await trial.start(directory, shim.env(directory, log, { failFsync }));
     const exit = await failing.exited;
     await trial.quiet();
@@ -65,6 +65,15 @@ export async function failedFlush(options: FaultOptions & { readonly images: num
       });
     return { exit, stderr: failing.stderr, problems };
   });
+}
+
+/** How often a server flushes that starts on an empty directory, and stops. */
+async function flushesOfStart(folder: string, shim: Shim): Promise<number> {
+  const [directory, log] = [join(folder, 'start'), join(folder, 'start.log')];
+  const server = new ServerProcess(['--data', directory], shim.env(directory, log));
+  await server.ready;
+  await server.stop();
+  return readDiskLog(readFileSync(log)).filter(({ kind }) => kind === 'flushed').length;
 }
 
 /** While the second process opens the store: it reads what the first one wrote, and not all of that is on disk. */
