@@ -1,4 +1,4 @@
-// api.md, section 1: the rules that hold for every call, each once. The files http/spec-*.test.ts go deeper where the
+// api.md, section 1: the rules that hold for every call, each once. The files spec-*.test.ts go deeper where the
 // user's spec says more.
 
 import assert from 'node:assert/strict';

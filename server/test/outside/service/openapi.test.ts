@@ -1,5 +1,5 @@
 // The OpenAPI document is valid, says what there is and nothing else, and the page made from it asks nobody for
-// anything. That answers keep to it is held by every other test, through http/contract.ts.
+// anything. That answers keep to it is held by every other test, through support/contract.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
