@@ -8,19 +8,14 @@ import { basename, join } from 'node:path';
 // every platform in the lock file.
 import { rolldown } from 'rolldown';
 import { minifySync } from 'rolldown/utils';
+import { THREAD_FILES } from '../server/src/shipped-files.ts';
 import { licencesOf } from './licences.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'server', 'src');
 
-export const THREADS = [
-  'node/lane',
-  'store/sqlite/thread/thread',
-  'store/sqlite/thread/log-mover-thread',
-  'store/sqlite/files/backup-thread',
-];
 /** Files that are started by name: the command, the threads, and what programs import. */
-const ENTRIES = ['cli/main', 'index', ...THREADS];
+const ENTRIES = ['cli/main', 'index', ...THREAD_FILES];
 /** What the server reads while it runs. */
 const READ = ['store/sqlite/migrations', 'store/postgres/migrations'];
 const DEPENDENCIES = 'dependencies';

@@ -5,7 +5,8 @@ import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
-import { ABSENT, buildPackages, THREADS } from './build.ts';
+import { THREAD_FILES } from '../server/src/shipped-files.ts';
+import { ABSENT, buildPackages } from './build.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SERVER = join(ROOT, 'server');
@@ -22,7 +23,7 @@ function assets(dist: string, threads: string): Record<string, string> {
   return {
     'package.json': join(SERVER, 'package.json'),
     ...Object.fromEntries(read.map((path) => [path.replaceAll('\\', '/'), join(dist, path)])),
-    ...Object.fromEntries(THREADS.map((name) => [`${name}.js`, join(threads, `${name}.js`)])),
+    ...Object.fromEntries(THREAD_FILES.map((name) => [`${name}.js`, join(threads, `${name}.js`)])),
   };
 }
 
@@ -45,7 +46,7 @@ export async function buildSingleFile(folder: string): Promise<string> {
   const main = join(work, 'main.js');
   await bundle(join(SERVER, 'bin', 'postrider.js'), main, 'esm');
   // Text that a thread runs is CommonJS.
-  for (const name of THREADS) await bundle(join(SERVER, 'src', `${name}.ts`), join(work, `${name}.js`), 'cjs');
+  for (const name of THREAD_FILES) await bundle(join(SERVER, 'src', `${name}.ts`), join(work, `${name}.js`), 'cjs');
   const extension = process.platform === 'win32' ? '.exe' : '';
   const output = join(folder, `postrider-${process.platform}-${process.arch}${extension}`);
   const config = {

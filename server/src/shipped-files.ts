@@ -51,11 +51,15 @@ function entriesOf(root: string) {
   }
 }
 
-type ThreadFile =
-  | 'node/lane'
-  | 'store/sqlite/files/backup-thread'
-  | 'store/sqlite/thread/log-mover-thread'
-  | 'store/sqlite/thread/thread';
+/** What threads run: paths here, without the extension. */
+export const THREAD_FILES = [
+  'node/lane',
+  'store/sqlite/files/backup-thread',
+  'store/sqlite/thread/log-mover-thread',
+  'store/sqlite/thread/thread',
+] as const;
+
+type ThreadFile = (typeof THREAD_FILES)[number];
 
 /** Runs a file of ours, named without its extension, on a thread of its own. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {

@@ -6,18 +6,20 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import workerThreads, { isMainThread, Worker, type WorkerOptions } from 'node:worker_threads';
+import { THREAD_FILES } from '../../src/shipped-files.ts';
 import { processorMsOf } from './processor-time.ts';
-
-const THREAD = /\/server\/src\/(lane|store\/sqlite\/(?:backup-|log-mover-)?thread)\.ts$/;
 
 function startBuiltThreads(command: string): void {
   const dist = pathToFileURL(`${join(command, '..', '..', 'dist')}/`);
+  const built = new Map(
+    THREAD_FILES.map((file) => [new URL(`../../src/${file}.ts`, import.meta.url).href, new URL(`${file}.js`, dist)]),
+  );
   workerThreads.Worker = class extends Worker {
     constructor(file: string | URL, options?: WorkerOptions) {
-      const name = THREAD.exec(String(file))?.[1];
-      if (name === undefined) super(file, options);
+      const replacement = built.get(String(file));
+      if (replacement === undefined) super(file, options);
       // Without the flags of this process, which load this file.
-      else super(new URL(`${name}.js`, dist), { execArgv: [], ...options });
+      else super(replacement, { execArgv: [], ...options });
     }
   };
   syncBuiltinESMExports();
