@@ -1,6 +1,6 @@
 // Shares the time of the event loop among callers. While the loop has time to spare, everything is done when it comes. When
 // it has none, or a turn of it has become long, whoever has used more than an equal part waits, and goes on piece by piece,
-// whoever has used least first.
+// whoever has used least first. Long bodies leave a part of the time to the others.
 
 import { LoopTime } from '../../rules/limits/loop-time.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -20,11 +20,23 @@ const BUSY_PART = 0.8;
  * loop has taken this long, only those are served at once who have used little.
  */
 const TURN_MS = 4;
+/**
+ * A long body takes more than the time in which it is read: memory that is collected, a thread that writes it, others that sign
+ * it. So while others use the loop, whoever is ahead rests after each piece of one, for a multiple of the time that it took. The
+ * multiple grows with every sample in which the loop was as busy as this, and shrinks with every other.
+ */
+const REST_BUSY_PART = 0.6;
+const REST_STEP = 0.5;
+const REST_MAX = 16;
+/** The timers of the loop know no shorter time. */
+const REST_MS_MIN = 1;
+/** However long a piece took: the process may have stood still. */
+const REST_MS_MAX = 250;
 /** For a request that node:http reads: what its router and its response take, which cannot be told from other work. */
 const REQUEST_MS = 0.1;
 
 export class LoopTurns {
-  readonly #clock: Pick<Clock, 'monotonicMs' | 'soon'>;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>;
   readonly #busyMs: () => number;
   readonly #time = new LoopTime();
   /** By key, so that of each only the next piece has to be looked at. */
@@ -37,13 +49,18 @@ export class LoopTurns {
   #calls = 0;
   #callsInTurn = 0;
   #turnSinceMs = 0;
+  #rest = 0;
+  /** Who rests, and until when. */
+  readonly #resting = new Map<string, number>();
+  /** Calls that wait until somebody has rested. */
+  #restingCalls = 0;
   #sampledAtMs: number;
   #sampledBusyMs: number;
   /** How often somebody had to wait. */
   waits = 0;
 
   /** Needs a clock of real time, and how long the loop has been busy. */
-  constructor(clock: Pick<Clock, 'monotonicMs' | 'soon'>, busyMs: () => number) {
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>, busyMs: () => number) {
     this.#clock = clock;
     this.#busyMs = busyMs;
     this.#sampledAtMs = clock.monotonicMs();
@@ -63,6 +80,14 @@ export class LoopTurns {
     if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
   }
 
+  /** A piece of a long body of `user` was read, and charged, from `sinceMs` until now. */
+  restAfter({ key, isKnown }: LoopUser, sinceMs: number): void {
+    if (this.#rest === 0) return;
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.#time.isShared() || !this.#time.isAhead(key, isKnown, nowMs)) return;
+    this.#resting.set(key, nowMs + Math.min(REST_MS_MAX, (nowMs - sinceMs) * this.#rest));
+  }
+
   /** A request has come. */
   chargeRequest({ key, isKnown }: LoopUser): void {
     this.#time.charge(key, isKnown, REQUEST_MS, this.#clock.monotonicMs());
@@ -70,6 +95,7 @@ export class LoopTurns {
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
+    if (this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
   }
@@ -129,17 +155,41 @@ export class LoopTurns {
       this.#scheduleOne();
       return;
     }
-    const next = this.#least();
-    if (next === null) return;
+    const next = this.#least(nowMs);
+    if (next === null) {
+      if (this.#waiting.size > 0) this.#awaitRest(nowMs);
+      return;
+    }
     const work = next.line.shift()!;
     if (next.line.length === 0) this.#waiting.delete(next.user.key);
     work();
   };
 
-  #least() {
+  #isResting(key: string, nowMs: number): boolean {
+    const untilMs = this.#resting.get(key);
+    if (untilMs === undefined) return false;
+    if (untilMs > nowMs) return true;
+    this.#resting.delete(key);
+    return false;
+  }
+
+  /** Everybody who waits rests. */
+  #awaitRest(nowMs: number): void {
+    this.#restingCalls += 1;
+    if (this.#restingCalls > 1) return;
+    const untilMs = Math.min(...[...this.#waiting.keys()].map((key) => this.#resting.get(key)!));
+    this.#clock.after(Math.max(REST_MS_MIN, Math.ceil(untilMs - nowMs)), () => {
+      const calls = this.#restingCalls;
+      this.#restingCalls = 0;
+      for (let call = 0; call < calls; call += 1) this.#scheduleOne();
+    });
+  }
+
+  #least(nowMs: number) {
     let least = null;
     let leastMs = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) {
+      if (this.#isResting(each.user.key, nowMs)) continue;
       const standing = this.#time.standing(each.user.key, each.user.isKnown);
       if (standing < leastMs) [least, leastMs] = [each, standing];
     }
@@ -148,7 +198,11 @@ export class LoopTurns {
 
   #sample(nowMs: number): void {
     const busyMs = this.#busyMs();
-    this.#isBusy = busyMs - this.#sampledBusyMs >= BUSY_PART * (nowMs - this.#sampledAtMs);
+    const part = (busyMs - this.#sampledBusyMs) / (nowMs - this.#sampledAtMs);
+    this.#isBusy = part >= BUSY_PART;
+    this.#rest =
+      part >= REST_BUSY_PART ? Math.min(REST_MAX, this.#rest + REST_STEP) : Math.max(0, this.#rest - REST_STEP);
+    if (this.#rest === 0) this.#resting.clear();
     this.#sampledAtMs = nowMs;
     this.#sampledBusyMs = busyMs;
   }

@@ -29,6 +29,8 @@ const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 /** However the request is handled, and by whom. */
 const BODY_BYTES_MIN = eachMax('bodyBytesMin');
+/** So much left of a body makes it a long one. */
+const LONG_BODY_BYTES = 64 * 1024;
 const CR = 13;
 const LF = 10;
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -116,6 +118,7 @@ export class RequestFeed {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
     this.#isGiving = true;
+    const isInLongBody = this.#part === 'sized body' && this.#bodyLeft > LONG_BODY_BYTES;
     while (this.#held !== null && !this.#mustWait()) {
       this.#give(this.#held);
       // With the head, the owner may have become known. A long body of one who has used much waits for its turn. A body that
@@ -127,6 +130,7 @@ export class RequestFeed {
     }
     this.#isGiving = false;
     turns.charge(this.#connection.owner, sinceMs);
+    if (isInLongBody) turns.restAfter(this.#connection.owner, sinceMs);
   }
 
   #waitForTurn(): void {

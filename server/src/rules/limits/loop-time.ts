@@ -55,6 +55,13 @@ export class LoopTime {
     return unknownMs > partMs && (usedMs >= unknownMs / networks || unknownMs > UNKNOWN_PARTS_MAX * partMs);
   }
 
+  /** Whether more than one has used it. All callers without an account are one. */
+  isShared(): boolean {
+    const [now, before] = [this.#now, this.#before];
+    const accounts = Math.max(now.used.size, before.used.size);
+    return accounts + (now.unknownMs + before.unknownMs > 0 ? 1 : 0) > 1;
+  }
+
   /** The accounts that have used most, and all unknown callers together, in milliseconds. */
   most(
     count: number,

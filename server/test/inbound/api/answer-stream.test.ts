@@ -19,7 +19,7 @@ import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
 function startLoop() {
   let nowMs = 0;
   let soon: (() => void)[] = [];
-  const clock = { monotonicMs: () => nowMs, soon: (fire: () => void) => void soon.push(fire) };
+  const clock = { monotonicMs: () => nowMs, soon: (fire: () => void) => void soon.push(fire), after: () => () => {} };
   const turns = new LoopTurns(clock, () => nowMs);
   return {
     inTurn: new ShortPieces(turns, 'acc_a'),

@@ -12,24 +12,39 @@ const MODEST = { key: 'acc_modest', isKnown: true };
 function startLoop({ isBusy = true } = {}) {
   let nowMs = 0;
   let soon: (() => void)[] = [];
-  const clock = { monotonicMs: () => nowMs, soon: (fire: () => void) => void soon.push(fire) };
+  const timers: { readonly atMs: number; readonly fire: () => void }[] = [];
+  const clock = {
+    monotonicMs: () => nowMs,
+    soon: (fire: () => void) => void soon.push(fire),
+    after: (ms: number, fire: () => void) => {
+      timers.push({ atMs: nowMs + ms, fire });
+      return () => {};
+    },
+  };
   const turns = new LoopTurns(clock, () => (isBusy ? nowMs : 0));
   const done: string[] = [];
-  const work = (user: typeof GREEDY, ms: number) => {
+  const work = (user: typeof GREEDY, ms: number, isLongBody = false) => {
     const sinceMs = turns.nowMs();
     nowMs += ms;
     done.push(user.key);
     turns.charge(user, sinceMs);
+    if (isLongBody) turns.restAfter(user, sinceMs);
   };
   return {
     turns,
     done,
     work,
     /** As a connection does when something has come. */
-    come(user: typeof GREEDY, ms: number) {
-      if (turns.mustWait(user)) turns.wait(user, () => work(user, ms));
-      else work(user, ms);
+    come(user: typeof GREEDY, ms: number, isLongBody = false) {
+      if (turns.mustWait(user)) turns.wait(user, () => work(user, ms, isLongBody));
+      else work(user, ms, isLongBody);
     },
+    /** Nothing happens for so long, but for what was asked for by then. */
+    idle(ms: number) {
+      nowMs += ms;
+      for (const { fire } of timers.splice(0, timers.length)) fire();
+    },
+    nowMs: () => nowMs,
     turn() {
       const now = soon;
       soon = [];
@@ -111,6 +126,67 @@ test('in a busy loop the greedy one gets a few milliseconds in each turn, and ot
   while (turn() > 0);
   assert.equal(done.filter((key) => key === GREEDY.key).length, 51);
   assert.equal(turns.waits, 50);
+});
+
+/** Enough samples of a busy loop for the longest rest. */
+function busyFor(loop: ReturnType<typeof startLoop>, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 25) {
+    loop.work(GREEDY, 24);
+    loop.work(MODEST, 1);
+  }
+}
+
+test('after a piece of a long body its account rests while others use the loop, and everybody else goes on at once', () => {
+  const loop = startLoop();
+  busyFor(loop, 4000);
+  loop.work(GREEDY, 2, true);
+  loop.done.length = 0;
+  loop.come(GREEDY, 2, true);
+  loop.come(MODEST, 1);
+  assert.deepEqual(loop.done, [MODEST.key]);
+  for (let turn = 0; turn < 10; turn += 1) loop.turn();
+  assert.deepEqual(loop.done, [MODEST.key], 'it rests');
+  loop.come(MODEST, 1);
+  loop.idle(40);
+  loop.turn();
+  assert.deepEqual(loop.done, [MODEST.key, MODEST.key, GREEDY.key]);
+});
+
+test('of those that rest, each goes on when it has rested, whoever else still does', () => {
+  const loop = startLoop();
+  const OTHER = { key: 'acc_other', isKnown: true };
+  busyFor(loop, 4000);
+  for (let count = 0; count < 40; count += 1) loop.work(OTHER, 24);
+  loop.work(GREEDY, 1, true);
+  loop.work(OTHER, 10, true);
+  loop.done.length = 0;
+  loop.come(OTHER, 1);
+  loop.come(GREEDY, 1);
+  loop.turn();
+  assert.deepEqual(loop.done, []);
+  loop.idle(20);
+  loop.turn();
+  loop.turn();
+  assert.deepEqual(loop.done, [GREEDY.key]);
+  loop.idle(200);
+  loop.turn();
+  loop.turn();
+  assert.deepEqual(loop.done, [GREEDY.key, OTHER.key]);
+});
+
+test('who is alone never rests, nor does anybody in a loop that has time to spare', () => {
+  const alone = startLoop();
+  for (let count = 0; count < 200; count += 1) {
+    alone.work(GREEDY, 24, true);
+    alone.come(GREEDY, 1);
+    while (alone.turn() > 0);
+  }
+  assert.equal(alone.done.length, 400);
+  const calm = startLoop({ isBusy: false });
+  busyFor(calm, 4000);
+  calm.work(GREEDY, 2, true);
+  calm.turn();
+  assert.equal(calm.turns.mustWait(GREEDY), false);
 });
 
 test('of those that wait, whoever has used less goes first', () => {

@@ -1,7 +1,9 @@
 // What crosses between the threads arrives as it was sent, whatever is in it.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
 import fc from 'fast-check';
 import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../../src/rules/delivery/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../../../src/store/shared/commands.ts';
@@ -13,6 +15,7 @@ import {
   unpackReplies,
 } from '../../../src/store/sqlite/thread/packed-calls.ts';
 import type { Packed } from '../../../src/store/sqlite/thread/packing.ts';
+import { postReplies } from '../../../src/store/sqlite/thread/port-executor.ts';
 import type { Command, Reply } from '../../../src/store/sqlite/thread/verbs.ts';
 import { anyMessageFields } from '../../support/any-message.ts';
 
@@ -214,6 +217,40 @@ function crossed(packed: Packed): Packed {
 function plain<T>(value: T): T {
   return structuredClone(value);
 }
+
+test('the memory of large bodies that were claimed is handed over, once where messages share it; others are copied', async (t) => {
+  const { port1, port2 } = new MessageChannel();
+  t.after(() => port1.close());
+  const large = new Uint8Array(20_000).fill(7);
+  const small = new Uint8Array(100).fill(8);
+  const part = new Uint8Array(50_000).fill(9).subarray(0, 30_000);
+  const claims = (...bodies: Uint8Array[]) => bodies.map((own) => ({ message: { body: own } }));
+  const commands = [
+    { verb: 'claim', args: [] },
+    { verb: 'settle', args: [] },
+    { verb: 'getMessage', args: [] },
+  ];
+  const replies = [
+    { value: { claims: claims(large, large, small) } },
+    { value: { results: [], dueAt: null, claims: claims(part) } },
+    { value: { message: { body: new Uint8Array(20_000) } } },
+  ];
+  const arrived = once(port2, 'message');
+  postReplies(port1, commands as unknown as Command[], replies as unknown as Reply[]);
+  assert.equal(large.byteLength, 0, 'it was handed over');
+  assert.deepEqual([small.byteLength, part.byteLength], [100, 30_000]);
+  const [{ replies: packed }] = (await arrived) as [{ replies: Packed }];
+  const [claimed, settled] = unpackReplies(packed) as unknown as {
+    value: { claims: { message: { body: Uint8Array } }[] };
+  }[];
+  const [first, second, third] = claimed!.value.claims.map(({ message }) => message.body);
+  assert.equal(first!.length, 20_000);
+  assert.ok(first!.every((byte) => byte === 7));
+  assert.equal(second!.buffer, first!.buffer);
+  assert.ok(third!.length === 100 && third!.every((byte) => byte === 8));
+  const other = settled!.value.claims[0]!.message.body;
+  assert.ok(other.length === 30_000 && other.every((byte) => byte === 9));
+});
 
 test('commands and replies of all kinds arrive as they were sent, in their order', () => {
   fc.assert(

@@ -4,7 +4,7 @@
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../../shared/commands.ts';
-import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { AccountAtClaim, ClaimReply } from '../../shared/standing-offer.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
 import { putMessage, takeMessage } from './message-code.ts';
 import {
@@ -24,6 +24,9 @@ import { type Command, type FailedReply, failedReply, type Reply } from './verbs
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
+/** Smaller ones are copied: to hand memory over takes longer. */
+const LARGE_BYTES = 16 * 1024;
+const NOTHING: ArrayBuffer[] = [];
 
 export function packCommands(commands: readonly Command[]): Packed {
   const to = new Packing();
@@ -83,6 +86,23 @@ export function packReplies(commands: readonly Command[], replies: readonly Repl
     }
   });
   return to.packed();
+}
+
+/**
+ * The memory of the large bodies in these replies, to be transferred. To copy 1 MB takes both threads longer than all else that
+ * is done for its message, and leaves twice the garbage.
+ */
+export function largeBodies(commands: readonly Command[], replies: readonly Reply[]): ArrayBuffer[] {
+  const found = new Set<ArrayBuffer>();
+  replies.forEach((reply, index) => {
+    const { verb } = commands[index]!;
+    if (!('value' in reply) || (verb !== 'claim' && verb !== 'settle')) return;
+    for (const { message } of (reply.value as ClaimReply | SettleReply).claims) {
+      const { buffer, byteLength } = message.body;
+      if (byteLength >= LARGE_BYTES && byteLength === buffer.byteLength) found.add(buffer as ArrayBuffer);
+    }
+  });
+  return found.size === 0 ? NOTHING : [...found];
 }
 
 export function unpackReplies(packed: Packed): Reply[] {

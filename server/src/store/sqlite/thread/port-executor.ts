@@ -4,7 +4,7 @@
 import type { MessagePort, Worker } from 'node:worker_threads';
 import type { StartCheck } from '../files/start-check.ts';
 import type { Executor } from './executor.ts';
-import { notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
+import { largeBodies, notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import type { Took } from './shared-transaction.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
@@ -105,7 +105,10 @@ export function postReplies(
   took: Took | null = null,
 ): void {
   const post = (some: readonly Reply[]) =>
-    port.postMessage({ kind: 'replies', replies: packReplies(commands, some), took } satisfies ThreadMessage);
+    port.postMessage(
+      { kind: 'replies', replies: packReplies(commands, some), took } satisfies ThreadMessage,
+      largeBodies(commands, some),
+    );
   try {
     post(replies);
   } catch {
