@@ -16,7 +16,7 @@ const FILES = [
   'server/test/inbound/**/*.test.ts',
   'server/test/outside/security/{strict,hostile}-requests.test.ts',
   'server/test/outside/isolation/accepting.test.ts',
-  'server/test/delivery/http/{answer-memory,misbehaving,reuse,undici-sender,wire}.test.ts',
+  'server/test/delivery/http/{answer-memory,misbehaving,reuse,network-sender,wire}.test.ts',
   'server/test/runtime/deadlines.test.ts',
   'sdk/test/{client,postrider,receiver}.test.ts',
 ];

@@ -4,7 +4,7 @@ import type { Network } from '../delivery/egress/dial.ts';
 import type { EgressPolicy } from '../delivery/egress/egress.ts';
 import { judgeAddress, parseAllowList } from '../delivery/egress/egress.ts';
 import { Engine, type EngineEvent } from '../delivery/engine/engine.ts';
-import { createUndiciSender } from '../delivery/http/undici-sender.ts';
+import { createNetworkSender } from '../delivery/http/network-sender.ts';
 import { planAlertMessage } from '../publish/alert-messages.ts';
 import { NO_DESCENT } from '../rules/delivery/descent.ts';
 import { whyNothingIsMade } from '../rules/limits/acceptance.ts';
@@ -36,7 +36,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
   const observe = (event: EngineEvent) => {
     for (const each of observers) each(event);
   };
-  const sender = createUndiciSender({
+  const sender = createNetworkSender({
     world,
     policy,
     hostConnectionsMax: config.hostConcurrency,

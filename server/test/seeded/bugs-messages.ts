@@ -98,8 +98,8 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a claimed message that is cancelled is not counted',
       in: SQLITE,
-      find: 'books.activity.add(accountId, COUNTED.cancelled, now);',
-      replace: 'if (open.lease === null) books.activity.add(accountId, COUNTED.cancelled, now);',
+      find: 'caches.activity.add(accountId, COUNTED.cancelled, now);',
+      replace: 'if (open.lease === null) caches.activity.add(accountId, COUNTED.cancelled, now);',
       noticedBy: ['conformance/sqlite: a cancelled message is counted once'],
     },
     {

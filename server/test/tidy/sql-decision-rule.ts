@@ -41,7 +41,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/deliveries/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
   { file: 'sqlite/deliveries/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
   { file: 'sqlite/deliveries/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
-  { file: 'sqlite/deliveries/held.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
+  { file: 'sqlite/deliveries/open-message.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
   { file: 'sqlite/resources/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },
   { file: 'sqlite/deliveries/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
   { file: 'sqlite/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },

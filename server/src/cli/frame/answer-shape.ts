@@ -2,7 +2,7 @@
 // and neither prints it as an answer nor stumbles over it.
 
 import type { Client } from 'postrider-sdk';
-import { ForeignAnswer } from './failure.ts';
+import { NotPostriderResponse } from './failure.ts';
 
 type Answers = { readonly [K in keyof Client]: Client[K] extends (...args: never[]) => Promise<infer T> ? T : never };
 type Entry<T> = T extends readonly (infer E)[] ? E : T;
@@ -82,7 +82,7 @@ const hasAll = (value: unknown, fields: readonly string[]) =>
 /** Calls whose answers are checked where they are made. */
 const isUnlisted = (name: string) => name === 'send' || name === 'batch';
 
-/** The same client, with a `ForeignAnswer` in place of an answer that none of our services gives. */
+/** The same client, with a `NotPostriderResponse` in place of an answer that none of our services gives. */
 export function checkedClient(client: Client, url: string): Client {
   const shapes: ReadonlyMap<string, { readonly isList: boolean; readonly fields: readonly string[] }> = new Map(
     Object.entries(SHAPES),
@@ -113,8 +113,8 @@ async function answerOf(call: () => Promise<unknown>, url: string): Promise<unkn
   }
 }
 
-function foreignJson(url: string): ForeignAnswer {
-  return new ForeignAnswer(
+function foreignJson(url: string): NotPostriderResponse {
+  return new NotPostriderResponse(
     `${url} answered with JSON, but not with that of Postrider`,
     'Something else listens at this address. Check --url and its path.',
   );

@@ -10,7 +10,7 @@ import { checkedClient } from './answer-shape.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';
-import { Failure, ForeignAnswer } from './failure.ts';
+import { Failure, NotPostriderResponse } from './failure.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
 import type { Io } from './terminal.ts';
@@ -206,7 +206,7 @@ function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (
       return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
     } catch (error) {
       if (!deadline.signal.aborted) throw error;
-      throw new ForeignAnswer(
+      throw new NotPostriderResponse(
         `${new URL(url).origin} did not answer within ${timeoutMs / 1000} s`,
         'It may still have done what was asked. Look before you repeat it, or wait longer with --request-timeout.',
       );
@@ -262,7 +262,7 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
   const { origin } = new URL(url);
   const to = response.headers.get('Location');
   if (response.status >= 300 && response.status < 400) {
-    throw new ForeignAnswer(
+    throw new NotPostriderResponse(
       `${origin} redirects to ${to === null ? 'another place' : printable(to)}`,
       'The command follows no redirect, because the token would go along: give the right address with --url.',
     );
@@ -270,7 +270,7 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
   const kind = response.headers.get('Content-Type') ?? 'no Content-Type';
   const isRight = isStream && response.ok ? kind.startsWith('text/event-stream') : /[/+]json\b/.test(kind);
   if (isRight) return;
-  throw new ForeignAnswer(
+  throw new NotPostriderResponse(
     `${origin} answered ${response.status} with ${printable(kind)}, where Postrider answers with JSON`,
     'Something else listens at this address, or a proxy in between has answered. Check --url and its path.',
   );
@@ -280,7 +280,7 @@ function requireJson(response: Response, body: ArrayBuffer, url: string): void {
   try {
     JSON.parse(Buffer.from(body).toString('utf8'));
   } catch {
-    throw new ForeignAnswer(
+    throw new NotPostriderResponse(
       `${new URL(url).origin} answered ${response.status} with text that is not JSON`,
       'The answer may be cut off. Look at the log of a proxy in between.',
     );

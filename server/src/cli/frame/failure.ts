@@ -36,8 +36,8 @@ export function usageFailure(problems: readonly string[], command: string): Fail
 }
 
 /** Something that is not the service answered, or it answered what no service of ours would. */
-export class ForeignAnswer extends Error {
-  override readonly name = 'ForeignAnswer';
+export class NotPostriderResponse extends Error {
+  override readonly name = 'NotPostriderResponse';
   readonly hint: string;
 
   constructor(message: string, hint: string) {
@@ -51,7 +51,7 @@ const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 /** Null when it is a bug of ours: then its stack is what helps. */
 export function failureOf(error: unknown, where: { readonly url: string; readonly hasToken: boolean }): Failure | null {
   if (error instanceof Failure) return error;
-  if (error instanceof ForeignAnswer) return unreachable(error, where.url);
+  if (error instanceof NotPostriderResponse) return unreachable(error, where.url);
   // Refused by the command itself before anything was sent.
   if (error instanceof UnreachableError && error.cause instanceof Failure) return error.cause;
   if (error instanceof UnreachableError) return unreachable(error.cause, where.url);
@@ -135,7 +135,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
 
 function unreachable(cause: unknown, url: string): Failure {
-  if (cause instanceof ForeignAnswer) {
+  if (cause instanceof NotPostriderResponse) {
     return new Failure(cause.message, { exit: EXIT.unreachable, hint: cause.hint });
   }
   const inner = innermost(cause);

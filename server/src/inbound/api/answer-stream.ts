@@ -2,7 +2,7 @@
 // slow caller holds the data read from the store and not its text.
 
 import type { ServerResponse } from 'node:http';
-import type { ShortPieces } from './short-pieces.ts';
+import type { EventLoopYielder } from './event-loop-yielder.ts';
 
 /** Written at once. Smaller responses are written whole. */
 export const PIECE_BYTES = 64 * 1024;
@@ -90,7 +90,7 @@ export function* textInPieces(text: string): Iterable<string> {
 export async function writePieces(
   response: ServerResponse,
   pieces: Iterable<string>,
-  inTurn: ShortPieces,
+  inTurn: EventLoopYielder,
   onProgress: () => void,
 ): Promise<void> {
   let text = '';

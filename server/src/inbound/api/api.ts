@@ -21,12 +21,12 @@ import { entryPieces, longLength, PIECE_BYTES, StreamedAnswer, textInPieces, wri
 import { authenticate, refuseSuspended } from './authenticate.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
+import { EventLoopYielder } from './event-loop-yielder.ts';
 import { fastifyProblem, PARAMETER_LENGTH_MAX } from './fastify-problem.ts';
 import { ManagementBodies, type ReadBody } from './management-bodies.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
 import Type, { type Static, type TSchema } from './shapes/schema.ts';
-import { ShortPieces } from './short-pieces.ts';
 
 export interface ApiContext {
   readonly accounts: Accounts;
@@ -248,7 +248,7 @@ export class Api {
     const { raw } = reply.hijack();
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
     const isHead = reply.request.method === 'HEAD';
-    const inTurn = new ShortPieces(this.#context.turns, accountId);
+    const inTurn = new EventLoopYielder(this.#context.turns, accountId);
     writePieces(raw, isHead ? [] : pieces, inTurn, () => visit?.hasProgressed()).catch((error) => {
       this.#context.onFault(error);
       raw.destroy();

@@ -26,7 +26,7 @@ import type { MessageStore } from '../../store/ports/message-store.ts';
 import type { ApiContext } from '../api/api.ts';
 import { authenticate, refuseSuspended } from '../api/authenticate.ts';
 import { ApiError, JSON_HEADERS } from '../api/errors.ts';
-import { ShortPieces } from '../api/short-pieces.ts';
+import { EventLoopYielder } from '../api/event-loop-yielder.ts';
 import type { Callers } from '../server/caller.ts';
 import type { CallerResponse } from '../server/caller-response.ts';
 import type { LoopTurns } from '../server/loop-turns.ts';
@@ -238,7 +238,7 @@ export class PublishHandler {
     const caller = this.#options.callers.ipOf(request);
     const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
-    const pieces = new ShortPieces(turns, account.id);
+    const pieces = new EventLoopYielder(turns, account.id);
     const drafts: (ReadRequest | ApiError)[] = [];
     let unknownFields = NO_NAMES;
     for (const element of elements) {

@@ -79,7 +79,7 @@ export const DEFAULT_TIERS: Tiers = {
  * The maximum that a message may ask for on a tier without that limit. More could not be stored or waited for: retries
  * are a column of 32 bits, and a runtime timer lasts at most 24.8 days.
  */
-export const UNLIMITED_MAX = {
+export const HARD_LIMITS = {
   retriesMax: 999_999_999,
   delayMsMax: 100 * 365 * DAY_MS,
   timeoutMsMax: 2 ** 31 - 1,

@@ -2,7 +2,7 @@
 // only place that decides what is accepted over HTTP, one by one or in a batch.
 
 import type { Asked, CallbackTarget, HeaderList, Method, NewMessage } from '../delivery/message.ts';
-import { type Tier, UNLIMITED_MAX } from '../limits/tier.ts';
+import { HARD_LIMITS, type Tier } from '../limits/tier.ts';
 import type { NewId } from '../requests/id.ts';
 import { problem } from '../requests/problem.ts';
 import { formatDurationMs } from '../time/duration.ts';
@@ -285,7 +285,7 @@ function tierProblem(request: Limited, tier: Tier, time: PlanTime, headerPrefix:
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
-  const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
+  const delayMsMax = tier.delayMsMax ?? HARD_LIMITS.delayMsMax;
   if (dueAt(request, time) - time.now > delayMsMax) {
     const name = `${headerPrefix}${notBefore === null ? 'Delay' : 'Not-Before'}`;
     return overTier(tier, name, formatDurationMs(delayMsMax));
@@ -299,15 +299,15 @@ function tierProblem(request: Limited, tier: Tier, time: PlanTime, headerPrefix:
 
 function settingsProblem(group: string, settings: DeliverySettings, tier: Tier): PlanProblem | null {
   const { retries, timeoutMs, delayMs } = settings;
-  const retriesMax = tier.retriesMax ?? UNLIMITED_MAX.retriesMax;
+  const retriesMax = tier.retriesMax ?? HARD_LIMITS.retriesMax;
   if (retries !== null && retries > retriesMax) {
     return overTier(tier, `${group}Retries (${retries})`, String(retriesMax));
   }
-  const timeoutMsMax = tier.timeoutMsMax ?? UNLIMITED_MAX.timeoutMsMax;
+  const timeoutMsMax = tier.timeoutMsMax ?? HARD_LIMITS.timeoutMsMax;
   if (timeoutMs !== null && timeoutMs > timeoutMsMax) {
     return overTier(tier, `${group}Timeout`, formatDurationMs(timeoutMsMax));
   }
-  const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
+  const delayMsMax = tier.delayMsMax ?? HARD_LIMITS.delayMsMax;
   if (delayMs !== null && delayMs > delayMsMax) {
     return overTier(tier, `${group}Delay`, formatDurationMs(delayMsMax));
   }

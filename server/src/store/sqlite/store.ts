@@ -109,7 +109,7 @@ function createCancelling(
     },
     // A silent lane of this process may only stand still: it is not known that it starts nothing.
     holders: (accountId, ids) =>
-      calls.ask('cancelHolders', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
+      calls.ask('nodesHoldingCancelled', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
     // Nodes that share the executor have heard of it. When the time is over, what they released has ended.
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),

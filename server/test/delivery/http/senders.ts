@@ -3,7 +3,7 @@
 import type { TestContext } from 'node:test';
 import { type EgressPolicy, parseAllowList } from '../../../src/delivery/egress/egress.ts';
 import type { Delivery, Sender, SendReport } from '../../../src/delivery/engine/sender.ts';
-import { createUndiciSender, type UndiciSenderOptions } from '../../../src/delivery/http/undici-sender.ts';
+import { createNetworkSender, type NetworkSenderOptions } from '../../../src/delivery/http/network-sender.ts';
 import type { Outcome } from '../../../src/rules/delivery/message.ts';
 import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
 
@@ -60,10 +60,10 @@ export interface TestSender {
   outcome(delivery: Partial<Delivery> & { readonly url: string }): Promise<Outcome>;
 }
 
-export function startSender(t: TestContext, options: Partial<UndiciSenderOptions> = {}): TestSender {
+export function startSender(t: TestContext, options: Partial<NetworkSenderOptions> = {}): TestSender {
   const clock = manualClock();
   const world = { ...systemWorld(), clock };
-  const sender = createUndiciSender({
+  const sender = createNetworkSender({
     world,
     policy: policyOf('127.0.0.0/8 ::1'),
     hostConnectionsMax: 64,

@@ -59,13 +59,13 @@ test('a receiver that never ends the handshake times out', async (t) => {
 
 // Node reads NODE_EXTRA_CA_CERTS at its start only, so what depends on it runs in a process of its own.
 const SCRIPT = `
-import { createUndiciSender } from '${import.meta.resolve('../../../src/delivery/http/undici-sender.ts')}';
+import { createNetworkSender } from '${import.meta.resolve('../../../src/delivery/http/network-sender.ts')}';
 import { systemWorld } from '${import.meta.resolve('../../../src/runtime/world.ts')}';
 import { policyOf } from '${import.meta.resolve('./senders.ts')}';
 import { connect } from 'node:net';
 const network = { connect, lookup: async () => ['127.0.0.1'] };
 const policy = policyOf('127.0.0.1');
-const sender = createUndiciSender({ world: systemWorld(), policy, hostConnectionsMax: 4, headerPrefix: 'Service-', network });
+const sender = createNetworkSender({ world: systemWorld(), policy, hostConnectionsMax: 4, headerPrefix: 'Service-', network });
 const urls = process.argv.slice(1);
 const results = {};
 sender.onReports(async (reports) => {

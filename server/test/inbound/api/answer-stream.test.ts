@@ -12,7 +12,7 @@ import {
   PIECE_BYTES,
   writePieces,
 } from '../../../src/inbound/api/answer-stream.ts';
-import { ShortPieces } from '../../../src/inbound/api/short-pieces.ts';
+import { EventLoopYielder } from '../../../src/inbound/api/event-loop-yielder.ts';
 import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
 
 /** Each text takes a millisecond to make. */
@@ -22,8 +22,8 @@ function startLoop() {
   const clock = { monotonicMs: () => nowMs, soon: (fire: () => void) => void soon.push(fire), after: () => () => {} };
   const turns = new LoopTurns(clock, () => nowMs);
   return {
-    inTurn: new ShortPieces(turns, 'acc_a'),
-    inTurnOf: (accountId: string) => new ShortPieces(turns, accountId),
+    inTurn: new EventLoopYielder(turns, 'acc_a'),
+    inTurnOf: (accountId: string) => new EventLoopYielder(turns, accountId),
     *texts(count: number, text = 'x') {
       for (let index = 0; index < count; index += 1) {
         nowMs += 1;

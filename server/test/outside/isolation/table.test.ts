@@ -106,7 +106,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   sinkRequests: 'outside/service/sink.test.ts',
   sinkBodyBytes: 'outside/service/sink.test.ts',
   sinkCounts: 'outside/service/sink.test.ts',
-  idleConnections: 'delivery/http/undici-sender.test.ts',
+  idleConnections: 'delivery/http/network-sender.test.ts',
   oneShotOrigins: 'delivery/http/reuse.test.ts',
 };
 

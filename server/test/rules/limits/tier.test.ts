@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_TIERS, TIER_LIMITS, type Tiers, tiersWith, UNLIMITED_MAX } from '../../../src/rules/limits/tier.ts';
+import { DEFAULT_TIERS, HARD_LIMITS, TIER_LIMITS, type Tiers, tiersWith } from '../../../src/rules/limits/tier.ts';
 
 function tiersOf(overrides: unknown): Tiers {
   const result = tiersWith(overrides);
@@ -29,8 +29,8 @@ test('delays, deadlines and what an account stores have the documented limits', 
   const { free, paid } = DEFAULT_TIERS;
   for (const tier of [free, paid]) assert.deepEqual([tier.delayMsMax, tier.timeoutMsDefault], [31_536_000_000, 30_000]);
   assert.deepEqual([free.storedBytesMax, paid.storedBytesMax], [107_374_182_400, 1_099_511_627_776]);
-  assert.equal(UNLIMITED_MAX.delayMsMax, 3_153_600_000_000);
-  assert.equal(UNLIMITED_MAX.timeoutMsMax, 2_147_483_647, 'the longest that a timer of the runtime lasts');
+  assert.equal(HARD_LIMITS.delayMsMax, 3_153_600_000_000);
+  assert.equal(HARD_LIMITS.timeoutMsMax, 2_147_483_647, 'the longest that a timer of the runtime lasts');
 });
 
 test('these limits can be removed, and no others', () => {

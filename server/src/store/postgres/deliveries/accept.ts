@@ -17,7 +17,7 @@ import { admitWaiting, type LockedKeys, lockOrCreateKeys, noteKeysDue } from './
 import { insertMessages, type Placed } from './insert.ts';
 import { OrderKeys } from './order-keys.ts';
 import { type LockedQueues, lockOrCreateQueues, noteQueuesDue, startHeads } from './queues.ts';
-import { noteLimits } from './said-limits.ts';
+import { noteLimits } from './requested-flow-limits.ts';
 
 /** Whether one statement writes all of it, so that it needs no transaction. */
 export function isPlain({ messages, dayMax }: AcceptCommand): boolean {

@@ -7,7 +7,7 @@ import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { RELEASED } from '../../rows/rows.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
-import { soughtAll } from '../messages/sought.ts';
+import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
@@ -110,7 +110,7 @@ export async function releaseHeld(
         SELECT account_id, ${positionSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
      SELECT id FROM free`,
     accountId,
-    soughtAll(messageIds),
+    nullEachUnstorable(messageIds),
     now,
   );
   const free = new Set(rows.map(({ id }) => id));

@@ -4,10 +4,10 @@ import { COUNTED } from '../../../rules/accounts/activity.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
 import { countSql } from '../messages/activity.ts';
-import { soughtAll } from '../messages/sought.ts';
+import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
-import { HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
+import { Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { forgetDeduplication } from './settle.ts';
 
 export interface CancelStep extends CancelReply {
@@ -60,11 +60,11 @@ async function cancelOpen(
   expiresAt: number,
   busy: string[] | null,
 ): Promise<CancelReply> {
-  const found = await database.all<Held & { cancel_requested_at: number | null }>(
-    `SELECT ${HELD}, m.cancel_requested_at FROM messages m
+  const found = await database.all<OpenMessage & { cancel_requested_at: number | null }>(
+    `SELECT ${OPEN_MESSAGE}, m.cancel_requested_at FROM messages m
        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
     accountId,
-    soughtAll(messageIds),
+    nullEachUnstorable(messageIds),
   );
   if (found.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
   const lines = await Lines.lock(database, found);
@@ -140,7 +140,7 @@ export async function cancelledClaims(database: Database, node: string): Promise
  * Those of the given messages whose cancel was requested and whose node may still be alive, by the clock of the
  * database.
  */
-export function cancelHolders(
+export function nodesHoldingCancelled(
   database: Database,
   accountId: string,
   messageIds: readonly string[],
@@ -149,6 +149,6 @@ export function cancelHolders(
     `SELECT m.id, m.node FROM messages m JOIN nodes n ON n.id = m.node AND n.alive_until > clock_timestamp()
        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.cancel_requested_at IS NOT NULL AND m.ended_at IS NULL`,
     accountId,
-    soughtAll(messageIds),
+    nullEachUnstorable(messageIds),
   );
 }

@@ -7,7 +7,7 @@ import { CancelCalls } from '../../shared/cancel-calls.ts';
 import { Cancelling } from '../../shared/cancelling.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Calls } from '../groups/calls.ts';
-import { awaitOne, cancelFree, cancelHolders, cancelledClaims } from './cancel.ts';
+import { awaitOne, cancelFree, cancelledClaims, nodesHoldingCancelled } from './cancel.ts';
 import { release } from './claim.ts';
 
 export interface CancelsOptions {
@@ -37,7 +37,7 @@ export function createCancels({ calls, offer, node, timers, say }: CancelsOption
     timers,
     offer,
     release: releaseHere,
-    holders: calls.reading(cancelHolders),
+    holders: calls.reading(nodesHoldingCancelled),
     askOthers: (nodes, withinMs) => others.ask(nodes, withinMs),
   });
   const cancelHere: MessageStore['cancel'] = async (accountId, ids, now, expiresAt) => {

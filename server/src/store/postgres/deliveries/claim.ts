@@ -17,9 +17,9 @@ import { ALL_BUT_BODY } from '../messages/messages.ts';
 import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
 import { uncountStarts } from './flow-keys.ts';
-import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
+import { giveWay, Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;
@@ -304,14 +304,14 @@ export async function release(
   node: string,
   now: number,
 ): Promise<number | null> {
-  const held = await database.all<Held>(
-    `SELECT ${HELD} FROM messages m WHERE m.state = 'claimed' AND m.node = $1 AND m.lease = ANY ($2::text[])`,
+  const held = await database.all<OpenMessage>(
+    `SELECT ${OPEN_MESSAGE} FROM messages m WHERE m.state = 'claimed' AND m.node = $1 AND m.lease = ANY ($2::text[])`,
     node,
     leases,
   );
   if (held.length === 0) return null;
   const lines = await Lines.lock(database, held);
-  const stateOf = (each: Held) =>
+  const stateOf = (each: OpenMessage) =>
     stateGivenBack({
       isQueuePaused: lines.isPaused(each),
       startsAlone: isSuspect(each),

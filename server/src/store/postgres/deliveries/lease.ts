@@ -26,7 +26,7 @@ export interface Leasable {
 export type ClaimRow = MessageRow & AccountAtClaim & Required<Pick<Claim, 'isPlain'>>;
 
 /** A claim without its body. The body is read after the commit, so that no lock is held meanwhile. */
-export type BareClaim = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
+export type ClaimWithoutBody = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
 
 /** What a claim has besides its message `m`, from the account `a`. */
 export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
@@ -55,7 +55,7 @@ export function leaseReady(
   to: LeaseHolder,
   now: number,
   rows: readonly Leasable[],
-): Promise<BareClaim[]> {
+): Promise<ClaimWithoutBody[]> {
   return lease(database, LEASE, to, now, rows);
 }
 
@@ -70,7 +70,7 @@ async function lease(
   { node, leasePrefix }: LeaseHolder,
   now: number,
   rows: readonly Leasable[],
-): Promise<BareClaim[]> {
+): Promise<ClaimWithoutBody[]> {
   if (rows.length === 0) return [];
   const claimed = await database.all<ClaimRow>(
     sql,
@@ -91,7 +91,7 @@ async function lease(
   });
 }
 
-export function toClaim(row: ClaimRow): BareClaim {
+export function toClaim(row: ClaimRow): ClaimWithoutBody {
   const { seq, body_id, tier, signingKey, isPlain } = row;
   return { lease: row.lease!, seq, body_id, message: toMessage(row), tier, signingKey, isPlain };
 }
@@ -100,7 +100,7 @@ export function toClaim(row: ClaimRow): BareClaim {
  * Adds the bodies, which are read after the commit. By then a cancel may have been requested, or this node may have
  * stalled so long that another node took over the claim: such claims are left out.
  */
-export async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
+export async function withBodies(database: Database, claims: readonly ClaimWithoutBody[]): Promise<Claim[]> {
   if (claims.length === 0) return [];
   const standing = await database.all<{ seq: number; body: Uint8Array | null }>(
     `SELECT m.seq, CASE WHEN m.body_id IS NULL THEN m.body END AS body

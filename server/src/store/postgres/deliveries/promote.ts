@@ -6,7 +6,7 @@ import type { Database } from '../sessions/database.ts';
 import { DueLines } from './due-lines.ts';
 import { admitDueKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
 import { startDueQueues } from './queues.ts';
-import { applyPutOffLimits } from './said-limits.ts';
+import { applyPutOffLimits } from './requested-flow-limits.ts';
 
 /** When the first of each kind becomes due. */
 export interface DueTimes {
@@ -21,12 +21,12 @@ export interface DueTimes {
 export class Promoter {
   readonly #dueQueues = new DueLines('queues');
   readonly #dueKeys = new DueLines('flowKeys');
-  readonly #saidLimits = new DueLines('saidLimits');
+  readonly #requestedFlowLimits = new DueLines('requestedFlowLimits');
   #lastAccount = '';
 
   async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
     const isPast = (at: number | null) => at !== null && at <= now;
-    if (times.said_at !== null) await applyPutOffLimits(database, this.#saidLimits, now);
+    if (times.said_at !== null) await applyPutOffLimits(database, this.#requestedFlowLimits, now);
     const hasKeys = isPast(times.delayed_at) && (await this.#promoteDue(database, now));
     if (isPast(times.queue_at)) await startDueQueues(database, this.#dueQueues, now);
     if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);

@@ -24,7 +24,7 @@ import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
@@ -291,7 +291,7 @@ export async function saveQueue(
 }
 
 export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
-  if (sought(name) === null) return null;
+  if (nullIfUnstorable(name) === null) return null;
   const rows = await database.all<QueueRow>(
     `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = $1 AND name = $2`,
     accountId,
@@ -344,7 +344,7 @@ async function toQueues(database: Database, rows: readonly QueueRow[]): Promise<
  * meanwhile.
  */
 export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
-  if (sought(name) === null) return null;
+  if (nullIfUnstorable(name) === null) return null;
   const locked = await lockQueues(database, new Pairs([[accountId, name]]));
   if (locked.size === 0) return null;
   const { lag } = (await getQueue(database, accountId, name))!;

@@ -18,14 +18,14 @@ import type { SettleReply } from '../../shared/commands.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
 import { keyOf } from '../groups/lines.ts';
 import { countSql } from '../messages/activity.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { storable } from '../messages/storable.ts';
 import { storedSql } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { accept } from './accept.ts';
-import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { leaseHeads } from './lease.ts';
+import { giveWay, Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import type { Head } from './queues.ts';
 
 /** Whether one statement settles all of them, so that they need no transaction. */
@@ -92,9 +92,9 @@ function isEnd({ next }: Settlement): boolean {
 }
 
 /** Without a lock: the update locks the rows and checks the lease again. */
-function readHeld(database: Database, settlements: readonly Settlement[]): Promise<Held[]> {
-  return database.all<Held>(
-    `SELECT ${HELD} FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, id, lease)
+function readHeld(database: Database, settlements: readonly Settlement[]): Promise<OpenMessage[]> {
+  return database.all<OpenMessage>(
+    `SELECT ${OPEN_MESSAGE} FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, id, lease)
        JOIN messages m ON m.account_id = g.account_id AND m.id = g.id AND m.lease = g.lease`,
     settlements.map(({ accountId }) => accountId),
     settlements.map(({ messageId }) => messageId),
@@ -223,7 +223,7 @@ async function write(
 }
 
 /** They must no longer make later messages duplicates. */
-export async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
+export async function forgetDeduplication(database: Database, ended: readonly OpenMessage[]): Promise<void> {
   const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
   if (keyed.length === 0) return;
   await database.run(
@@ -246,7 +246,7 @@ export async function deliverNow(
     `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages
        WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
     accountId,
-    sought(messageId),
+    nullIfUnstorable(messageId),
   );
   const { answer, column } = planDeliverNow(row);
   if (row && column) {

@@ -52,13 +52,13 @@ export class Calls {
   }
 
   reading<A extends unknown[], R>(verb: Verb<A, R>): Asked<A, R> {
-    return (...args) => told(this.#pool.read((database) => verb(database, ...args)));
+    return (...args) => toStoreErrors(this.#pool.read((database) => verb(database, ...args)));
   }
 
   writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): Asked<A, R> {
     const { locksAccount } = marks;
     return async (...args) => {
-      const run = () => told(this.#pool.transaction((database) => verb(database, ...args)));
+      const run = () => toStoreErrors(this.#pool.transaction((database) => verb(database, ...args)));
       const reply = await (locksAccount ? this.#alone(locksAccount(...args), run) : run());
       this.#tell(marks, reply, args);
       return reply;
@@ -96,7 +96,7 @@ export class Calls {
   }
 }
 
-export async function told<T>(work: Promise<T>): Promise<T> {
+export async function toStoreErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -5,7 +5,7 @@ import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
-import { sought } from './sought.ts';
+import { nullIfUnstorable } from './null-if-unstorable.ts';
 
 type DeadLetter = HeldRow & { id: string };
 
@@ -25,7 +25,7 @@ function holdFailed(
          AND m.state = 'failed' ${isDead}
        ORDER BY m.account_id, m.seq FOR UPDATE OF m`,
     named.map(({ accountId }) => accountId),
-    named.map(({ messageId }) => sought(messageId)),
+    named.map(({ messageId }) => nullIfUnstorable(messageId)),
   );
 }
 

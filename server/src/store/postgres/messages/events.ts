@@ -21,8 +21,8 @@ import { bareStep, CANCELLED, RELEASED, startedBy } from '../../rows/rows.ts';
 import { horizon, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
+import { nullEachUnstorable } from './null-if-unstorable.ts';
 import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf, pageBytes } from './search.ts';
-import { soughtAll } from './sought.ts';
 
 const CHUNK = 500;
 /** So many steps are told at once: their attempts and their bodies are read with one statement each. */
@@ -120,7 +120,7 @@ async function readJournal(
         database,
         `messages m JOIN journal j ON j.account_id = m.account_id AND j.message_seq = m.seq
            WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND j.account_id = $1`,
-        [accountId, soughtAll(messageIds)],
+        [accountId, nullEachUnstorable(messageIds)],
         part,
       ));
   return rows.sort((a, b) => sign * (a.journal_seq - b.journal_seq || a.seq - b.seq || rank(a) - rank(b)));

@@ -36,7 +36,7 @@ import {
 import { ACCOUNT } from '../resources/accounts.ts';
 import type { Database } from '../sessions/database.ts';
 import { listByKey } from './list-by-key.ts';
-import { sought, soughtAll } from './sought.ts';
+import { nullEachUnstorable, nullIfUnstorable } from './null-if-unstorable.ts';
 
 export function listTopics(
   database: Database,
@@ -116,7 +116,11 @@ export async function listTokens(
   { after, limit }: ListPart = FIRST_PART,
 ): Promise<ListPiece<Token>> {
   const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`;
-  return pieceOf(await database.all<TokenRow>(sql, sought(accountId), after ?? '', limit + 1), limit, toToken);
+  return pieceOf(
+    await database.all<TokenRow>(sql, nullIfUnstorable(accountId), after ?? '', limit + 1),
+    limit,
+    toToken,
+  );
 }
 
 export async function usage(
@@ -130,7 +134,7 @@ export async function usage(
     `SELECT day, kind, sum(count)::bigint AS count FROM usage
        WHERE account_id = $1 AND day BETWEEN $2 AND $3 AND (day, kind) > ($4, $5)
        GROUP BY day, kind ORDER BY day, kind LIMIT $6`,
-    sought(accountId),
+    nullIfUnstorable(accountId),
     fromDay,
     toDay,
     ...usagePosition(after),
@@ -155,7 +159,7 @@ export async function countLine(
   name: string,
   from: LinePosition | null,
 ): Promise<LinePiece> {
-  const values = [accountId, sought(name), from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
+  const values = [accountId, nullIfUnstorable(name), from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
   const max = eachMax('lineCount');
   const last = await database.get<{ first_due_at: number; seq: number }>(
     `${LINE} LIMIT 1 OFFSET $5`,
@@ -175,7 +179,7 @@ export async function messageStates(
   const rows = await database.all<StateOfRow & { readonly id: string }>(
     'SELECT id, state, held_at FROM messages WHERE account_id = $1 AND id = ANY ($2::text[])',
     accountId,
-    soughtAll(ids),
+    nullEachUnstorable(ids),
   );
   return rows.map((row) => ({ id: row.id, state: toState(row) }));
 }

@@ -8,7 +8,7 @@ import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
-import { sought } from './sought.ts';
+import { nullIfUnstorable } from './null-if-unstorable.ts';
 import { storedSql } from './stored.ts';
 
 /** The columns of `messages m` except the body, which may be large; it reads as empty. */
@@ -48,7 +48,7 @@ export async function getMessage(
     ? database.get<MessageRow>(
         `SELECT ${SHOWN} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
         accountId,
-        sought(messageId),
+        nullIfUnstorable(messageId),
       )
     : getMessageRow(database, accountId, messageId));
   if (!row) return null;
@@ -95,7 +95,7 @@ export function getMessageRow(
   return database.get<MessageRow>(
     `SELECT ${WHOLE}, ${HAS_BEGUN_RETRY} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
     accountId,
-    sought(messageId),
+    nullIfUnstorable(messageId),
   );
 }
 

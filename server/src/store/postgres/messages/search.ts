@@ -15,7 +15,7 @@ import { CountedBodies } from '../../shared/shared-bodies.ts';
 import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
-import { soughtAll } from './sought.ts';
+import { nullEachUnstorable } from './null-if-unstorable.ts';
 
 /** Rows that are read at once, of all ways together. */
 const CHUNK = 200;
@@ -295,9 +295,9 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
   });
   switch (chosen.by) {
     case 'id':
-      return [by('AND m.id = ANY($2::text[])', soughtAll(chosen.values))];
+      return [by('AND m.id = ANY($2::text[])', nullEachUnstorable(chosen.values))];
     case 'label':
-      return soughtAll(chosen.values).map((label) => ({
+      return nullEachUnstorable(chosen.values).map((label) => ({
         from: `message_labels l ${messageOf('l')} WHERE l.account_id = $1 AND l.label = $2`,
         values: [accountId, label],
         seq: 'l.message_seq',
@@ -317,7 +317,7 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
     case 'hostOnAnyPort':
       return waysTo(database, accountId, wayByHosts(await hostsWithPorts(database, accountId, chosen.values)));
     default:
-      return soughtAll(chosen.values).map((value) =>
+      return nullEachUnstorable(chosen.values).map((value) =>
         by(`AND m.${chosen.by} = $2 AND m.${chosen.by} IS NOT NULL`, value),
       );
   }
@@ -335,7 +335,7 @@ export function messageOf(table: string): string {
 /** For a host without a port: that host with every port that exists. Stops when there are too many for one way each. */
 async function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): Promise<string[]> {
   const found: string[] = [];
-  for (const host of soughtAll(hosts)) {
+  for (const host of nullEachUnstorable(hosts)) {
     // Steps from host to host through the index, however many messages are between them.
     const rows = await database.all<{ host: string }>(
       `WITH RECURSIVE found (host) AS (

@@ -9,13 +9,13 @@ import { getQueue } from '../deliveries/queues.ts';
 import { getFlowKey } from '../resources/flow-key-verbs.ts';
 import type { Database } from '../sessions/database.ts';
 import { SHOWN } from './messages.ts';
-import { sought } from './sought.ts';
+import { nullIfUnstorable } from './null-if-unstorable.ts';
 
 export async function whyFacts(database: Database, accountId: string, messageId: string): Promise<WhyFacts | null> {
   const row = await database.get<MessageRow>(
     `SELECT ${SHOWN} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
     accountId,
-    sought(messageId),
+    nullIfUnstorable(messageId),
   );
   if (!row) return null;
   const isInLine = row.queue_name !== null && row.ended_at === null && !row.holds_slot;

@@ -10,7 +10,7 @@ import {
 import type { TierName } from '../../../rules/limits/tier.ts';
 import type { FirstAdmin, Principal } from '../../ports/account-store.ts';
 import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../../rows/rows.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
 
 export const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt"';
@@ -34,12 +34,15 @@ export async function createAccount(
 }
 
 export async function getAccount(database: Database, accountId: string): Promise<Account | null> {
-  const row = await database.get<AccountRow>(`SELECT ${ACCOUNT} FROM accounts WHERE id = $1`, sought(accountId));
+  const row = await database.get<AccountRow>(
+    `SELECT ${ACCOUNT} FROM accounts WHERE id = $1`,
+    nullIfUnstorable(accountId),
+  );
   return row ? toAccount(row) : null;
 }
 
 export async function setTier(database: Database, accountId: string, tier: TierName): Promise<boolean> {
-  return (await database.run('UPDATE accounts SET tier = $1 WHERE id = $2', tier, sought(accountId))) > 0;
+  return (await database.run('UPDATE accounts SET tier = $1 WHERE id = $2', tier, nullIfUnstorable(accountId))) > 0;
 }
 
 export async function setSuspended(database: Database, accountId: string, at: number | null): Promise<boolean> {
@@ -47,13 +50,13 @@ export async function setSuspended(database: Database, accountId: string, at: nu
     at === null
       ? 'UPDATE accounts SET suspended_at = $1::bigint WHERE id = $2'
       : 'UPDATE accounts SET suspended_at = coalesce(suspended_at, $1::bigint) WHERE id = $2';
-  return (await database.run(sql, at, sought(accountId))) > 0;
+  return (await database.run(sql, at, nullIfUnstorable(accountId))) > 0;
 }
 
 export async function getSigningKeys(database: Database, accountId: string): Promise<SigningKeys | null> {
   const row = await database.get<SigningKeys>(
     'SELECT current_key AS "current", next_key AS "next" FROM accounts WHERE id = $1',
-    sought(accountId),
+    nullIfUnstorable(accountId),
   );
   return row ?? null;
 }
@@ -67,8 +70,8 @@ export async function rotateSigningKeys(
   await database.run(
     'UPDATE accounts SET current_key = next_key, next_key = $1 WHERE id = $2 AND next_key = $3',
     fresh,
-    sought(accountId),
-    sought(next),
+    nullIfUnstorable(accountId),
+    nullIfUnstorable(next),
   );
   return getSigningKeys(database, accountId);
 }
@@ -119,10 +122,10 @@ export async function revokeToken(
   await oneAtATime(database);
   const row = await database.get<TokenRow>(
     `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL`,
-    sought(tokenId),
-    sought(accountId),
+    nullIfUnstorable(tokenId),
+    nullIfUnstorable(accountId),
   );
-  const other = await database.get(ADMIN, sought(tokenId));
+  const other = await database.get(ADMIN, nullIfUnstorable(tokenId));
   const result = judgeRevocation(row ? toToken(row) : null, () => other !== undefined);
   if (result !== 'revoked') return result;
   await database.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', now, tokenId);

@@ -17,8 +17,8 @@ import type {
 } from '../../../rules/alerts/alert-facts.ts';
 import * as alertRows from '../../rows/alert-rows.ts';
 import { activity } from '../messages/activity.ts';
+import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
 import { messageOf } from '../messages/search.ts';
-import { soughtAll } from '../messages/sought.ts';
 import type { Database } from '../sessions/database.ts';
 
 export async function alertFacts(
@@ -137,7 +137,7 @@ async function oldestOfQueues(
   if (queues !== 'all' && queues.length === 0) return [];
   const rows = await (queues === 'all'
     ? database.all<alertRows.OldestRow>(OLDEST_OF_ALL, accountId, rowsMax)
-    : database.all<alertRows.OldestRow>(OLDEST_NAMED, accountId, soughtAll(queues)));
+    : database.all<alertRows.OldestRow>(OLDEST_NAMED, accountId, nullEachUnstorable(queues)));
   return rows.map(alertRows.toQueue);
 }
 
@@ -151,7 +151,7 @@ async function runsOf(database: Database, accountId: string, ids: readonly strin
        WHERE EXISTS (SELECT 1 FROM schedules s WHERE s.account_id = $1 AND s.id = g.schedule_id)
        ORDER BY m.seq DESC`,
     accountId,
-    soughtAll(ids),
+    nullEachUnstorable(ids),
     alertRows.RUNS_READ,
   );
   const byId = Map.groupBy(rows, ({ schedule_id }) => schedule_id);

@@ -8,7 +8,7 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piec
 import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
 import { acceptAll } from '../deliveries/accept.ts';
 import { listByKey } from '../messages/list-by-key.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
 
 /** Of two calls at once, the second counts after the first. */
@@ -49,13 +49,15 @@ export async function getAlert(database: Database, accountId: string, id: string
   const row = await database.get<AlertRow>(
     `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = $1 AND id = $2`,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   return row ? toAlert(row) : null;
 }
 
 export async function deleteAlert(database: Database, accountId: string, id: string): Promise<boolean> {
-  return (await database.run('DELETE FROM alerts WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
+  return (
+    (await database.run('DELETE FROM alerts WHERE account_id = $1 AND id = $2', accountId, nullIfUnstorable(id))) > 0
+  );
 }
 
 export function listAlerts(

@@ -8,7 +8,7 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piec
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../../rows/line-rows.ts';
 import { admitWaiting, lockKeys, lockOrCreateKeys, readCounts, setLimits, takeBack } from '../deliveries/flow-keys.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 
@@ -16,7 +16,7 @@ export async function getFlowKey(database: Database, accountId: string, key: str
   const rows = await database.all<FlowRow>(
     `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = $1 AND key = $2`,
     accountId,
-    sought(key),
+    nullIfUnstorable(key),
   );
   return (await toFlowKeys(database, rows))[0] ?? null;
 }
@@ -55,7 +55,7 @@ async function change(
   now: number,
   make: (row: FlowRow) => Promise<void>,
 ): Promise<FlowKey | null> {
-  if (sought(key) === null) return null;
+  if (nullIfUnstorable(key) === null) return null;
   const locked = await lockKeys(database, new Pairs([[accountId, key]]));
   const row = locked.get(keyOf(accountId, key));
   if (!row) return null;

@@ -6,7 +6,7 @@ import { bytesOfJob } from '../../../rules/limits/stored-bytes.ts';
 import { JOB_COLUMNS, type JobRow, toJob } from '../../rows/rows.ts';
 import { cancel } from '../deliveries/cancel.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 
@@ -51,7 +51,7 @@ export async function getJob(database: Database, accountId: string, id: string):
   const row = await database.get<JobRow>(
     `SELECT ${JOB_COLUMNS} FROM jobs WHERE account_id = $1 AND id = $2`,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   return row ? toJob(row) : null;
 }
@@ -77,7 +77,7 @@ async function advanceJob(database: Database, accountId: string, id: string, ste
     step.atSeq,
     step.now,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
 }
 
@@ -104,7 +104,7 @@ export async function runJobStep(
   const job = await database.get<Pick<JobRow, 'state'>>(
     'SELECT state FROM jobs WHERE account_id = $1 AND id = $2 FOR UPDATE',
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   if (job?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { done, dueAt, isOverQuota = false, requested = [] } = await doWork(database, accountId, work, step.now);
@@ -137,7 +137,7 @@ export async function stopJob(database: Database, accountId: string, id: string,
     "UPDATE jobs SET state = 'stopped', updated_at = $1 WHERE account_id = $2 AND id = $3 AND state = 'running'",
     now,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   return changes > 0;
 }

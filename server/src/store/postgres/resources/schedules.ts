@@ -8,7 +8,7 @@ import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/delive
 import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../../rows/rows.ts';
 import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
 import { acceptAll } from '../deliveries/accept.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 
@@ -41,14 +41,14 @@ export async function getSchedule(database: Database, accountId: string, id: str
   const row = await database.get<ScheduleRow>(
     `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = $1 AND id = $2`,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   return row ? toSchedule(row) : null;
 }
 
 export async function deleteSchedule(database: Database, accountId: string, id: string): Promise<boolean> {
   const sql = 'DELETE FROM schedules WHERE account_id = $1 AND id = $2';
-  return (await deleteWeighed(database, sql, accountId, sought(id))) > 0;
+  return (await deleteWeighed(database, sql, accountId, nullIfUnstorable(id))) > 0;
 }
 
 /** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
@@ -64,7 +64,7 @@ export async function setScheduleNext(
     isPaused,
     nextAt,
     accountId,
-    sought(id),
+    nullIfUnstorable(id),
   );
   return changes > 0;
 }

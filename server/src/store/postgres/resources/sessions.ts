@@ -3,7 +3,7 @@
 import type { Session } from '../../../rules/accounts/account.ts';
 import type { Credential, Principal } from '../../ports/account-store.ts';
 import { type TokenRow, toToken } from '../../rows/rows.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
 import { getAccount } from './accounts.ts';
 
@@ -36,14 +36,14 @@ export async function findSession(database: Database, sessionId: string, now: nu
     `SELECT t.id, t.account_id, t.name, t.scopes, t.created_at, t.revoked_at, t.last_used_at
        FROM sessions s JOIN tokens t ON t.id = s.token_id
        WHERE s.id = $1 AND s.expires_at > $2 AND t.revoked_at IS NULL`,
-    sought(sessionId),
+    nullIfUnstorable(sessionId),
     now,
   );
   return row ? { token: toToken(row), account: (await getAccount(database, row.account_id))!, sessionId } : null;
 }
 
 export async function endSession(database: Database, sessionId: string): Promise<void> {
-  await database.run('DELETE FROM sessions WHERE id = $1', sought(sessionId));
+  await database.run('DELETE FROM sessions WHERE id = $1', nullIfUnstorable(sessionId));
 }
 
 export async function areAdmitted(

@@ -3,7 +3,7 @@
 import { bytesOfTopic } from '../../../rules/limits/stored-bytes.ts';
 import type { Topic } from '../../../rules/publish/topic.ts';
 import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../../rows/rows.ts';
-import { sought } from '../messages/sought.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 
@@ -12,7 +12,7 @@ export async function getTopic(database: Database, accountId: string, nameOrId: 
     database.get<TopicRow>(
       `SELECT ${TOPIC_COLUMNS} FROM topics WHERE account_id = $1 AND ${column} = $2`,
       accountId,
-      sought(nameOrId),
+      nullIfUnstorable(nameOrId),
     );
   const row = (await by('name')) ?? (await by('id'));
   return row ? toTopic(row) : null;

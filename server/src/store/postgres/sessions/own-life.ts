@@ -7,7 +7,7 @@ import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
 import { surroundings } from '../deliveries/nodes.ts';
 import * as time from '../deliveries/time.ts';
-import { told } from '../groups/calls.ts';
+import { toStoreErrors } from '../groups/calls.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 
@@ -39,7 +39,7 @@ export class OwnLife {
   readonly heartbeat: DeliveryStore['heartbeat'] = async (id, ttlMs, kept = null) => {
     const { pool, timers, hints, about, schema } = this.#options;
     const startedAtMs = timers.monotonicMs();
-    const heard = await told(
+    const heard = await toStoreErrors(
       pool.beat(async (database) => {
         const now = await time.beat(database, id, ttlMs, { ...about, known: schema.known }, kept);
         const { nodes, readerMin } = await surroundings(database, id);

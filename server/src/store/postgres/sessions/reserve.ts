@@ -2,7 +2,7 @@
 // and after a crash PostgreSQL empties it before anything else, so that a server without space for its log can start again.
 
 import type { DatabaseReserve } from '../../ports/database-reserve.ts';
-import { told } from '../groups/calls.ts';
+import { toStoreErrors } from '../groups/calls.ts';
 import type { Database } from './database.ts';
 import { isDiskFull, isForbidden, toStoreError } from './errors.ts';
 import type { Pool } from './pool.ts';
@@ -73,7 +73,7 @@ export function createReserve(pool: Pool) {
   const listeners = { givenUp: () => {}, back: () => {} };
   let mayRecycle = true;
   const reserve: DatabaseReserve = {
-    isThere: () => told(pool.read(isReserveThere)),
+    isThere: () => toStoreErrors(pool.read(isReserveThere)),
     async make(bytes, spareBytes) {
       try {
         const isMade = await pool.beside((database) => makeReserve(database, bytes, spareBytes));

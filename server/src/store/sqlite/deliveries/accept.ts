@@ -12,22 +12,22 @@ import { promotedOfKeyMax } from '../../shared/promotion.ts';
 import { sharedBodies } from '../../shared/shared-bodies.ts';
 import type { AccountAtClaim } from '../../shared/standing-offer.ts';
 import type { Usage } from '../messages/usage.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { insertBody } from './bodies.ts';
 import { correctOrderKey, ensureQueue, isOrderKeyInQueue, noteQueueDue, startHeads } from './queues.ts';
-import type { SaidLimits } from './said-limits.ts';
+import type { RequestedFlowLimits } from './requested-flow-limits.ts';
 
-export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
+export function accept(database: Database, caches: TransactionCaches, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
-  const { newMessages, journal, usage, activity, accountsAtClaim, saidLimits } = books;
+  const { newMessages, journal, usage, activity, accountsAtClaim, requestedFlowLimits } = caches;
   if (isDayOver(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
   }
   const duplicates: (string | null)[] = messages.map(nothing);
   const accounts: (AccountAtClaim | null)[] = messages.map(nothing);
   const rows: (number | null)[] = messages.map(nothing);
-  const bodies = messages.length === 1 ? null : new Bodies(database, books, messages);
+  const bodies = messages.length === 1 ? null : new Bodies(database, caches, messages);
   const newKeys = newOrderKeys(database, messages);
   /** Made when needed: most messages are in no line. */
   let lines: Lines | null = null;
@@ -41,7 +41,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease !== null, now);
-    const bodyId = bodies?.idOf(message, index) ?? largeBodyId(database, books, message);
+    const bodyId = bodies?.idOf(message, index) ?? largeBodyId(database, caches, message);
     const seq = newMessages.add(message, state, claim, bodyId);
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
@@ -64,7 +64,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     }
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }
-  if (lines !== null) dueAt = earlier(dueAt, startLines(database, saidLimits, lines, now));
+  if (lines !== null) dueAt = earlier(dueAt, startLines(database, requestedFlowLimits, lines, now));
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
 }
 
@@ -99,7 +99,12 @@ class Lines {
  * Starts what may start in a few of them; a claim does so in the others, because nobody else is served meanwhile.
  * Returns the earliest time at which one of their messages can be claimed.
  */
-function startLines(database: Database, saidLimits: SaidLimits, { queues, flows }: Lines, now: number): number | null {
+function startLines(
+  database: Database,
+  requestedFlowLimits: RequestedFlowLimits,
+  { queues, flows }: Lines,
+  now: number,
+): number | null {
   let dueAt: number | null = null;
   let atOnce = eachMax('linesAtOnce');
   const most = promotedOfKeyMax(Math.min(atOnce, queues.size + flows.size));
@@ -116,7 +121,7 @@ function startLines(database: Database, saidLimits: SaidLimits, { queues, flows 
     atOnce -= 1;
   }
   for (const { accountId, flow } of flows.values()) {
-    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, atOnce > 0 ? most : 'later'));
+    dueAt = earlier(dueAt, requestedFlowLimits.say({ accountId, ...flow!, now }, atOnce > 0 ? most : 'later'));
     atOnce -= 1;
   }
   return dueAt;
@@ -125,13 +130,13 @@ function startLines(database: Database, saidLimits: SaidLimits, { queues, flows 
 /** The bodies that several messages share. The first message that has such a body stores it. */
 class Bodies {
   readonly #database: Database;
-  readonly #books: Books;
+  readonly #caches: TransactionCaches;
   readonly #firsts: readonly (number | null)[];
   readonly #ids = new Map<number, number>();
 
-  constructor(database: Database, books: Books, messages: readonly NewMessage[]) {
+  constructor(database: Database, caches: TransactionCaches, messages: readonly NewMessage[]) {
     this.#database = database;
-    this.#books = books;
+    this.#caches = caches;
     this.#firsts = sharedBodies(messages);
   }
 
@@ -139,7 +144,7 @@ class Bodies {
   idOf({ accountId, body }: NewMessage, index: number): number | null {
     const first = this.#firsts[index] ?? null;
     if (first === null) return null;
-    const id = this.#ids.get(first) ?? insertBody(this.#database, this.#books, accountId, body);
+    const id = this.#ids.get(first) ?? insertBody(this.#database, this.#caches, accountId, body);
     this.#ids.set(first, id);
     return id;
   }
@@ -148,8 +153,8 @@ class Bodies {
 /** SQLite writes a changed row anew with all its overflow pages: a body inside it would be written at each claim and settle. */
 const LARGE_BODY_BYTES = 16 * 1024;
 
-function largeBodyId(database: Database, books: Books, { accountId, body }: NewMessage): number | null {
-  return body.length < LARGE_BODY_BYTES ? null : insertBody(database, books, accountId, body);
+function largeBodyId(database: Database, caches: TransactionCaches, { accountId, body }: NewMessage): number | null {
+  return body.length < LARGE_BODY_BYTES ? null : insertBody(database, caches, accountId, body);
 }
 
 /** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */

@@ -9,8 +9,8 @@ import { toMessage } from '../../rows/message-row.ts';
 import { RELEASED } from '../../rows/rows.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { suspendedAccounts } from '../resources/accounts.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { Bodies } from './bodies.ts';
 import { type Claimable, writeClaim } from './claim.ts';
 import { admitOne } from './flow-keys.ts';
@@ -40,8 +40,8 @@ interface Suspect extends Claimable {
 }
 
 /** Leases a message that waits to start alone: the one that has waited longest, unless its flow key keeps it. */
-export function claimAlone(database: Database, books: Books, to: LeaseHolder, now: number): AloneReply {
-  books.saidLimits.apply();
+export function claimAlone(database: Database, caches: TransactionCaches, to: LeaseHolder, now: number): AloneReply {
+  caches.requestedFlowLimits.apply();
   const suspects = database.all<Suspect>(
     `SELECT seq, claimed_at, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
        ORDER BY alone_from_at LIMIT ?`,
@@ -51,13 +51,13 @@ export function claimAlone(database: Database, books: Books, to: LeaseHolder, no
   const suspended = suspendedAccounts(database);
   const able = suspects.filter((each) => !suspended.includes(each.account_id));
   const suspect = triedAlone(able).find((each) => mayStart(database, each, now));
-  const claim = suspect ? startAlone(database, books, suspect, to, now) : null;
+  const claim = suspect ? startAlone(database, caches, suspect, to, now) : null;
   return { claim, nextAt: nextAloneAt(database) };
 }
 
 function startAlone(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   suspect: Suspect,
   { node, leasePrefix }: LeaseHolder,
   now: number,
@@ -65,8 +65,8 @@ function startAlone(
   const { seq, account_id: accountId, alone_from_at: dueAt } = suspect;
   database.run('UPDATE messages SET due_at = ?, alone_from_at = NULL WHERE seq = ?', dueAt, seq);
   const lease = `${leasePrefix}.0`;
-  const row = writeClaim(database, books, suspect, { lease, node }, now);
-  return { lease, message: toMessage(new Bodies(database).fill(row)), ...books.accountsAtClaim.get(accountId) };
+  const row = writeClaim(database, caches, suspect, { lease, node }, now);
+  return { lease, message: toMessage(new Bodies(database).fill(row)), ...caches.accountsAtClaim.get(accountId) };
 }
 
 /** The limits of its flow key apply as to any other message. */
@@ -95,7 +95,7 @@ export function recovery(database: Database): Recovery {
  */
 export function releaseHeld(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   accountId: string,
   messageIds: readonly string[],
   now: number,
@@ -112,7 +112,7 @@ export function releaseHeld(
       now,
       row.seq,
     );
-    books.journal.add(accountId, row.seq, RELEASED, now);
+    caches.journal.add(accountId, row.seq, RELEASED, now);
     return true;
   });
   return { released, dueAt: released.length > 0 ? now : null };

@@ -2,13 +2,13 @@
 // the last message that has them.
 
 import type { MessageRow } from '../../rows/message-row.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /** The length of the body of a row of `messages`, without reading the body. */
 export const BODY_BYTES = 'iif(body_id IS NULL, length(body), (SELECT length(bytes) FROM bodies WHERE id = body_id))';
 
-type Counting = Pick<Books, 'stored'>;
+type Counting = Pick<TransactionCaches, 'stored'>;
 
 export function insertBody(database: Database, { stored }: Counting, accountId: string, body: Uint8Array): number {
   stored.add(accountId, body.length);

@@ -4,10 +4,10 @@ import { COUNTED } from '../../../rules/accounts/activity.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteUnusedBody } from './bodies.ts';
-import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
+import { forgetDeduplication, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { isDead, type LifeLook } from './orphans.ts';
 
 const ENDED = `state = 'cancelled', holds_slot = 0, ended_at = ?, expires_at = ?,
@@ -21,7 +21,7 @@ const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NU
 
 export function cancel(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   accountId: string,
   messageIds: readonly string[],
   now: number,
@@ -30,8 +30,8 @@ export function cancel(
   const [cancelled, requested, awaited]: [string[], string[], string[]] = [[], [], []];
   let dueAt: number | null = null;
   for (const id of new Set(messageIds)) {
-    const open = database.get<Held & { lease: string | null; body_id: number | null }>(
-      `SELECT lease, body_id, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+    const open = database.get<OpenMessage & { lease: string | null; body_id: number | null }>(
+      `SELECT lease, body_id, ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
       id,
       accountId,
     );
@@ -41,10 +41,10 @@ export function cancel(
       continue;
     }
     forgetDeduplication(database, open, id);
-    books.activity.add(accountId, COUNTED.cancelled, now);
+    caches.activity.add(accountId, COUNTED.cancelled, now);
     if (open.lease !== null) {
       requested.push(id);
-      books.journal.add(accountId, open.seq, CANCEL_REQUESTED, now);
+      caches.journal.add(accountId, open.seq, CANCEL_REQUESTED, now);
       database.run(
         'UPDATE messages SET cancel_requested_at = ?, cancel_expires_at = ? WHERE seq = ?',
         now,
@@ -54,10 +54,10 @@ export function cancel(
       continue;
     }
     cancelled.push(id);
-    books.journal.add(accountId, open.seq, CANCELLED, now);
+    caches.journal.add(accountId, open.seq, CANCELLED, now);
     const isKept = expiresAt > now;
     database.run(isKept ? END : END_WITHOUT_BODY, now, expiresAt, open.seq);
-    if (!isKept && open.body_id !== null) deleteUnusedBody(database, books, open.body_id);
+    if (!isKept && open.body_id !== null) deleteUnusedBody(database, caches, open.body_id);
     dueAt = earlier(dueAt, letOthersStart(database, open, now));
   }
   return { cancelled, requested, awaited, dueAt };
@@ -73,7 +73,7 @@ export function cancelledClaims(database: Database, node: string): string[] {
 }
 
 /** Those of the given messages whose cancel was requested and whose node may still be alive. */
-export function cancelHolders(
+export function nodesHoldingCancelled(
   database: Database,
   accountId: string,
   messageIds: readonly string[],

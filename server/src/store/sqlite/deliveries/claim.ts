@@ -16,12 +16,12 @@ import type { ClaimReply } from '../../shared/standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
 import { suspendedAccounts } from '../resources/accounts.ts';
 import { nextScheduleAt } from '../resources/schedules.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import { around, DueLines } from './due-lines.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
-import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
+import { leaveCancelled, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { Promoter } from './promote.ts';
 import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
 
@@ -53,32 +53,32 @@ const ALL_ACCOUNTS = '';
 /** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
   readonly #database: Database;
-  readonly #books: Books;
+  readonly #caches: TransactionCaches;
   readonly #nowMs: () => number;
   readonly #promoter: Promoter;
   readonly #pace = new LookingPace();
   readonly #dueQueues: DueLines;
   readonly #dueKeys: DueLines;
-  readonly #saidLimits: DueLines;
+  readonly #requestedFlowLimits: DueLines;
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
 
   /** `nowMs`: a clock that never goes back. */
-  constructor(database: Database, books: Books, nowMs: () => number) {
+  constructor(database: Database, caches: TransactionCaches, nowMs: () => number) {
     this.#database = database;
-    this.#books = books;
+    this.#caches = caches;
     this.#nowMs = nowMs;
     this.#promoter = new Promoter(database, nowMs);
     this.#dueQueues = new DueLines(database, 'queues');
     this.#dueKeys = new DueLines(database, 'flowKeys');
-    this.#saidLimits = new DueLines(database, 'saidLimits');
+    this.#requestedFlowLimits = new DueLines(database, 'requestedFlowLimits');
   }
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
     const startedMs = this.#nowMs();
-    this.#books.saidLimits.apply();
-    const hasPutOff = applyPutOffLimits(database, this.#saidLimits, command.now);
+    this.#caches.requestedFlowLimits.apply();
+    const hasPutOff = applyPutOffLimits(database, this.#requestedFlowLimits, command.now);
     this.#promoter.promote(command.now, startedMs + CLAIM_MS_MAX / 2);
     const isHalfOver = () => this.#nowMs() >= startedMs + CLAIM_MS_MAX / 2;
     startDueQueues(database, this.#dueQueues, command.now, isHalfOver);
@@ -196,10 +196,10 @@ export class Claimer {
       // A small message need not wait for a large one before it.
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
-      const row = writeClaim(this.#database, this.#books, found, { lease, node: command.node }, command.now);
+      const row = writeClaim(this.#database, this.#caches, found, { lease, node: command.node }, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
       const message = toMessage(bodies.fill(row));
-      const account = this.#books.accountsAtClaim.get(accountId);
+      const account = this.#caches.accountsAtClaim.get(accountId);
       claims.push({ lease, message, ...account, isPlain: isPlain(row), row: seq });
       taken += 1;
       if (!isLook(claiming, bytes) || this.#nowMs() < claiming.endsAtMs) continue;
@@ -247,7 +247,7 @@ export type Claimable = Pick<MessageRow, 'seq' | 'claimed_at'>;
 
 export function writeClaim(
   database: Database,
-  { journal }: Books,
+  { journal }: TransactionCaches,
   { seq, claimed_at: lastClaimedAt }: Claimable,
   { lease, node }: { readonly lease: string; readonly node: string },
   now: number,
@@ -276,7 +276,7 @@ export function isPlain(row: ClaimedRow): boolean {
 /** Claims the next message of a queue in place of the one that has just ended, if it may take over its slot. */
 export function claimNext(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   ended: QueueAtHost,
   holder: { readonly lease: string; readonly node: string },
   now: number,
@@ -286,9 +286,9 @@ export function claimNext(
   );
   const [next] = ready;
   if (!next || !areSuccessors(ready, [ended])) return null;
-  const row = writeClaim(database, books, next, holder, now);
+  const row = writeClaim(database, caches, next, holder, now);
   const message = toMessage(new Bodies(database).fill(row));
-  return { lease: holder.lease, message, ...books.accountsAtClaim.get(row.account_id) };
+  return { lease: holder.lease, message, ...caches.accountsAtClaim.get(row.account_id) };
 }
 
 /** The state of one running claim. */
@@ -319,12 +319,12 @@ function nextDueAt(database: Database): number | null {
   return at === NEVER_AT ? null : at;
 }
 
-type Released = Held & Pick<MessageRow, 'claimed_at'>;
+type Released = OpenMessage & Pick<MessageRow, 'claimed_at'>;
 
 /** Releases claims whose attempt never started. A message whose cancel was requested ends as cancelled instead. */
 export function release(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   leases: readonly string[],
   node: string,
   now: number,
@@ -333,14 +333,14 @@ export function release(
   const keys = new Map<string, readonly [string, string]>();
   for (const lease of leases) {
     const row = database.get<Released>(
-      `SELECT ${HELD}, claimed_at FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?`,
+      `SELECT ${OPEN_MESSAGE}, claimed_at FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
     );
     if (!row) continue;
     const { account_id: accountId, flow_key: flowKey } = row;
     if (row.cancel_requested_at !== null) {
-      leaveCancelled(database, books, row, now);
+      leaveCancelled(database, caches, row, now);
       if (flowKey === null) letOthersStart(database, row, now);
     } else putBack(database, row, now);
     if (flowKey !== null) {

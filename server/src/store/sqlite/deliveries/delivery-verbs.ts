@@ -7,10 +7,10 @@ import { alertFacts } from '../resources/alert-facts.ts';
 import * as alerts from '../resources/alerts.ts';
 import * as jobs from '../resources/jobs.ts';
 import * as schedules from '../resources/schedules.ts';
-import { type Desk, listing, on, writing } from '../thread/verb.ts';
+import { listing, on, type VerbContext, writing } from '../thread/verb.ts';
 import { accept } from './accept.ts';
 import { claimAlone, recovery } from './alone.ts';
-import { cancelHolders, cancelledClaims } from './cancel.ts';
+import { cancelledClaims, nodesHoldingCancelled } from './cancel.ts';
 import { type ClaimCommand, release } from './claim.ts';
 import { leasesOf, orphanedClaims } from './orphans.ts';
 import { settle } from './settle.ts';
@@ -25,11 +25,11 @@ export const DELIVERY_VERBS = {
       units: unitsOf(messages.length, waitingBytes(messages)),
     }),
   }),
-  claim: { run: ({ claimer }: Desk, command: ClaimCommand) => claimer.claim(command) },
+  claim: { run: ({ claimer }: VerbContext, command: ClaimCommand) => claimer.claim(command) },
   settle: writing(settle, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
   release: writing(release, { makesWorkAt: (dueAt) => dueAt }),
   cancelledClaims: on(cancelledClaims),
-  cancelHolders: on(cancelHolders),
+  nodesHoldingCancelled: on(nodesHoldingCancelled),
 
   orphanedClaims: on(orphanedClaims),
   leasesOf: on(leasesOf),

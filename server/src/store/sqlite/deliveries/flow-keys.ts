@@ -51,8 +51,8 @@ export function putOffLimits(database: Database, accountId: string, key: string,
 }
 
 /** Applies noted limits to a few keys. Returns whether more are noted. */
-export function applyPutOffLimits(database: Database, saidLimits: DueLines, now: number): boolean {
-  const { lines, hasMore } = saidLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+export function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
+  const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
   for (const { account_id, name } of lines) {
     const row = database.get<FlowRow>(GET_KEY, account_id, name)!;
     setLimits(database, row, flowKey.newestLimits(toKeyState(row)));

@@ -20,8 +20,8 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piec
 import type { LinePiece, LinePosition } from '../../ports/resource-store.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
@@ -188,7 +188,7 @@ export function startDueQueues(database: Database, dueQueues: DueLines, now: num
 
 export function saveQueue(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   name: string,
   change: QueueChange,
@@ -269,7 +269,7 @@ function withLag(database: Database, row: QueueRow): Queue {
 /** Deletes a queue that has no open messages. Returns its lag. */
 export function deleteQueue(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   name: string,
 ): number | null {

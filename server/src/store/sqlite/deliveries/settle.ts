@@ -10,19 +10,19 @@ import { earlier } from '../../../rules/time/instant.ts';
 import type { SettleReply } from '../../shared/commands.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
 import { firstAttempt, insertAttempt } from '../messages/messages.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
 import { claimNext } from './claim.ts';
-import { forgetDeduplication, HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
+import { forgetDeduplication, leaveCancelled, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { giveWay, isPaused, nextStartAt } from './queues.ts';
 
-const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
+const FIND_CLAIMED = `SELECT ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
 export function settle(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   settlements: readonly Settlement[],
   now: number,
   successors: SuccessorLeases | null = null,
@@ -30,26 +30,26 @@ export function settle(
   let dueAt: number | null = null;
   const claims: Claim[] = [];
   const results = settlements.map((settlement): SettleResult => {
-    if (endPlain(database, books, settlement)) {
-      dueAt = earlier(dueAt, acceptFollowUps(database, books, settlement.followUps, now));
+    if (endPlain(database, caches, settlement)) {
+      dueAt = earlier(dueAt, acceptFollowUps(database, caches, settlement.followUps, now));
       return 'settled';
     }
-    const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
+    const held = database.get<OpenMessage>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
     if (held.cancel_requested_at !== null) {
-      dueAt = earlier(dueAt, endCancelled(database, books, held, afterCancel(settlement), now));
+      dueAt = earlier(dueAt, endCancelled(database, caches, held, afterCancel(settlement), now));
       return 'cancelled';
     }
     insertAttempt(database, held.seq, settlement.attempt);
-    record(books, held.seq, settlement);
+    record(caches, held.seq, settlement);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const holder = isPlaceFree && successors?.accounts.includes(held.account_id) ? successors : null;
     const lease = holder && { lease: `${holder.leasePrefix}.${claims.length}`, node: holder.node };
-    const claim = lease && claimNext(database, books, held, lease, now);
+    const claim = lease && claimNext(database, caches, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
-    dueAt = earlier(dueAt, acceptFollowUps(database, books, settlement.followUps, now));
+    dueAt = earlier(dueAt, acceptFollowUps(database, caches, settlement.followUps, now));
     return 'settled';
   });
   return { results, dueAt, claims };
@@ -59,7 +59,7 @@ export function settle(
  * The common case in one statement: the row is known, nothing but the message changes, and this was its last attempt.
  * Changes nothing and returns false if the lease is gone, or if there is more to do.
  */
-function endPlain(database: Database, books: Books, settlement: Settlement): boolean {
+function endPlain(database: Database, caches: TransactionCaches, settlement: Settlement): boolean {
   const { row, messageId, accountId, lease, isPlain, retried, interrupted, attempt } = settlement;
   if (row === null || !isPlain || interrupted > 0) return false;
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
@@ -89,39 +89,39 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
   );
   if (changes === 0) return false;
   if (!first) insertAttempt(database, row, attempt);
-  record(books, row, settlement);
+  record(caches, row, settlement);
   return true;
 }
 
 /** What is told and counted of an attempt, whatever follows from it. */
-function record(books: Books, seq: number, { accountId, attempt, lagMs }: Settlement): void {
-  books.journal.add(accountId, seq, attempt.number, attempt.endedAt);
-  books.stored.add(accountId, bytesOfAttempt(attempt));
+function record(caches: TransactionCaches, seq: number, { accountId, attempt, lagMs }: Settlement): void {
+  caches.journal.add(accountId, seq, attempt.number, attempt.endedAt);
+  caches.stored.add(accountId, bytesOfAttempt(attempt));
   const counted = countedEnd(attempt, lagMs);
-  if (counted !== null) books.activity.add(accountId, counted, attempt.endedAt);
+  if (counted !== null) caches.activity.add(accountId, counted, attempt.endedAt);
 }
 
 function acceptFollowUps(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   messages: readonly NewMessage[],
   now: number,
 ): number | null {
   if (messages.length === 0) return null;
-  return accept(database, books, { messages, leases: [], node: '', now, dayMax: null }).dueAt;
+  return accept(database, caches, { messages, leases: [], node: '', now, dayMax: null }).dueAt;
 }
 
 /** A message whose cancel was requested during its attempt ends as cancelled, whatever the outcome of the attempt. */
 function endCancelled(
   database: Database,
-  books: Books,
-  held: Held,
+  caches: TransactionCaches,
+  held: OpenMessage,
   { attempt, interrupted, aloneAtCrash, followUps }: Settlement,
   now: number,
 ): number | null {
   insertAttempt(database, held.seq, attempt);
-  books.journal.add(held.account_id, held.seq, attempt.number, attempt.endedAt);
-  books.stored.add(held.account_id, bytesOfAttempt(attempt));
+  caches.journal.add(held.account_id, held.seq, attempt.number, attempt.endedAt);
+  caches.stored.add(held.account_id, bytesOfAttempt(attempt));
   database.run(
     `UPDATE messages SET attempts = ?, last_status = ?, interrupted = ?, alone_at_crash = ?,
        stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
@@ -132,16 +132,16 @@ function endCancelled(
     bytesOfAttempt(attempt),
     held.seq,
   );
-  leaveCancelled(database, books, held, attempt.endedAt);
+  leaveCancelled(database, caches, held, attempt.endedAt);
   const startAt = letOthersStart(database, held, now);
-  return earlier(startAt, acceptFollowUps(database, books, followUps, now));
+  return earlier(startAt, acceptFollowUps(database, caches, followUps, now));
 }
 
 function isEnd({ next }: Settlement): boolean {
   return next.state !== 'pending' && next.state !== 'held';
 }
 
-function writeNext(database: Database, held: Held, settlement: Settlement, now: number): number | null {
+function writeNext(database: Database, held: OpenMessage, settlement: Settlement, now: number): number | null {
   const { retried, interrupted, attempt } = settlement;
   const isQueuePaused =
     !isEnd(settlement) && held.queue_name !== null && isPaused(database, held.account_id, held.queue_name);

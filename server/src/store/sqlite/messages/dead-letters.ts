@@ -3,8 +3,8 @@
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { accept } from '../deliveries/accept.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteMessage } from './messages.ts';
 
 function failedSeq(database: Database, accountId: string, messageId: string, isDead = ''): number | null {
@@ -18,7 +18,7 @@ function failedSeq(database: Database, accountId: string, messageId: string, isD
 
 export function deleteDeadLetters(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   accountId: string,
   messageIds: readonly string[],
 ): number {
@@ -26,7 +26,7 @@ export function deleteDeadLetters(
   for (const id of messageIds) {
     const seq = failedSeq(database, accountId, id);
     if (seq === null) continue;
-    deleteMessage(database, books, seq);
+    deleteMessage(database, caches, seq);
     deleted += 1;
   }
   return deleted;
@@ -35,7 +35,7 @@ export function deleteDeadLetters(
 /** Parallel to `retries`: whether each was done. */
 export function retryDeadLetters(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
   now: number,
   dayMax: number | null,
@@ -51,7 +51,7 @@ export function retryDeadLetters(
   }
   const messages = [...seqs.keys()];
   const command = { messages, leases: [], node: '', now, dayMax };
-  const { duplicates, isOverQuota, dueAt } = accept(database, books, command);
+  const { duplicates, isOverQuota, dueAt } = accept(database, caches, command);
   messages.forEach((message, index) => {
     // If the account is over its quota, `duplicates` is empty, and no retry is done.
     if (duplicates[index] !== null) seqs.delete(message);

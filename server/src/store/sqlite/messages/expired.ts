@@ -11,17 +11,17 @@ import {
 } from '../../shared/expired.ts';
 import { BODY_BYTES } from '../deliveries/bodies.ts';
 import { around } from '../deliveries/due-lines.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteMessage } from './messages.ts';
 
 const LOOKED = `SELECT account_id, seq, expires_at, body_id, ${BODY_BYTES} AS bytes FROM messages`;
 
-export function deleteExpired(database: Database, books: Books, now: number, limit: number): number {
+export function deleteExpired(database: Database, caches: TransactionCaches, now: number, limit: number): number {
   const oldest = database.all<LookedAt>(`${LOOKED} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`, now, limit + 1);
-  const chosen = oldest.length > limit ? inTurn(database, books.expiredTurns, oldest[0]!.account_id, now, limit) : [];
+  const chosen = oldest.length > limit ? inTurn(database, caches.expiredTurns, oldest[0]!.account_id, now, limit) : [];
   const rows = withinBytes(chosenFirst(chosen, oldest, limit));
-  for (const { seq } of rows) deleteMessage(database, books, seq);
+  for (const { seq } of rows) deleteMessage(database, caches, seq);
   return rows.length;
 }
 

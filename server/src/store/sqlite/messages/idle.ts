@@ -5,8 +5,8 @@ import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
 import { isQueueForgettable } from '../../../rules/lines/queue.ts';
 import { type Walked, type WalkPosition, walked } from '../../ports/message-store.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 interface KeyRow extends IdleKey {
   readonly accountId: string;
@@ -15,12 +15,12 @@ interface KeyRow extends IdleKey {
 
 export function deleteIdleFlowKeys(
   database: Database,
-  { saidLimits, stored }: Pick<Books, 'saidLimits' | 'stored'>,
+  { requestedFlowLimits, stored }: Pick<TransactionCaches, 'requestedFlowLimits' | 'stored'>,
   now: number,
   after: WalkPosition,
   limit: number,
 ): Walked {
-  saidLimits.apply();
+  requestedFlowLimits.apply();
   const rows = database.all<KeyRow>(
     `SELECT account_id AS accountId, key, is_parallelism_pinned AS isParallelismPinned, is_rate_pinned AS isRatePinned,
        is_paused AS isPaused, window_start_at AS windowStartAt, period_ms AS periodMs FROM flow_keys
@@ -53,7 +53,7 @@ interface QueueAge {
 
 export function deleteIdleQueues(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   now: number,
   after: WalkPosition,
   limit: number,
@@ -83,7 +83,7 @@ type JobAge = Pick<Job, 'accountId' | 'id' | 'state' | 'updatedAt'>;
 
 export function deleteOldJobs(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   now: number,
   after: WalkPosition,
   limit: number,

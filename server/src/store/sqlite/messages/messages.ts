@@ -7,8 +7,8 @@ import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { Bodies, deleteUnusedBody } from '../deliveries/bodies.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /**
  * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
@@ -162,7 +162,7 @@ export function messageStates(database: Database, accountId: string, ids: readon
   });
 }
 
-export function deleteMessage(database: Database, books: Pick<Books, 'stored'>, seq: number): void {
+export function deleteMessage(database: Database, caches: Pick<TransactionCaches, 'stored'>, seq: number): void {
   const {
     account_id: accountId,
     labels,
@@ -172,7 +172,7 @@ export function deleteMessage(database: Database, books: Pick<Books, 'stored'>, 
     'SELECT account_id, labels, body_id, stored_bytes FROM messages WHERE seq = ?',
     seq,
   )!;
-  books.stored.add(accountId, -(storedBytes ?? 0));
+  caches.stored.add(accountId, -(storedBytes ?? 0));
   for (const label of labels === null ? [] : (JSON.parse(labels) as string[])) {
     database.run(
       'DELETE FROM message_labels WHERE account_id = ? AND label = ? AND message_seq = ?',
@@ -185,7 +185,7 @@ export function deleteMessage(database: Database, books: Pick<Books, 'stored'>, 
   // The number may be used again for another message.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
-  if (bodyId !== null) deleteUnusedBody(database, books, bodyId);
+  if (bodyId !== null) deleteUnusedBody(database, caches, bodyId);
 }
 
 export function deleteDeduplication(database: Database, now: number, limit: number): number {

@@ -3,7 +3,7 @@
 import type { TierName } from '../../../rules/limits/tier.ts';
 import type { ListPart } from '../../ports/list-piece.ts';
 import { freeInside, storedAccounts } from '../messages/stored.ts';
-import { type Desk, listing, lookingUp, on, writing } from '../thread/verb.ts';
+import { listing, lookingUp, on, type VerbContext, writing } from '../thread/verb.ts';
 import * as accounts from './accounts.ts';
 import * as sessions from './sessions.ts';
 
@@ -23,13 +23,16 @@ export const ACCOUNT_VERBS = {
   listAccounts: listing(accounts.listAccounts),
   usage: {
     reads: 'list' as const,
-    run: ({ books }: Desk, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
-      books.usage.list(accountId, fromDay, toDay, part),
+    run: ({ caches }: VerbContext, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
+      caches.usage.list(accountId, fromDay, toDay, part),
   },
   storedBytes: writing((_database, { stored }, accountId: string) => stored.of(accountId)),
   storedAccounts: lookingUp(storedAccounts),
   freeInside: lookingUp(freeInside),
-  storedError: { reads: 'list' as const, run: ({ books }: Desk, accountId: string) => books.stored.errorOf(accountId) },
+  storedError: {
+    reads: 'list' as const,
+    run: ({ caches }: VerbContext, accountId: string) => caches.stored.errorOf(accountId),
+  },
   correctStored: writing((_database, { stored }, accountId: string, by: number) => stored.add(accountId, by)),
   // Each account has one row.
   foldStored: on((_database, _limit: number) => 0),

@@ -8,8 +8,8 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piec
 import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
 import { accept } from '../deliveries/accept.ts';
 import { listByKey } from '../messages/list-by-key.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 export function saveAlert(database: Database, alert: Alert, max: number): Alert | null {
   const { accountId, id } = alert;
@@ -77,7 +77,7 @@ export function dueAlerts(database: Database, now: number, limit: number): DueAl
 
 export function tellAlerts(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   judged: readonly JudgedAlert[],
   now: number,
 ): { told: AlertTold[]; dueAt: number | null } {
@@ -98,7 +98,7 @@ export function tellAlerts(
     );
     if (taken === 0) return 'lost';
     if (!telling) return 'kept';
-    const accepted = accept(database, books, { messages: [telling.message], leases: [], node: '', now, dayMax });
+    const accepted = accept(database, caches, { messages: [telling.message], leases: [], node: '', now, dayMax });
     dueAt = earlier(dueAt, accepted.dueAt);
     if (accepted.isOverQuota) {
       database.run(

@@ -7,8 +7,8 @@ import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../../r
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../../rows/line-rows.ts';
 import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from '../deliveries/flow-keys.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
@@ -37,7 +37,7 @@ export function listFlowKeys(database: Database, accountId: string, part: ListPa
 /** Changes a key, and lets through what the change allows; null if there is no such key. */
 function change(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   key: string,
   now: number,
@@ -55,13 +55,13 @@ function change(
 /** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
 export function pauseFlowKey(
   database: Database,
-  books: Pick<Books, 'stored'>,
+  caches: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   key: string,
   isPaused: boolean,
   now: number,
 ): FlowKey | null {
-  return change(database, books, accountId, key, now, (row) => {
+  return change(database, caches, accountId, key, now, (row) => {
     database.run(
       'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
       isPaused ? 1 : 0,
@@ -75,14 +75,14 @@ export function pauseFlowKey(
 /** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
 export function pinFlowKey(
   database: Database,
-  books: Pick<Books, 'stored'>,
+  caches: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   key: string,
   pins: FlowPins,
   now: number,
 ): FlowKey {
   makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
-  const pinned = change(database, books, accountId, key, now, (row) => {
+  const pinned = change(database, caches, accountId, key, now, (row) => {
     const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
     database.run(
       'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
@@ -99,12 +99,12 @@ export function pinFlowKey(
 /** Forgets the starts counted in the current period. */
 export function resetFlowRate(
   database: Database,
-  books: Pick<Books, 'stored'>,
+  caches: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   key: string,
   now: number,
 ): FlowKey | null {
-  return change(database, books, accountId, key, now, (row) => {
+  return change(database, caches, accountId, key, now, (row) => {
     takeBack(database, row);
     database.run(
       'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',

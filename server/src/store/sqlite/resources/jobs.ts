@@ -14,13 +14,13 @@ import {
 import { JOB_COLUMNS, type JobRow, toJob } from '../../rows/rows.ts';
 import { cancel } from '../deliveries/cancel.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /** Creates nothing if the account already runs `runningMax` jobs. */
 export function createJob(
   database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   job: Job,
   runningMax = Number.POSITIVE_INFINITY,
 ): boolean {
@@ -115,14 +115,14 @@ export interface JobReply {
 /** Does the work and records it in one transaction: after a crash, exactly what is done is counted. */
 export function runJobStep(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   accountId: string,
   id: string,
   work: JobWork,
   step: Omit<JobStep, 'done'>,
 ): JobReply {
   if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
-  const { done, dueAt, isOverQuota = false, requested = [] } = doWork(database, books, accountId, work, step.now);
+  const { done, dueAt, isOverQuota = false, requested = [] } = doWork(database, caches, accountId, work, step.now);
   // Over the quota, it continues from the same position when the account has a new day. Others have their turn until then.
   if (isOverQuota || work.action === 'wait') {
     database.run('UPDATE jobs SET updated_at = ? WHERE account_id = ? AND id = ?', step.now, accountId, id);
@@ -130,19 +130,19 @@ export function runJobStep(
   return { done, dueAt, requested };
 }
 
-function doWork(database: Database, books: Books, accountId: string, work: JobWork, now: number) {
+function doWork(database: Database, caches: TransactionCaches, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
     case 'wait':
       return { done: 0, dueAt: null };
     case 'cancel': {
       const { messageIds, expiresAt } = work;
-      const { cancelled, requested, dueAt } = cancel(database, books, accountId, messageIds, now, expiresAt);
+      const { cancelled, requested, dueAt } = cancel(database, caches, accountId, messageIds, now, expiresAt);
       return { done: cancelled.length + requested.length, dueAt, requested };
     }
     case 'delete':
-      return { done: deleteDeadLetters(database, books, accountId, work.messageIds), dueAt: null };
+      return { done: deleteDeadLetters(database, caches, accountId, work.messageIds), dueAt: null };
     case 'retry': {
-      const { isRetried, isOverQuota, dueAt } = retryDeadLetters(database, books, work.retries, now, work.dayMax);
+      const { isRetried, isOverQuota, dueAt } = retryDeadLetters(database, caches, work.retries, now, work.dayMax);
       return { done: isRetried.filter(Boolean).length, dueAt, isOverQuota };
     }
   }

@@ -4,8 +4,8 @@ import { eachMax } from '../../../rules/limits/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../../rules/lines/queue.ts';
 import * as queues from '../deliveries/queues.ts';
 import { countUpTo } from '../messages/list-by-key.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { listing, lookingUp, type Marks, OF_ACCOUNT, OF_ITS_ACCOUNT, on, type Verb, writing } from '../thread/verb.ts';
 import * as alerts from './alerts.ts';
 import * as flowKeys from './flow-key-verbs.ts';
@@ -70,15 +70,15 @@ export const RESOURCE_VERBS = {
 
 /** First applies the limits that messages carried for their keys. */
 function onFlowKeys<A extends unknown[], R>(
-  verb: (database: Database, books: Books, ...args: A) => R,
+  verb: (database: Database, caches: TransactionCaches, ...args: A) => R,
   marks: Marks<A, R>,
 ): Verb<A, R> {
-  return writing((database, books, ...args: A) => {
-    books.saidLimits.apply();
-    return verb(database, books, ...args);
+  return writing((database, caches, ...args: A) => {
+    caches.requestedFlowLimits.apply();
+    return verb(database, caches, ...args);
   }, marks);
 }
 
 function withoutBooks<A extends unknown[], R>(verb: (database: Database, ...args: A) => R) {
-  return (database: Database, _books: Books, ...args: A) => verb(database, ...args);
+  return (database: Database, _books: TransactionCaches, ...args: A) => verb(database, ...args);
 }

@@ -11,11 +11,15 @@ import type { ListedSchedule } from '../../ports/resource-store.ts';
 import { SCHEDULE_COLUMNS, type ScheduleRow, toListedSchedule, toSchedule } from '../../rows/rows.ts';
 import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
 import { accept } from '../deliveries/accept.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /** Replaces the whole schedule with the same id, if there is one. */
-export function saveSchedule(database: Database, { stored }: Pick<Books, 'stored'>, schedule: Schedule): void {
+export function saveSchedule(
+  database: Database,
+  { stored }: Pick<TransactionCaches, 'stored'>,
+  schedule: Schedule,
+): void {
   database.run(
     `INSERT INTO schedules (${SCHEDULE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET cron = excluded.cron, destination = excluded.destination,
@@ -77,7 +81,7 @@ export function listSchedules(
 
 export function deleteSchedule(
   _database: Database,
-  { stored }: Pick<Books, 'stored'>,
+  { stored }: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   id: string,
 ): boolean {
@@ -152,7 +156,7 @@ export function nextScheduleAt(database: Database): number | null {
 /** Takes each tick and accepts its messages, or does neither. */
 export function fireSchedules(
   database: Database,
-  books: Books,
+  caches: TransactionCaches,
   ticks: readonly Tick[],
   now: number,
 ): { made: TickMade[]; dueAt: number | null } {
@@ -168,7 +172,7 @@ export function fireSchedules(
       schedule.nextAt,
     );
     if (taken === 0) return null;
-    const accepted = accept(database, books, { messages, leases: [], node: '', now, dayMax });
+    const accepted = accept(database, caches, { messages, leases: [], node: '', now, dayMax });
     dueAt = earlier(dueAt, accepted.dueAt);
     database.run(
       'UPDATE schedules SET last_message_ids = ? WHERE account_id = ? AND id = ?',

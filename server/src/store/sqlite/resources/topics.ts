@@ -5,8 +5,8 @@ import type { Topic } from '../../../rules/publish/topic.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
 import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../../rows/rows.ts';
 import { listByKey } from '../messages/list-by-key.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
   const row =
@@ -29,7 +29,11 @@ export function listTopics(database: Database, accountId: string, part: ListPart
   return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 
-export function saveTopic(database: Database, { stored }: Pick<Books, 'stored'>, topic: Topic): 'saved' | 'changed' {
+export function saveTopic(
+  database: Database,
+  { stored }: Pick<TransactionCaches, 'stored'>,
+  topic: Topic,
+): 'saved' | 'changed' {
   const { id, accountId, version } = topic;
   if (topic.endpoints.length === 0) {
     const sql = 'DELETE FROM topics WHERE id = ? AND account_id = ? AND version = ?';

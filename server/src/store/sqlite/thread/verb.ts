@@ -3,13 +3,13 @@
 
 import { unitsOf } from '../../../rules/limits/turns.ts';
 import type { Claimer } from '../deliveries/claim.ts';
-import type { Books } from './books.ts';
 import type { Database } from './database.ts';
+import type { TransactionCaches } from './transaction-caches.ts';
 
 /** What a verb works with; one for each connection. */
-export interface Desk {
+export interface VerbContext {
   readonly database: Database;
-  readonly books: Books;
+  readonly caches: TransactionCaches;
   readonly claimer: Claimer;
 }
 
@@ -37,7 +37,7 @@ export interface Marks<A extends readonly unknown[], R> {
 }
 
 export interface Verb<A extends readonly unknown[], R> extends Marks<A, R> {
-  readonly run: (desk: Desk, ...args: A) => R;
+  readonly run: (context: VerbContext, ...args: A) => R;
 }
 
 /** A verb that needs only the connection. */
@@ -58,12 +58,12 @@ export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...
   return on(verb, { reads: 'lookUp' });
 }
 
-/** A verb that needs the connection and its books. */
+/** A verb that needs the connection and its caches. */
 export function writing<A extends unknown[], R>(
-  verb: (database: Database, books: Books, ...args: A) => R,
+  verb: (database: Database, caches: TransactionCaches, ...args: A) => R,
   marks: Marks<A, R> = {},
 ): Verb<A, R> {
-  return { ...marks, run: ({ database, books }, ...args) => verb(database, books, ...args) };
+  return { ...marks, run: ({ database, caches }, ...args) => verb(database, caches, ...args) };
 }
 
 /** Marks for a verb whose first argument is the account. */

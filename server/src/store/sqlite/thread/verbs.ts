@@ -6,7 +6,7 @@ import { Claimer } from '../deliveries/claim.ts';
 import { DELIVERY_VERBS } from '../deliveries/delivery-verbs.ts';
 import { Journal } from '../deliveries/journal.ts';
 import { NewMessages } from '../deliveries/new-messages.ts';
-import { SaidLimits } from '../deliveries/said-limits.ts';
+import { RequestedFlowLimits } from '../deliveries/requested-flow-limits.ts';
 import { brokenText, isFull, SQLITE, sqliteCode } from '../files/errors.ts';
 import { ActivityCounts } from '../messages/activity.ts';
 import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
@@ -15,9 +15,9 @@ import { Usage } from '../messages/usage.ts';
 import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
 import { AccountsAtClaim } from '../resources/accounts.ts';
 import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
-import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import type { Desk, Marks } from './verb.ts';
+import type { TransactionCaches } from './transaction-caches.ts';
+import type { Marks, VerbContext } from './verb.ts';
 
 const VERBS = { ...DELIVERY_VERBS, ...MESSAGE_VERBS, ...RESOURCE_VERBS, ...ACCOUNT_VERBS };
 
@@ -25,7 +25,9 @@ export type VerbName = keyof typeof VERBS;
 
 /** The verbs, bound to a connection. */
 export type Verbs = {
-  readonly [V in VerbName]: (typeof VERBS)[V] extends { readonly run: (desk: Desk, ...args: infer A) => infer R }
+  readonly [V in VerbName]: (typeof VERBS)[V] extends {
+    readonly run: (context: VerbContext, ...args: infer A) => infer R;
+  }
     ? (...args: A) => R
     : never;
 };
@@ -33,20 +35,20 @@ export type Verbs = {
 /** `nowMs`: a clock that never goes back. One that stands still lets everything take as long as it takes. */
 export function createVerbs(database: Database, nowMs: () => number = () => 0): Verbs {
   const stored = new Stored(database);
-  const books: Books = {
+  const caches: TransactionCaches = {
     newMessages: new NewMessages(database, stored),
     journal: new Journal(database),
     usage: new Usage(database),
     stored,
     activity: new ActivityCounts(database),
     accountsAtClaim: new AccountsAtClaim(database),
-    saidLimits: new SaidLimits(database),
+    requestedFlowLimits: new RequestedFlowLimits(database),
     expiredTurns: new ExpiredTurns(),
   };
-  const desk: Desk = { database, books, claimer: new Claimer(database, books, nowMs) };
+  const context: VerbContext = { database, caches, claimer: new Claimer(database, caches, nowMs) };
   const overDesk = Object.entries(VERBS).map(([name, { run }]) => [
     name,
-    (...args: never[]) => (run as (desk: Desk, ...args: never[]) => unknown)(desk, ...args),
+    (...args: never[]) => (run as (context: VerbContext, ...args: never[]) => unknown)(context, ...args),
   ]);
   return Object.fromEntries(overDesk) as Verbs;
 }

@@ -18,7 +18,7 @@ import { Connections } from './connections.ts';
 import { LargeSignatures } from './large-signatures.ts';
 import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeadersBeside } from './sign.ts';
 
-export interface UndiciSenderOptions {
+export interface NetworkSenderOptions {
   readonly world: World;
   readonly policy: EgressPolicy;
   /** Connections to one host and port. A delivery beyond this waits, within its own deadline. */
@@ -31,16 +31,16 @@ export interface UndiciSenderOptions {
 /** The signature of a smaller body takes a few microseconds, less than to have it made beside the event loop. */
 const SIGNED_BESIDE_FROM_BYTES = 64 * 1024;
 
-export interface UndiciSender extends Sender {
+export interface NetworkSender extends Sender {
   /** The shared pools of this thread, by name in the table of budgets. */
   readonly pools: Readonly<Record<'lookups' | 'answers', Pool>>;
 }
 
-export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
+export function createNetworkSender(options: NetworkSenderOptions): NetworkSender {
   return new SenderHere(options);
 }
 
-class SenderHere implements UndiciSender {
+class SenderHere implements NetworkSender {
   readonly #world: World;
   readonly #signer: Signer;
   readonly #largeSignatures = new LargeSignatures();
@@ -48,7 +48,7 @@ class SenderHere implements UndiciSender {
   readonly #wire: WireWindow;
   readonly #connections: Connections;
   readonly #means: AttemptWorld;
-  readonly pools: UndiciSender['pools'];
+  readonly pools: NetworkSender['pools'];
   readonly #owner: AttemptOwner = {
     attemptEnded: (lease, startedAt, outcome) => {
       this.#running.delete(lease);
@@ -66,7 +66,7 @@ class SenderHere implements UndiciSender {
   /** This lease is being taken back, so its end is not reported. */
   #dropping: string | null = null;
 
-  constructor(options: UndiciSenderOptions) {
+  constructor(options: NetworkSenderOptions) {
     const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
     const { clock } = world;
     this.#world = world;

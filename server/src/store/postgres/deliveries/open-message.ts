@@ -9,7 +9,7 @@ import { OrderKeys } from './order-keys.ts';
 import { type Heads, type LockedQueues, lockQueues, type SuccessorLeases, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
-export interface Held extends QueueAtHost {
+export interface OpenMessage extends QueueAtHost {
   readonly seq: number;
   readonly id: string;
   readonly lease: string | null;
@@ -20,7 +20,7 @@ export interface Held extends QueueAtHost {
   readonly interrupted: number;
 }
 
-export const HELD =
+export const OPEN_MESSAGE =
   'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key, m.interrupted';
 
 /** The queues and flow keys of these messages, locked before anything in them is changed. */
@@ -33,7 +33,7 @@ export class Lines {
     this.keys = keys;
   }
 
-  static async lock(database: Database, held: readonly Held[]): Promise<Lines> {
+  static async lock(database: Database, held: readonly OpenMessage[]): Promise<Lines> {
     const queues = new Pairs();
     const keys = new Pairs();
     for (const { account_id, queue_name, flow_key } of held) {
@@ -43,14 +43,14 @@ export class Lines {
     return new Lines(await lockQueues(database, queues), await lockKeys(database, keys));
   }
 
-  isPaused({ account_id, queue_name }: Held): boolean {
+  isPaused({ account_id, queue_name }: OpenMessage): boolean {
     return queue_name !== null && Boolean(this.queues.get(keyOf(account_id, queue_name))?.is_paused);
   }
 
   /** Starts the messages that waited for these places: in their queues, for their order keys, under their flow keys. */
   async letOthersStart(
     database: Database,
-    held: readonly Held[],
+    held: readonly OpenMessage[],
     now: number,
     successors: SuccessorLeases | null = null,
   ): Promise<Heads> {
@@ -69,7 +69,7 @@ export class Lines {
  * back if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the first.
  * One that has never had a place does not count (`ready_at`): it came after this message had started.
  */
-export async function giveWay(database: Database, held: readonly Held[]): Promise<void> {
+export async function giveWay(database: Database, held: readonly OpenMessage[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);
   if (queued.length === 0) return;
   await database.run(

@@ -3,19 +3,19 @@
 import type { ExpiredTurns } from '../../shared/expired.ts';
 import type { Journal } from '../deliveries/journal.ts';
 import type { NewMessages } from '../deliveries/new-messages.ts';
-import type { SaidLimits } from '../deliveries/said-limits.ts';
+import type { RequestedFlowLimits } from '../deliveries/requested-flow-limits.ts';
 import type { ActivityCounts } from '../messages/activity.ts';
 import type { Stored } from '../messages/stored.ts';
 import type { Usage } from '../messages/usage.ts';
 import type { AccountsAtClaim } from '../resources/accounts.ts';
 
-export interface Books {
+export interface TransactionCaches {
   readonly newMessages: NewMessages;
   readonly journal: Journal;
   readonly usage: Usage;
   readonly stored: Stored;
   readonly activity: ActivityCounts;
   readonly accountsAtClaim: AccountsAtClaim;
-  readonly saidLimits: SaidLimits;
+  readonly requestedFlowLimits: RequestedFlowLimits;
   readonly expiredTurns: ExpiredTurns;
 }

@@ -14,7 +14,7 @@ interface Said {
   readonly now: number;
 }
 
-export class SaidLimits {
+export class RequestedFlowLimits {
   readonly #database: Database;
   readonly #unapplied = new Map<string, Said>();
   /** How many keys had their limits changed in the running transaction. */

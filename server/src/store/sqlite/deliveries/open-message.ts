@@ -1,13 +1,13 @@
 // A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
 import { CANCELLED } from '../../rows/rows.ts';
-import type { Books } from '../thread/books.ts';
 import type { Database } from '../thread/database.ts';
+import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { correctOrderKey, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
-export interface Held {
+export interface OpenMessage {
   readonly seq: number;
   readonly account_id: string;
   readonly host: string;
@@ -19,13 +19,13 @@ export interface Held {
   readonly cancel_requested_at: number | null;
 }
 
-export const HELD =
+export const OPEN_MESSAGE =
   'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted, cancel_requested_at';
 
 /** Starts the messages that waited for this one's place: in its queue, for its order key, under its flow key. */
 export function letOthersStart(
   database: Database,
-  held: Pick<Held, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,
+  held: Pick<OpenMessage, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,
   now: number,
 ): number | null {
   const { account_id: accountId, queue_name: queueName, order_key: orderKey, flow_key: flowKey } = held;
@@ -36,7 +36,7 @@ export function letOthersStart(
   return flowKey === null ? null : admitWaiting(database, accountId, flowKey, now);
 }
 
-export function forgetDeduplication(database: Database, held: Held, messageId: string): void {
+export function forgetDeduplication(database: Database, held: OpenMessage, messageId: string): void {
   if (held.deduplication_key === null) return;
   database.run(
     'DELETE FROM deduplication WHERE account_id = ? AND key = ? AND message_id = ?',
@@ -49,8 +49,8 @@ export function forgetDeduplication(database: Database, held: Held, messageId: s
 /** Ends a claimed message whose cancel was requested. The caller then starts the messages that wait for its place. */
 export function leaveCancelled(
   database: Database,
-  { journal }: Pick<Books, 'journal'>,
-  { account_id: accountId, seq }: Pick<Held, 'account_id' | 'seq'>,
+  { journal }: Pick<TransactionCaches, 'journal'>,
+  { account_id: accountId, seq }: Pick<OpenMessage, 'account_id' | 'seq'>,
   at: number,
 ): void {
   database.run(

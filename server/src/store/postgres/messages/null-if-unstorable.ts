@@ -2,11 +2,11 @@
 // stored under such a string, and a lookup by it must not be an error.
 
 /** For a parameter: a comparison with null matches nothing. */
-export function sought(text: string): string | null {
+export function nullIfUnstorable(text: string): string | null {
   return text.includes('\0') ? null : text;
 }
 
 /** Without duplicates. */
-export function soughtAll(texts: readonly string[]): string[] {
-  return [...new Set(texts)].filter((text) => sought(text) !== null);
+export function nullEachUnstorable(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => nullIfUnstorable(text) !== null);
 }

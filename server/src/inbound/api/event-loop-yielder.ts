@@ -10,7 +10,7 @@ const BYTES_A_LOOK = 128 * 1024;
 /** However fast they are. */
 const THINGS_A_PIECE = 250;
 
-export class ShortPieces {
+export class EventLoopYielder {
   readonly #turns: LoopTurns;
   readonly #user: LoopUser;
   #sinceMs: number;

@@ -42,8 +42,8 @@ async function putOffLimits(database: Database, said: Parameters<typeof noteLimi
 }
 
 /** Applies noted limits to a few keys. Skips keys that another transaction has locked. */
-export async function applyPutOffLimits(database: Database, saidLimits: DueLines, now: number): Promise<void> {
-  const noted = await saidLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+export async function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): Promise<void> {
+  const noted = await requestedFlowLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
   const locked = await lockKeys(database, noted, 'SKIP LOCKED');
   for (const row of locked.values()) await setLimits(database, row, newestLimits(toKeyState(row)));
   await admitWaiting(database, locked, now);
