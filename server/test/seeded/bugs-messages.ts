@@ -355,9 +355,9 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a held head gives its place to the next message',
       in: SQLITE,
-      find: "WHERE holds_slot = 1 AND account_id = ? AND queue_name = ?',\n    accountId,\n    name,\n  )!;",
+      find: "WHERE holds_place = 1 AND account_id = ? AND queue_name = ?',\n    accountId,\n    name,\n  )!;",
       replace:
-        "WHERE holds_slot = 1 AND held_at IS NULL AND account_id = ? AND queue_name = ?',\n    accountId,\n    name,\n  )!;",
+        "WHERE holds_place = 1 AND held_at IS NULL AND account_id = ? AND queue_name = ?',\n    accountId,\n    name,\n  )!;",
       noticedBy: ['conformance/sqlite: a held head keeps its place'],
     },
   ],

@@ -149,7 +149,7 @@ export class Auditor {
   /** Who takes a place in a queue must be the first of those who wait, and there must be a place. */
   #checkHolders(): void {
     const holders = this.#database.all<Holder>(
-      'SELECT id, account_id, queue_name, first_due_at, seq, state FROM messages WHERE holds_slot = 1',
+      'SELECT id, account_id, queue_name, first_due_at, seq, state FROM messages WHERE holds_place = 1',
     );
     for (const holder of holders) {
       // Only with an attempt under way may one have a place that another lost when the parallelism was lowered.
@@ -157,7 +157,7 @@ export class Auditor {
       if (hadPlace && holder.state === 'claimed') continue;
       const { account_id: account, queue_name: queue } = holder;
       const ahead = this.#database.get<{ id: string }>(
-        `SELECT id FROM messages WHERE ended_at IS NULL AND holds_slot = 0 AND account_id = ? AND queue_name = ?
+        `SELECT id FROM messages WHERE ended_at IS NULL AND holds_place = 0 AND account_id = ? AND queue_name = ?
            AND (first_due_at, seq) < (?, ?) AND (ready_at IS NOT NULL OR NOT ?) LIMIT 1`,
         account,
         queue,

@@ -10,7 +10,7 @@ const FOLDER = new URL('../../src/store/postgres/migrations/', import.meta.url);
 
 test('every migration since the rule only adds, and holds no table for long', () => {
   const migrations = readMigrations(filesIn(FOLDER));
-  assert.ok(migrations.length >= 14, 'there is something to look at');
+  assert.ok(migrations.length >= 1, 'there is something to look at');
   assert.deepEqual(
     migrations.flatMap((migration) => migrationProblems(migration)),
     [],

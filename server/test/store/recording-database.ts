@@ -80,7 +80,7 @@ export class RecordingDatabase extends Database {
 
 /** What is sorted is bounded: by the parallelism of a queue, at most a thousand, or by the limit of the rows it groups. */
 const SORTS_FEW = [
-  /WHERE holds_slot = 1 AND account_id = \? AND queue_name = \?/,
+  /WHERE holds_place = 1 AND account_id = \? AND queue_name = \?/,
   /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6, 7$/,
 ];
 

@@ -319,10 +319,6 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('console/test/service.ts', "import { startPostrider } from '../../server/src/node/main.ts';"),
     ],
   },
-  length: {
-    bad: [engine('x();\n'.repeat(401)), at('server/src/store/sqlite/migrations/0001-core.sql', '\n'.repeat(401))],
-    good: [engine('x();\n'.repeat(400)), at('server/test/x.test.ts', '\n'.repeat(900))],
-  },
   'function length': {
     bad: [
       engine(`function f() {\n${'x();\n'.repeat(79)}}\n`),

@@ -26,7 +26,6 @@ interface Rule {
   readonly find: (file: TextFile, view: SourceView) => Finding[];
 }
 
-const LINES_MAX = 400;
 const FUNCTION_LINES_MAX = 80;
 
 const isSource = (path: string) => /^(?:server|sdk|console)\/src\/.*\.(?:tsx?|sql)$/.test(path);
@@ -204,16 +203,6 @@ export const RULES = {
       return names
         .filter((name) => drawer.test(name))
         .map((name) => ({ at: -1, message: `"${name}" says nothing: name the thing it defines or the verb it does` }));
-    },
-  },
-  length: {
-    reads: isSource,
-    find: ({ text }) => {
-      const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
-      // What is made from another file is as long as that makes it.
-      return lines > LINES_MAX && !text.startsWith('// Made from ')
-        ? [{ at: -1, message: `${lines} lines: over ${LINES_MAX} it is more than one thing` }]
-        : [];
     },
   },
   'function length': {

@@ -40,7 +40,11 @@ interface Allowed {
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/deliveries/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
   { file: 'sqlite/deliveries/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
-  { file: 'sqlite/deliveries/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
+  {
+    file: 'sqlite/deliveries/claim.ts',
+    sql: 'holds_place = iif(flow_key IS NULL, holds_place, 0)',
+    reason: PLACE_KEPT,
+  },
   { file: 'sqlite/deliveries/open-message.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
   { file: 'sqlite/resources/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },
   { file: 'sqlite/deliveries/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
@@ -48,7 +52,11 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/messages/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
   { file: 'sqlite/deliveries/queues.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
   { file: 'sqlite/resources/schedules.ts', sql: "iif(length(body) > ?1, x'', body)", reason: LEFT_OUT },
-  { file: 'sqlite/deliveries/settle.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
+  {
+    file: 'sqlite/deliveries/settle.ts',
+    sql: 'holds_place = iif(flow_key IS NULL, holds_place, 0)',
+    reason: PLACE_KEPT,
+  },
   { file: 'sqlite/messages/statistics.ts', sql: 'min(max(due_at, ifnull(ready_at, due_at)))', reason: FOR_PEOPLE },
   { file: 'postgres/deliveries/bodies.ts', sql: 'THEN octet_length(', reason: SIZE },
   { file: 'postgres/deliveries/cancel.ts', sql: 'CASE WHEN m.lease IS', reason: NOT_LOCKED },

@@ -14,7 +14,7 @@ export interface OpenGroup {
   /** Its queue is paused or has others before it, or its flow key admits nothing. */
   readonly isHeldBack: boolean;
   /** It holds one of the places of its queue. */
-  readonly holdsSlot: boolean;
+  readonly holdsPlace: boolean;
   readonly count: number;
   /** Since when the first of them could start. */
   readonly readyAtMin: number;
@@ -70,7 +70,7 @@ export function standingOf(groups: readonly OpenGroup[]): Standing {
         : late.reduce((least, { readyAtMin }) => Math.min(least, readyAtMin), Number.POSITIVE_INFINITY),
     queues: queueNames.map((name) => {
       const own = byQueue.get(name)!;
-      return { name, ...countsOf(own), placesTaken: sum(own.filter(({ holdsSlot }) => holdsSlot)) };
+      return { name, ...countsOf(own), placesTaken: sum(own.filter(({ holdsPlace }) => holdsPlace)) };
     }),
   };
 }

@@ -113,15 +113,15 @@ CREATE TABLE flow_keys (
   window_start_at       bigint NOT NULL,
   window_count          bigint NOT NULL,
   next_start_at         bigint,
-  said_limits           text,
-  said_at               bigint,
+  requested_limits      text COLLATE "C",
+  requested_at          bigint,
   stored_bytes          bigint,
   CONSTRAINT flow_keys_pkey PRIMARY KEY (account_id, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
 CREATE INDEX flow_keys_next_start_of_account ON flow_keys USING btree (account_id, next_start_at) WHERE (next_start_at IS NOT NULL);
-CREATE INDEX flow_keys_said ON flow_keys USING btree (said_at) WHERE (said_at IS NOT NULL);
-CREATE INDEX flow_keys_said_of_account ON flow_keys USING btree (account_id, said_at) WHERE (said_at IS NOT NULL);
+CREATE INDEX flow_keys_requested ON flow_keys USING btree (requested_at) WHERE (requested_at IS NOT NULL);
+CREATE INDEX flow_keys_requested_of_account ON flow_keys USING btree (account_id, requested_at) WHERE (requested_at IS NOT NULL);
 
 CREATE TABLE jobs (
   id             text COLLATE "C" NOT NULL,
@@ -131,11 +131,11 @@ CREATE TABLE jobs (
   per_second     integer NOT NULL,
   state          text COLLATE "C" NOT NULL,
   matched        bigint NOT NULL,
+  is_matched_cut boolean NOT NULL DEFAULT false,
   done           bigint NOT NULL,
   at_seq         bigint,
   created_at     bigint NOT NULL,
   updated_at     bigint NOT NULL,
-  is_matched_cut boolean NOT NULL DEFAULT false,
   stored_bytes   bigint,
   CONSTRAINT jobs_pkey PRIMARY KEY (account_id, id),
   CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'stopped'::text, 'done'::text])))
@@ -170,7 +170,8 @@ CREATE TABLE messages (
   lease               text COLLATE "C",
   node                text COLLATE "C",
   claimed_at          bigint,
-  holds_slot          boolean NOT NULL DEFAULT false,
+  holds_place         boolean NOT NULL DEFAULT false,
+  ready_at            bigint,
   url                 text COLLATE "C" NOT NULL,
   host                text COLLATE "C" NOT NULL,
   method              text COLLATE "C" NOT NULL,
@@ -180,6 +181,9 @@ CREATE TABLE messages (
   timeout_ms          bigint NOT NULL,
   retried             integer NOT NULL DEFAULT 0,
   interrupted         integer NOT NULL DEFAULT 0,
+  alone_at_crash      integer NOT NULL DEFAULT 0,
+  alone_from_at       bigint,
+  held_at             bigint,
   attempts            integer NOT NULL DEFAULT 0,
   queue_name          text COLLATE "C",
   order_key           text COLLATE "C",
@@ -197,36 +201,32 @@ CREATE TABLE messages (
   source_message_id   text COLLATE "C",
   caller_ip           text COLLATE "C",
   hops                integer NOT NULL,
+  descendants_left    integer,
   created_at          bigint NOT NULL,
   ended_at            bigint,
   expires_at          bigint,
   failure             text COLLATE "C",
   last_status         integer,
-  body                bytea NOT NULL,
-  body_id             bigint,
-  descendants_left    integer,
-  alone_at_crash      integer NOT NULL DEFAULT 0,
-  alone_from_at       bigint,
-  held_at             bigint,
-  ready_at            bigint,
   retried_at          bigint,
   retried_as          text COLLATE "C",
   cancel_requested_at bigint,
   cancel_expires_at   bigint,
   stored_bytes        bigint,
+  body_id             bigint,
+  body                bytea NOT NULL,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
-  CONSTRAINT messages_check1 CHECK (((state = 'claimed'::text) = (lease IS NOT NULL))),
-  CONSTRAINT messages_check10 CHECK (((held_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
-  CONSTRAINT messages_check2 CHECK (((state = 'claimed'::text) = (node IS NOT NULL))),
-  CONSTRAINT messages_check3 CHECK (((state = ANY (ARRAY['delivered'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
-  CONSTRAINT messages_check4 CHECK (((ended_at IS NULL) = (expires_at IS NULL))),
-  CONSTRAINT messages_check5 CHECK (((state = 'failed'::text) = (failure IS NOT NULL))),
-  CONSTRAINT messages_check6 CHECK (((queue_name IS NULL) OR (flow_key IS NULL))),
-  CONSTRAINT messages_check7 CHECK (((NOT holds_slot) OR ((ended_at IS NULL) AND ((queue_name IS NOT NULL) OR (flow_key IS NOT NULL))))),
-  CONSTRAINT messages_check8 CHECK (((state <> 'queued'::text) OR (queue_name IS NOT NULL) OR (flow_key IS NOT NULL))),
-  CONSTRAINT messages_check9 CHECK (((alone_from_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
+  CONSTRAINT messages_check1 CHECK (((alone_from_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
+  CONSTRAINT messages_check10 CHECK (((state <> 'queued'::text) OR (queue_name IS NOT NULL) OR (flow_key IS NOT NULL))),
+  CONSTRAINT messages_check2 CHECK (((held_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
+  CONSTRAINT messages_check3 CHECK (((state = 'claimed'::text) = (lease IS NOT NULL))),
+  CONSTRAINT messages_check4 CHECK (((state = 'claimed'::text) = (node IS NOT NULL))),
+  CONSTRAINT messages_check5 CHECK (((state = ANY (ARRAY['delivered'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
+  CONSTRAINT messages_check6 CHECK (((ended_at IS NULL) = (expires_at IS NULL))),
+  CONSTRAINT messages_check7 CHECK (((state = 'failed'::text) = (failure IS NOT NULL))),
+  CONSTRAINT messages_check8 CHECK (((queue_name IS NULL) OR (flow_key IS NULL))),
+  CONSTRAINT messages_check9 CHECK (((NOT holds_place) OR ((ended_at IS NULL) AND ((queue_name IS NOT NULL) OR (flow_key IS NOT NULL))))),
   CONSTRAINT messages_retries_max_check CHECK ((retries_max >= 0)),
   CONSTRAINT messages_state_check CHECK ((state = ANY (ARRAY['delayed'::text, 'queued'::text, 'ready'::text, 'claimed'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, fillfactor = 70);
@@ -241,7 +241,7 @@ CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, se
 CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX messages_failed ON messages USING btree (account_id, ended_at) WHERE (state = 'failed'::text);
 CREATE INDEX messages_held ON messages USING btree (account_id, seq) WHERE (held_at IS NOT NULL);
-CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_slot AND (queue_name IS NOT NULL));
+CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_place AND (queue_name IS NOT NULL));
 CREATE INDEX messages_of_body ON messages USING btree (account_id, body_id) WHERE (body_id IS NOT NULL);
 CREATE INDEX messages_of_flow_key ON messages USING btree (account_id, flow_key, seq) WHERE (flow_key IS NOT NULL);
 CREATE INDEX messages_of_host ON messages USING btree (account_id, host, seq);
@@ -252,9 +252,9 @@ CREATE INDEX messages_of_source ON messages USING btree (account_id, source_mess
 CREATE INDEX messages_of_topic ON messages USING btree (account_id, topic_name, seq) WHERE (topic_name IS NOT NULL);
 CREATE INDEX messages_open ON messages USING btree (account_id, seq) WHERE (ended_at IS NULL);
 CREATE INDEX messages_open_in_queue ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((ended_at IS NULL) AND (queue_name IS NOT NULL));
-CREATE INDEX messages_queued ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((state = 'queued'::text) AND (NOT holds_slot) AND is_first_of_key AND (queue_name IS NOT NULL));
+CREATE INDEX messages_queued ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((state = 'queued'::text) AND (NOT holds_place) AND is_first_of_key AND (queue_name IS NOT NULL));
 CREATE INDEX messages_ready ON messages USING btree (account_id, host, due_at, seq) WHERE (state = 'ready'::text);
-CREATE INDEX messages_within_flow_key ON messages USING btree (account_id, flow_key, state) WHERE (holds_slot AND (flow_key IS NOT NULL));
+CREATE INDEX messages_within_flow_key ON messages USING btree (account_id, flow_key, state) WHERE (holds_place AND (flow_key IS NOT NULL));
 
 CREATE TABLE nodes (
   id             text COLLATE "C" NOT NULL,
@@ -294,8 +294,8 @@ CREATE TABLE schedules (
   last_at          bigint,
   last_message_ids text COLLATE "C" NOT NULL,
   created_at       bigint NOT NULL,
-  body             bytea NOT NULL,
   stored_bytes     bigint,
+  body             bytea NOT NULL,
   CONSTRAINT schedules_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WHERE (next_at IS NOT NULL);
@@ -362,4 +362,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (22, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (1, 0);

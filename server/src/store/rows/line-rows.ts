@@ -50,12 +50,12 @@ export interface FlowRow {
   window_count: number;
   next_start_at: number | null;
   /** JSON: the limits of the newest message, until they take effect. */
-  said_limits: string | null;
-  said_at: number | null;
+  requested_limits: string | null;
+  requested_at: number | null;
 }
 
 export const FLOW_COLUMNS = `account_id, key, parallelism, rate, period_ms, is_parallelism_pinned, is_rate_pinned, is_paused,
-  window_start_at, window_count, next_start_at, said_limits, said_at`;
+  window_start_at, window_count, next_start_at, requested_limits, requested_at`;
 
 export function toKeyState(row: FlowRow): KeyState {
   return {
@@ -66,7 +66,7 @@ export function toKeyState(row: FlowRow): KeyState {
     windowStartAt: row.window_start_at,
     windowCount: row.window_count,
     nextStartAt: row.next_start_at,
-    said: row.said_limits === null ? null : (JSON.parse(row.said_limits) as FlowLimits),
+    said: row.requested_limits === null ? null : (JSON.parse(row.requested_limits) as FlowLimits),
   };
 }
 

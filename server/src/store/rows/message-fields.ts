@@ -137,7 +137,7 @@ const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'seq', kind: 'bigint' },
   { column: 'lease', kind: 'text', isNullable: true },
   { column: 'node', kind: 'text', isNullable: true },
-  { column: 'holds_slot', kind: 'flag' },
+  { column: 'holds_place', kind: 'flag' },
   { column: 'is_first_of_key', kind: 'flag' },
   { column: 'expires_at', kind: 'bigint', isNullable: true },
   { column: 'body_id', kind: 'bigint', isNullable: true },

@@ -60,7 +60,7 @@ export interface MessageRow {
   seq: number;
   lease: string | null;
   node: string | null;
-  holds_slot: Flag;
+  holds_place: Flag;
   is_first_of_key: Flag;
   expires_at: number | null;
   body_id: number | null;

@@ -181,7 +181,7 @@ export interface OpenGroupRow {
   has_attempts: Flag;
   is_later: Flag;
   is_held_back: Flag;
-  holds_slot: Flag;
+  holds_place: Flag;
   count: number;
   ready_at_min: number;
 }
@@ -193,7 +193,7 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
     hasAttempts: Boolean(row.has_attempts),
     isLater: Boolean(row.is_later),
     isHeldBack: Boolean(row.is_held_back),
-    holdsSlot: Boolean(row.holds_slot),
+    holdsPlace: Boolean(row.holds_place),
     count: row.count,
     readyAtMin: row.ready_at_min,
   };

@@ -10,7 +10,7 @@ const GROUP: OpenGroup = {
   hasAttempts: false,
   isLater: false,
   isHeldBack: false,
-  holdsSlot: false,
+  holdsPlace: false,
   count: 1,
   readyAtMin: 5,
 };
@@ -20,7 +20,7 @@ test('groups add up in all and in each queue, the queues by name', () => {
     { ...GROUP, queueName: 'b', count: 2, readyAtMin: 3 },
     { ...GROUP, count: 4 },
     { ...GROUP, queueName: 'a', isLater: true, count: 8 },
-    { ...GROUP, queueName: 'b', state: 'claimed', holdsSlot: true },
+    { ...GROUP, queueName: 'b', state: 'claimed', holdsPlace: true },
   ]);
   assert.deepEqual(open, { waiting: 6, scheduled: 8, active: 1, retrying: 0, held: 0 });
   assert.equal(oldestDueAt, 3);

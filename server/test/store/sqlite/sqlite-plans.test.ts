@@ -85,7 +85,7 @@ function isEndlessCount(sql: string): boolean {
     (each) =>
       /FROM messages\b/.test(each) &&
       !/LIMIT \?/.test(each) &&
-      !/holds_slot = 1 AND account_id = \? AND queue_name/.test(each),
+      !/holds_place = 1 AND account_id = \? AND queue_name/.test(each),
   );
 }
 

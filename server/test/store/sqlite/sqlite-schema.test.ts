@@ -59,11 +59,11 @@ for (const [what, change] of [
   ['an open message that has ended', END],
   ['a failure without a reason', `state = 'failed', ${END}`],
   ['a reason without a failure', `state = 'delivered', ${END}, failure = 'why'`],
-  ['a place in a queue without a queue', 'holds_slot = 1'],
+  ['a place in a queue without a queue', 'holds_place = 1'],
   ['a turn to wait for without a queue', "state = 'queued'"],
   ['more retries than allowed', 'retried = retries_max + 1'],
   ['a negative number of retries', 'retries_max = -1'],
-  ['half a place', "holds_slot = 2, queue_name = 'q'"],
+  ['half a place', "holds_place = 2, queue_name = 'q'"],
   ['a message without a body', 'body = NULL'],
   ['a time that is text', "due_at = 'soon'"],
 ] as const) {
@@ -78,9 +78,9 @@ for (const [what, change] of [
 test('the messages table refuses an ended message that holds a place', () => {
   const database = openDatabase(':memory:');
   insert(database, queued(), 'queued');
-  database.exec("UPDATE messages SET state = 'ready', holds_slot = 1");
+  database.exec("UPDATE messages SET state = 'ready', holds_place = 1");
   assert.throws(() => database.exec(`UPDATE messages SET state = 'delivered', ${END}`), /CHECK constraint failed/);
-  database.exec(`UPDATE messages SET state = 'delivered', ${END}, holds_slot = 0`);
+  database.exec(`UPDATE messages SET state = 'delivered', ${END}, holds_place = 0`);
   database.close();
 });
 

@@ -73,7 +73,7 @@ async function cancelOpen(
   const rows = await database.all<{ id: string; is_claimed: boolean }>(
     `WITH gone AS
        (UPDATE messages m SET state = CASE WHEN m.lease IS NULL THEN 'cancelled' ELSE m.state END,
-          holds_slot = m.holds_slot AND m.lease IS NOT NULL,
+          holds_place = m.holds_place AND m.lease IS NOT NULL,
           ended_at = CASE WHEN m.lease IS NULL THEN $3::bigint END,
           expires_at = CASE WHEN m.lease IS NULL THEN $4::bigint END,
           cancel_requested_at = CASE WHEN m.lease IS NOT NULL THEN $3::bigint END,

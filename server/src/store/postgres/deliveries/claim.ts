@@ -39,7 +39,7 @@ interface Waiting {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
   readonly key_at: number | null;
-  readonly said_at: number | null;
+  readonly requested_at: number | null;
   readonly schedule_at: number | null;
   readonly is_ready: boolean;
   readonly suspended: readonly string[] | null;
@@ -49,7 +49,7 @@ const LOOK = `SELECT
   (SELECT due_at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS delayed_at,
   (SELECT next_start_at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS queue_at,
   (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
-  (SELECT said_at FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT 1) AS said_at,
+  (SELECT requested_at FROM flow_keys WHERE requested_at IS NOT NULL ORDER BY requested_at LIMIT 1) AS requested_at,
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
   (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready,
   (SELECT array_agg(id) FROM accounts WHERE suspended_at IS NOT NULL) AS suspended`;
@@ -285,12 +285,12 @@ function suspendedOf({ suspended }: Waiting): { readonly suspended?: readonly st
   return suspended === null ? {} : { suspended };
 }
 
-function isDue({ delayed_at, queue_at, key_at, said_at }: Waiting, now: number): boolean {
-  return said_at !== null || [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
+function isDue({ delayed_at, queue_at, key_at, requested_at }: Waiting, now: number): boolean {
+  return requested_at !== null || [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
 }
 
-function later({ delayed_at, queue_at, key_at, said_at, schedule_at }: Waiting, now: number) {
-  const dueAt = earlier(delayed_at, earlier(queue_at, earlier(key_at, said_at)));
+function later({ delayed_at, queue_at, key_at, requested_at, schedule_at }: Waiting, now: number) {
+  const dueAt = earlier(delayed_at, earlier(queue_at, earlier(key_at, requested_at)));
   // Messages that are due and were left are locked by another node, or were too many for one transaction: look again
   // soon.
   const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
@@ -322,7 +322,7 @@ export async function release(
        -- claimed_at stays: the start of this attempt is in the journal, and the next claim adds no other.
        (UPDATE messages m SET lease = NULL, node = NULL,
           state = CASE WHEN m.cancel_requested_at IS NULL THEN g.state ELSE 'cancelled' END,
-          holds_slot = m.holds_slot AND m.flow_key IS NULL AND m.cancel_requested_at IS NULL,
+          holds_place = m.holds_place AND m.flow_key IS NULL AND m.cancel_requested_at IS NULL,
           alone_from_at = CASE WHEN m.cancel_requested_at IS NULL THEN g.alone_from_at END,
           due_at = CASE WHEN g.alone_from_at IS NULL OR m.cancel_requested_at IS NOT NULL THEN m.due_at ELSE ${NEVER_AT} END,
           ended_at = CASE WHEN m.cancel_requested_at IS NOT NULL THEN greatest($6::bigint, m.cancel_requested_at) END,

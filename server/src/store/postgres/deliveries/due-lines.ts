@@ -14,7 +14,7 @@ interface DueLine {
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at' },
-  requestedFlowLimits: { table: 'flow_keys', name: 'key', at: 'said_at' },
+  requestedFlowLimits: { table: 'flow_keys', name: 'key', at: 'requested_at' },
 };
 
 export class DueLines {

@@ -87,9 +87,9 @@ async function ensureKeys(database: Database, keys: readonly WantedKey[]): Promi
 /** Sets new limits. Messages that the old limits let in and that have not started are judged again. */
 export async function setLimits(database: Database, row: FlowRow, limits: FlowLimits): Promise<void> {
   const isSame = areSameLimits(toKeyState(row).limits, limits);
-  if (isSame && row.said_at === null) return;
+  if (isSame && row.requested_at === null) return;
   await database.run(
-    `UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5, said_limits = NULL, said_at = NULL
+    `UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5, requested_limits = NULL, requested_at = NULL
        WHERE account_id = $1 AND key = $2`,
     row.account_id,
     row.key,
@@ -100,8 +100,8 @@ export async function setLimits(database: Database, row: FlowRow, limits: FlowLi
   row.parallelism = limits.parallelism;
   row.rate = limits.rate;
   row.period_ms = limits.periodMs;
-  row.said_limits = null;
-  row.said_at = null;
+  row.requested_limits = null;
+  row.requested_at = null;
   if (!isSame) await takeBack(database, row);
 }
 
@@ -113,9 +113,9 @@ export async function takeBack(database: Database, row: FlowRow): Promise<void> 
   const count = await database.run(
     `WITH unstarted AS MATERIALIZED
        (SELECT account_id, seq FROM messages
-          WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2 AND ${only('state', 'ready')}
+          WHERE holds_place AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2 AND ${only('state', 'ready')}
           FOR UPDATE SKIP LOCKED)
-     UPDATE messages m SET state = 'queued', holds_slot = false FROM unstarted
+     UPDATE messages m SET state = 'queued', holds_place = false FROM unstarted
        WHERE m.account_id = unstarted.account_id AND m.seq = unstarted.seq`,
     row.account_id,
     row.key,
@@ -169,7 +169,7 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
 /** How many messages of the key were claimed at exactly this time. */
 async function claimedAt(database: Database, row: FlowRow, now: number): Promise<number> {
   const claimed = await database.get<{ n: number }>(
-    `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
+    `SELECT count(*) AS n FROM messages WHERE holds_place AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
        AND ${only('state', 'claimed')} AND claimed_at = $3`,
     row.account_id,
     row.key,
@@ -206,7 +206,7 @@ export async function admitOne(database: Database, row: FlowRow, seq: number, no
   const counts = await readCounts(database, [row], (key) => countedToStart(key, now));
   const plan = planOne(toKeyState(row), counts[0]!, now);
   if (!plan) return false;
-  await database.run('UPDATE messages SET holds_slot = true WHERE account_id = $1 AND seq = $2', row.account_id, seq);
+  await database.run('UPDATE messages SET holds_place = true WHERE account_id = $1 AND seq = $2', row.account_id, seq);
   await writeWindows(database, [row], [plan]);
   return true;
 }
@@ -220,9 +220,9 @@ export async function readCounts(
   const limits = rows.map((row) => limitsOf(toKeyState(row)));
   return database.all<KeyCounts>(
     `SELECT
-       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
+       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_place AND m.flow_key IS NOT NULL
           AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.active) AS few) AS active,
-       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
+       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_place AND m.flow_key IS NOT NULL
           AND m.account_id = g.account_id AND m.flow_key = g.key AND ${only('m.state', 'ready')} LIMIT g.unstarted) AS few)
          AS unstarted,
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'queued' AND m.flow_key IS NOT NULL
@@ -273,7 +273,7 @@ async function makeReady(
             (SELECT seq FROM messages
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
                ORDER BY due_at, seq LIMIT g.let_in) AS m)
-     UPDATE messages m SET state = 'ready', holds_slot = true, ${READY_NOW} FROM first
+     UPDATE messages m SET state = 'ready', holds_place = true, ${READY_NOW} FROM first
        WHERE m.account_id = first.account_id AND m.seq = first.seq AND ${only('m.state', 'queued')}`,
     now,
     rows.map((row) => row.account_id),

@@ -46,7 +46,7 @@ const LEASE = leaseSql(ALL_BUT_BODY);
 /** With bodies: a message with a large body is never a successor. */
 const LEASE_HEADS = leaseSql(
   WHOLE,
-  ', holds_slot = true, ready_at = CASE m.attempts WHEN 0 THEN $5 ELSE m.ready_at END',
+  ', holds_place = true, ready_at = CASE m.attempts WHEN 0 THEN $5 ELSE m.ready_at END',
   JOIN_BODY,
 );
 

@@ -73,11 +73,11 @@ export async function giveWay(database: Database, held: readonly OpenMessage[]):
   const queued = held.filter(({ queue_name }) => queue_name !== null);
   if (queued.length === 0) return;
   await database.run(
-    `UPDATE messages m SET state = 'queued', holds_slot = false
+    `UPDATE messages m SET state = 'queued', holds_place = false
        FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
-       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.holds_slot AND EXISTS
+       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.holds_place AND EXISTS
          (SELECT 1 FROM messages w
-            WHERE w.state = 'queued' AND NOT w.holds_slot AND w.is_first_of_key AND w.queue_name IS NOT NULL
+            WHERE w.state = 'queued' AND NOT w.holds_place AND w.is_first_of_key AND w.queue_name IS NOT NULL
               AND w.account_id = m.account_id AND w.queue_name = m.queue_name
               AND w.ready_at IS NOT NULL AND (w.first_due_at, w.seq) < (m.first_due_at, m.seq))`,
     queued.map(({ account_id }) => account_id),

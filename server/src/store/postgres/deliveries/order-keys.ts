@@ -39,7 +39,7 @@ export class OrderKeys {
                 AND queue_name = g.queue_name AND order_key = g.order_key
               ORDER BY first_due_at, seq LIMIT g.looked_at) AS m
          WHERE NOT EXISTS
-           (SELECT 1 FROM messages h WHERE h.holds_slot AND h.queue_name IS NOT NULL AND h.account_id = g.account_id
+           (SELECT 1 FROM messages h WHERE h.holds_place AND h.queue_name IS NOT NULL AND h.account_id = g.account_id
               AND h.queue_name = g.queue_name AND h.order_key = g.order_key)
          ORDER BY g.at, m.first_due_at, m.seq`,
       keys.map((key) => key.accountId),

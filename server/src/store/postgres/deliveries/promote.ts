@@ -14,7 +14,7 @@ export interface DueTimes {
   readonly queue_at: number | null;
   readonly key_at: number | null;
   /** Noted limits of flow keys that have not taken effect. */
-  readonly said_at: number | null;
+  readonly requested_at: number | null;
 }
 
 /** Remembers where it stopped, so that the next call continues there. */
@@ -26,7 +26,7 @@ export class Promoter {
 
   async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
     const isPast = (at: number | null) => at !== null && at <= now;
-    if (times.said_at !== null) await applyPutOffLimits(database, this.#requestedFlowLimits, now);
+    if (times.requested_at !== null) await applyPutOffLimits(database, this.#requestedFlowLimits, now);
     const hasKeys = isPast(times.delayed_at) && (await this.#promoteDue(database, now));
     if (isPast(times.queue_at)) await startDueQueues(database, this.#dueQueues, now);
     if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);

@@ -167,11 +167,11 @@ async function readLines(database: Database, rows: readonly QueueRow[], most: nu
        FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, places, at)
        CROSS JOIN LATERAL
          (SELECT count(*)::int AS started FROM messages
-            WHERE holds_slot AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
+            WHERE holds_place AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
        LEFT JOIN LATERAL
          (SELECT seq, host, claimed_at, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
             FROM messages
-            WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
+            WHERE state = 'queued' AND NOT holds_place AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
             ORDER BY first_due_at, seq LIMIT greatest(0, least($5::int, g.places - holding.started))) AS m ON true
        ORDER BY g.at, m."firstDueAt", m.seq`,
@@ -201,7 +201,7 @@ async function giveStates(
 ): Promise<void> {
   if (starting.length === 0) return;
   await database.run(
-    `UPDATE messages m SET state = g.state, holds_slot = true, ${READY_NOW}
+    `UPDATE messages m SET state = g.state, holds_place = true, ${READY_NOW}
        FROM unnest($2::text[], $3::bigint[], $4::text[]) AS g (account_id, seq, state)
        WHERE m.account_id = g.account_id AND m.seq = g.seq`,
     now,
@@ -237,9 +237,9 @@ async function giveBackPlaces(database: Database, { account_id, name }: QueueRow
   await database.run(
     `WITH last AS MATERIALIZED
        (SELECT account_id, seq FROM messages
-          WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND state <> 'claimed'
+          WHERE holds_place AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND state <> 'claimed'
           ORDER BY first_due_at DESC, seq DESC LIMIT $3)
-     UPDATE messages m SET state = 'queued', holds_slot = false FROM last
+     UPDATE messages m SET state = 'queued', holds_place = false FROM last
        WHERE m.account_id = last.account_id AND m.seq = last.seq AND m.state <> 'claimed' AND m.ended_at IS NULL`,
     account_id,
     name,
@@ -279,7 +279,7 @@ export async function saveQueue(
   const { from, to } = changeInPause(rules.isPaused);
   await database.run(
     `UPDATE messages m SET state = $2, ${READY_NOW}
-       WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,
+       WHERE holds_place AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,
     now,
     to,
     accountId,
@@ -356,7 +356,7 @@ export async function deleteQueue(database: Database, accountId: string, name: s
   );
   if (isOpen) return lag;
   await database.run(
-    `UPDATE messages SET holds_slot = false, order_key = NULL
+    `UPDATE messages SET holds_place = false, order_key = NULL
        WHERE ended_at IS NULL AND account_id = $1 AND queue_name = $2`,
     accountId,
     name,

@@ -31,8 +31,8 @@ export async function noteLimits(
 /** Notes the limits of the newest messages, for a later claim to apply. Until then the old limits stay in force. */
 async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
   await database.run(
-    `UPDATE flow_keys k SET said_limits = g.said_limits, said_at = coalesce(k.said_at, $4)
-       FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, said_limits)
+    `UPDATE flow_keys k SET requested_limits = g.requested_limits, requested_at = coalesce(k.requested_at, $4)
+       FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, requested_limits)
        WHERE k.account_id = g.account_id AND k.key = g.key`,
     said.map(({ row }) => row.account_id),
     said.map(({ row }) => row.key),

@@ -133,7 +133,7 @@ const RECORDED = `attempted AS
 /** Messages whose cancel was requested during their attempt end as cancelled, whatever the outcome of the attempt. */
 const END_CANCELLED = `${GIVEN}
   settled AS
-    (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
+    (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_place = false,
        attempts = given.number, last_status = given.status, interrupted = given.interrupted,
        alone_at_crash = given.alone_at_crash, ended_at = greatest(given.ended_at, m.cancel_requested_at),
        expires_at = m.cancel_expires_at, cancel_expires_at = NULL,
@@ -155,7 +155,7 @@ const SETTLE = `${GIVEN}
     (UPDATE messages m SET
        state = given.state, lease = NULL, node = NULL, claimed_at = NULL,
        -- In a queue the place is kept until the end; under a flow key, only as long as the attempt is under way.
-       holds_slot = m.holds_slot AND m.flow_key IS NULL AND given.expires_at IS NULL,
+       holds_place = m.holds_place AND m.flow_key IS NULL AND given.expires_at IS NULL,
        due_at = coalesce(given.due_at, m.due_at), retried = given.retried, interrupted = given.interrupted,
        alone_at_crash = given.alone_at_crash, alone_from_at = given.alone_from_at, held_at = given.held_at,
        attempts = given.number, last_status = given.status,

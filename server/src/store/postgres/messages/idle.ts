@@ -41,7 +41,7 @@ export async function deleteIdleFlowKeys(
   const locked = await database.all<{ account_id: string; key: string }>(
     `SELECT account_id, key FROM flow_keys WHERE (account_id, key) IN
          (SELECT g.account_id, g.key FROM unnest($1::text[], $2::text[]) AS g (account_id, key))
-         AND NOT (is_paused OR is_parallelism_pinned OR is_rate_pinned) AND said_at IS NULL
+         AND NOT (is_paused OR is_parallelism_pinned OR is_rate_pinned) AND requested_at IS NULL
        ORDER BY account_id, key FOR UPDATE SKIP LOCKED`,
     idle.map(({ accountId }) => accountId),
     idle.map(({ key }) => key),

@@ -17,10 +17,10 @@ export async function openPiece(
 ): Promise<OpenPiece> {
   const rowsMax = Math.min(limit, pieceLook().rows);
   const groups = await database.all<OpenGroupRow & { readonly last_seq: number }>(
-    `SELECT queue_name, state = 'claimed' AS is_claimed, held_at IS NOT NULL AS is_held, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_slot,
+    `SELECT queue_name, state = 'claimed' AS is_claimed, held_at IS NOT NULL AS is_held, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_place,
        state = 'queued' AS is_held_back, count(*) AS count, min(greatest(due_at, ready_at)) AS ready_at_min,
        max(seq) AS last_seq
-     FROM (SELECT seq, queue_name, state, held_at, attempts, due_at, ready_at, holds_slot FROM messages
+     FROM (SELECT seq, queue_name, state, held_at, attempts, due_at, ready_at, holds_place FROM messages
              WHERE account_id = $2 AND ended_at IS NULL AND seq > $3 ORDER BY seq LIMIT $4) AS open
      GROUP BY 1, 2, 3, 4, 5, 6, 7`,
     now,

@@ -18,7 +18,7 @@ export async function whyFacts(database: Database, accountId: string, messageId:
     nullIfUnstorable(messageId),
   );
   if (!row) return null;
-  const isInLine = row.queue_name !== null && row.ended_at === null && !row.holds_slot;
+  const isInLine = row.queue_name !== null && row.ended_at === null && !row.holds_place;
   return {
     message: toMessage(row),
     queue: row.queue_name === null ? null : await getQueue(database, accountId, row.queue_name),
@@ -57,9 +57,9 @@ async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahe
   const facts = await database.get<{ id: string; before: number; beyond: number } & StateOfRow>(
     `SELECT first.id, first.state, first.held_at,
        (SELECT count(*) FROM (SELECT 1 FROM messages WHERE ${before} LIMIT ${max + 1}) AS few) AS before,
-       (SELECT count(*) FROM messages WHERE ${inQueue} AND holds_slot AND (first_due_at, seq) > ($3, $4)) AS beyond
+       (SELECT count(*) FROM messages WHERE ${inQueue} AND holds_place AND (first_due_at, seq) > ($3, $4)) AS beyond
      FROM (
-       (SELECT 0 AS rank, id, state, held_at FROM messages WHERE ${inQueue} AND holds_slot ORDER BY first_due_at, seq LIMIT 1)
+       (SELECT 0 AS rank, id, state, held_at FROM messages WHERE ${inQueue} AND holds_place ORDER BY first_due_at, seq LIMIT 1)
        UNION ALL
        (SELECT 1, id, state, held_at FROM messages WHERE ${before} ORDER BY first_due_at, seq LIMIT 1)
      ) first ORDER BY first.rank LIMIT 1`,

@@ -32,14 +32,16 @@ export interface UpgradeOptions {
 
 interface SchemaRow {
   readonly version: number;
-  /** Missing before migration 0014. */
-  readonly reader_min?: number;
+  /** The oldest program that can serve this schema, by the newest migration that it knows: an older one stops, and does not start. */
+  readonly reader_min: number;
 }
 
 /** Returns the version of the schema that this program knows. */
 export async function bringUpToDate(database: Database, options: UpgradeOptions): Promise<number> {
   const migrations = readMigrations(options.migrations ?? shippedFiles('store/postgres/migrations'));
-  await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
+  await database.exec(
+    'CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL, reader_min integer NOT NULL DEFAULT 0)',
+  );
   const row = await schemaRow(database);
   if (!row) await makeSchema(database, migrations);
   else await applyPending(database, pendingMigrations(migrations, row.version, row.reader_min), options);
@@ -135,9 +137,8 @@ export async function hasTable(database: Database, name: string): Promise<boolea
   return row!.is;
 }
 
-async function schemaRow(database: Database): Promise<SchemaRow | undefined> {
-  const found = await database.get<{ row: SchemaRow }>('SELECT to_jsonb(s) AS row FROM schema_version s');
-  return found?.row;
+function schemaRow(database: Database): Promise<SchemaRow | undefined> {
+  return database.get<SchemaRow>('SELECT version, reader_min FROM schema_version');
 }
 
 /** In an empty database: all migrations in one transaction. */

@@ -10,7 +10,7 @@ import { deleteUnusedBody } from './bodies.ts';
 import { forgetDeduplication, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { isDead, type LifeLook } from './orphans.ts';
 
-const ENDED = `state = 'cancelled', holds_slot = 0, ended_at = ?, expires_at = ?,
+const ENDED = `state = 'cancelled', holds_place = 0, ended_at = ?, expires_at = ?,
   due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
 const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
 /**

@@ -364,7 +364,7 @@ function putBack(database: Database, row: Released, now: number): void {
   const startsAlone = isSuspect(row);
   database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL,
-         holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
+         holds_place = iif(flow_key IS NULL, holds_place, 0) WHERE seq = ?`,
     stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey: flowKey !== null }),
     row.seq,
   );

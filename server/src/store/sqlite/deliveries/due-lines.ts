@@ -13,7 +13,12 @@ export interface DueLine {
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at', byAccount: 'queues_next_start_of_account' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at', byAccount: 'flow_keys_next_start_of_account' },
-  requestedFlowLimits: { table: 'flow_keys', name: 'key', at: 'said_at', byAccount: 'flow_keys_said_of_account' },
+  requestedFlowLimits: {
+    table: 'flow_keys',
+    name: 'key',
+    at: 'requested_at',
+    byAccount: 'flow_keys_requested_of_account',
+  },
 };
 
 export class DueLines {

@@ -42,7 +42,7 @@ export function noteFlowKey(database: Database, accountId: string, key: string, 
  */
 export function putOffLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
   database.run(
-    'UPDATE flow_keys SET said_limits = ?, said_at = coalesce(said_at, ?) WHERE account_id = ? AND key = ?',
+    'UPDATE flow_keys SET requested_limits = ?, requested_at = coalesce(requested_at, ?) WHERE account_id = ? AND key = ?',
     JSON.stringify(said),
     now,
     accountId,
@@ -103,9 +103,9 @@ export function makeKey(
  */
 export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
   const isSame = flowKey.areSameLimits(toKeyState(row).limits, limits);
-  if (isSame && row.said_at === null) return false;
+  if (isSame && row.requested_at === null) return false;
   database.run(
-    `UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ?, said_limits = NULL, said_at = NULL
+    `UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ?, requested_limits = NULL, requested_at = NULL
        WHERE account_id = ? AND key = ?`,
     limits.parallelism,
     limits.rate,
@@ -122,8 +122,8 @@ export function setLimits(database: Database, row: FlowRow, limits: FlowLimits):
  */
 export function takeBack(database: Database, row: FlowRow): void {
   const count = database.run(
-    `UPDATE messages SET state = 'queued', holds_slot = 0
-       WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
+    `UPDATE messages SET state = 'queued', holds_place = 0
+       WHERE holds_place = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
     row.account_id,
     row.key,
   );
@@ -190,7 +190,7 @@ export function admitOne(database: Database, accountId: string, key: string, seq
   const state = toKeyState(row);
   const plan = planOne(state, count(database, row, countedToStart(state, now)), now);
   if (!plan) return false;
-  database.run('UPDATE messages SET holds_slot = 1 WHERE seq = ?', seq);
+  database.run('UPDATE messages SET holds_place = 1 WHERE seq = ?', seq);
   writeWindow(database, row, plan);
   return true;
 }
@@ -199,7 +199,7 @@ function windowOf(row: FlowRow): FlowWindow {
   return { windowStartAt: row.window_start_at, windowCount: row.window_count };
 }
 
-const LET_IN = 'SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ?1 AND flow_key = ?2';
+const LET_IN = 'SELECT 1 FROM messages WHERE holds_place = 1 AND account_id = ?1 AND flow_key = ?2';
 const BEHIND = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ?1 AND flow_key = ?2";
 const COUNT = `SELECT (SELECT count(*) FROM (${LET_IN} LIMIT ?3)) AS active,
   (SELECT count(*) FROM (${LET_IN} AND state = 'ready' LIMIT ?4)) AS unstarted,
@@ -236,7 +236,7 @@ function writeWindow(database: Database, row: FlowRow, { window, nextStartAt }: 
 
 function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): void {
   database.run(
-    `UPDATE messages SET state = 'ready', holds_slot = 1, ${READY_NOW} WHERE seq IN
+    `UPDATE messages SET state = 'ready', holds_place = 1, ${READY_NOW} WHERE seq IN
        (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ?2 AND flow_key = ?3
           ORDER BY due_at, seq LIMIT ?4)`,
     now,

@@ -54,7 +54,7 @@ export function leaveCancelled(
   at: number,
 ): void {
   database.run(
-    `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0,
+    `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_place = 0,
        ended_at = max(?, cancel_requested_at), expires_at = cancel_expires_at, cancel_expires_at = NULL WHERE seq = ?`,
     at,
     seq,

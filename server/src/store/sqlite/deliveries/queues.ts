@@ -75,7 +75,7 @@ export function startHeads(
   const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
   if (!queue) return null;
   const { started } = database.get<{ started: number }>(
-    'SELECT count(*) AS started FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ?',
+    'SELECT count(*) AS started FROM messages INDEXED BY messages_holding WHERE holds_place = 1 AND account_id = ? AND queue_name = ?',
     accountId,
     name,
   )!;
@@ -83,7 +83,7 @@ export function startHeads(
   const plan = planHeads(toRules(queue), started, line, now, most);
   if (plan.giveBack > 0) giveBackPlaces(database, accountId, name, plan.giveBack);
   for (const { head, state } of plan.start) {
-    database.run(`UPDATE messages SET state = ?2, holds_slot = 1, ${READY_NOW} WHERE seq = ?3`, now, state, head.seq);
+    database.run(`UPDATE messages SET state = ?2, holds_place = 1, ${READY_NOW} WHERE seq = ?3`, now, state, head.seq);
   }
   if (plan.nextStartAt !== queue.next_start_at) {
     database.run(
@@ -105,7 +105,7 @@ function readLine(database: Database, { account_id, name }: QueueRow, free: numb
 }
 
 const LINE = `SELECT seq, first_due_at AS firstDueAt, due_at AS dueAt FROM messages
-  WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND account_id = ? AND queue_name = ?
+  WHERE state = 'queued' AND holds_place = 0 AND is_first_of_key = 1 AND account_id = ? AND queue_name = ?
     AND first_due_at`;
 const IN_ORDER = 'ORDER BY first_due_at, seq LIMIT ?';
 
@@ -117,8 +117,8 @@ export function nextStartAt(database: Database, accountId: string, name: string)
 /** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
 function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
   database.run(
-    `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq IN
-       (SELECT seq FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND state <> 'claimed'
+    `UPDATE messages SET state = 'queued', holds_place = 0 WHERE seq IN
+       (SELECT seq FROM messages INDEXED BY messages_holding WHERE holds_place = 1 AND account_id = ? AND queue_name = ? AND state <> 'claimed'
           ORDER BY first_due_at DESC, seq DESC LIMIT ?)`,
     accountId,
     name,
@@ -133,9 +133,9 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
  */
 export function giveWay(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
-    `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq = ?1 AND holds_slot = 1 AND EXISTS
+    `UPDATE messages SET state = 'queued', holds_place = 0 WHERE seq = ?1 AND holds_place = 1 AND EXISTS
        (SELECT 1 FROM messages m INDEXED BY messages_queued
-          WHERE m.state = 'queued' AND m.holds_slot = 0 AND m.is_first_of_key = 1 AND m.account_id = ?2 AND m.queue_name = ?3
+          WHERE m.state = 'queued' AND m.holds_place = 0 AND m.is_first_of_key = 1 AND m.account_id = ?2 AND m.queue_name = ?3
             AND m.ready_at IS NOT NULL AND (m.first_due_at, m.seq) < (messages.first_due_at, messages.seq))`,
     seq,
     accountId,
@@ -159,7 +159,7 @@ export function isOrderKeyInQueue(
  */
 export function correctOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
-    'SELECT 1 FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
+    'SELECT 1 FROM messages INDEXED BY messages_holding WHERE holds_place = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
     accountId,
     queueName,
     orderKey,
@@ -208,7 +208,7 @@ export function saveQueue(
   const { from, to } = changeInPause(rules.isPaused);
   database.run(
     `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${READY_NOW}
-       WHERE holds_slot = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,
+       WHERE holds_place = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,
     now,
     to,
     accountId,
@@ -283,7 +283,7 @@ export function deleteQueue(
   );
   if (isOpen) return queue.lag;
   database.run(
-    `UPDATE messages SET holds_slot = 0, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
+    `UPDATE messages SET holds_place = 0, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
     accountId,
     name,
   );

@@ -149,7 +149,7 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
   if (after.endedAt === null) {
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
-         holds_slot = iif(flow_key IS NULL, holds_slot, 0),
+         holds_place = iif(flow_key IS NULL, holds_place, 0),
          due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ?,
          stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
       after.state,
@@ -164,7 +164,7 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
     if (held.queue_name !== null) giveWay(database, held.account_id, held.queue_name, held.seq);
   } else {
     database.run(
-      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
+      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_place = 0, retried = ?,
          interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ?,
          stored_bytes = ifnull(stored_bytes, 0) + ? WHERE seq = ?`,
       after.state,

@@ -41,8 +41,8 @@ export function openPiece(
   if (last === undefined) return { groups: [], cursor: null };
   const groups = database.all<OpenGroupRow>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, is_held, attempts > 0 AS has_attempts, due_at > ? AS is_later,
-       holds_slot, state = 'queued' AS is_held_back, count(*) AS count, min(max(due_at, ifnull(ready_at, due_at))) AS ready_at_min
-     FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, ready_at, holds_slot
+       holds_place, state = 'queued' AS is_held_back, count(*) AS count, min(max(due_at, ifnull(ready_at, due_at))) AS ready_at_min
+     FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, ready_at, holds_place
              FROM messages INDEXED BY messages_open
              WHERE account_id = ? AND ended_at IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?)
      GROUP BY 1, 2, 3, 4, 5, 6, 7`,

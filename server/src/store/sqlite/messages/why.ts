@@ -20,7 +20,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
   return {
     message: toMessage(row),
     queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
-    ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot ? null : ahead(database, row),
+    ahead: row.queue_name === null || row.ended_at !== null || row.holds_place ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
     flowAhead: row.flow_key === null || row.state !== 'queued' ? null : flowAhead(database, row),
   };
@@ -49,7 +49,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const isBehindKey = row.order_key !== null && !row.is_first_of_key;
   const line = `ended_at IS NULL AND account_id = ? AND queue_name = ?${isBehindKey ? ' AND order_key = ?' : ''}`;
   const inLine = [row.account_id, row.queue_name, ...(isBehindKey ? [row.order_key] : [])];
-  const holding = line.replace('ended_at IS NULL', 'holds_slot = 1');
+  const holding = line.replace('ended_at IS NULL', 'holds_place = 1');
   const position = [row.first_due_at, row.seq];
   const first =
     database.get<First>(

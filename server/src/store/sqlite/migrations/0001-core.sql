@@ -2,25 +2,43 @@
 -- Instants are milliseconds since 1970; alive_until is on the machine's monotonic clock.
 
 CREATE TABLE accounts (
-  id          TEXT PRIMARY KEY,
-  name        TEXT NOT NULL UNIQUE,
-  tier        TEXT NOT NULL,
-  current_key TEXT NOT NULL,
-  next_key    TEXT NOT NULL,
-  created_at  INTEGER NOT NULL
+  id           TEXT PRIMARY KEY,
+  name         TEXT NOT NULL UNIQUE,
+  tier         TEXT NOT NULL,
+  current_key  TEXT NOT NULL,
+  next_key     TEXT NOT NULL,
+  created_at   INTEGER NOT NULL,
+  -- Since when it is suspended.
+  suspended_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- Claims ask for the suspended accounts, which are few.
+CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
+
 CREATE TABLE tokens (
-  id         TEXT PRIMARY KEY,
-  account_id TEXT NOT NULL REFERENCES accounts (id),
-  name       TEXT NOT NULL,
-  scopes     TEXT NOT NULL,
-  hash       BLOB NOT NULL UNIQUE,
-  created_at INTEGER NOT NULL,
-  revoked_at INTEGER
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  name         TEXT NOT NULL,
+  scopes       TEXT NOT NULL,
+  hash         BLOB NOT NULL UNIQUE,
+  created_at   INTEGER NOT NULL,
+  revoked_at   INTEGER,
+  -- To about a minute.
+  last_used_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX tokens_by_account ON tokens (account_id, id);
+
+-- Who is signed in to the console. The id is the hash of a secret that only the browser has.
+CREATE TABLE sessions (
+  id         TEXT PRIMARY KEY,
+  token_id   TEXT NOT NULL REFERENCES tokens (id),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_of_token ON sessions (token_id, created_at, id);
+CREATE INDEX sessions_by_expiry ON sessions (expires_at, id);
 
 CREATE TABLE usage (
   account_id TEXT NOT NULL,
@@ -30,16 +48,48 @@ CREATE TABLE usage (
   PRIMARY KEY (account_id, day, kind)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE topics (
-  id         TEXT PRIMARY KEY,
+-- How many bytes each account stores.
+CREATE TABLE stored (
+  account_id TEXT PRIMARY KEY,
+  bytes      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What happened, counted with what it counts: rules/accounts/activity.ts says what the kinds mean. Minutes for the last hours, hours
+-- for the last weeks.
+CREATE TABLE activity_minutes (
   account_id TEXT NOT NULL,
-  name       TEXT NOT NULL,
-  endpoints  TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  kind       INTEGER NOT NULL,
+  count      INTEGER NOT NULL,
+  PRIMARY KEY (account_id, at, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX activity_minutes_by_time ON activity_minutes (at);
+
+CREATE TABLE activity_hours (
+  account_id TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  kind       INTEGER NOT NULL,
+  count      INTEGER NOT NULL,
+  PRIMARY KEY (account_id, at, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX activity_hours_by_time ON activity_hours (at);
+
+-- What topics, schedules and bulk operations count as in the bytes of their account is in their stored_bytes, and so are the queues
+-- and flow keys that a person has set. Null for a queue: only messages have used it, and it is deleted without them.
+
+CREATE TABLE topics (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL,
+  name         TEXT NOT NULL,
+  endpoints    TEXT NOT NULL,
   -- Settings for every message to the topic that does not bring its own: a JSON list of headers.
-  defaults   TEXT NOT NULL,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  version    INTEGER NOT NULL,
+  defaults     TEXT NOT NULL,
+  created_at   INTEGER NOT NULL,
+  updated_at   INTEGER NOT NULL,
+  version      INTEGER NOT NULL,
+  stored_bytes INTEGER,
   UNIQUE (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -52,47 +102,58 @@ CREATE TABLE queues (
   next_start_at INTEGER,
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL,
+  stored_bytes  INTEGER,
   PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX queues_next_start ON queues (next_start_at) WHERE next_start_at IS NOT NULL;
+-- Those of each account are found without walking through those of the others. So are the indexes of accounts below.
+CREATE INDEX queues_next_start_of_account ON queues (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
 
 CREATE TABLE flow_keys (
-  account_id           TEXT NOT NULL,
-  key                  TEXT NOT NULL,
+  account_id            TEXT NOT NULL,
+  key                   TEXT NOT NULL,
   -- The limits in force; null is unlimited.
-  parallelism          INTEGER,
-  rate                 INTEGER,
-  period_ms            INTEGER NOT NULL,
+  parallelism           INTEGER,
+  rate                  INTEGER,
+  period_ms             INTEGER NOT NULL,
   -- A pinned limit is not changed by what messages say.
   is_parallelism_pinned INTEGER NOT NULL DEFAULT 0,
-  is_rate_pinned       INTEGER NOT NULL DEFAULT 0,
-  is_paused            INTEGER NOT NULL DEFAULT 0,
-  window_start_at      INTEGER NOT NULL,
-  window_count         INTEGER NOT NULL,
+  is_rate_pinned        INTEGER NOT NULL DEFAULT 0,
+  is_paused             INTEGER NOT NULL DEFAULT 0,
+  window_start_at       INTEGER NOT NULL,
+  window_count          INTEGER NOT NULL,
   -- When its next message may start; null while nothing waits, or what waits does so for a place or a resume.
-  next_start_at        INTEGER,
+  next_start_at         INTEGER,
+  -- Limits that its newest message asks for and that have not taken effect (as JSON), and since when.
+  requested_limits      TEXT,
+  requested_at          INTEGER,
+  stored_bytes          INTEGER,
   PRIMARY KEY (account_id, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX flow_keys_next_start ON flow_keys (next_start_at) WHERE next_start_at IS NOT NULL;
+CREATE INDEX flow_keys_next_start_of_account ON flow_keys (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
+CREATE INDEX flow_keys_requested ON flow_keys (requested_at) WHERE requested_at IS NOT NULL;
+CREATE INDEX flow_keys_requested_of_account ON flow_keys (account_id, requested_at) WHERE requested_at IS NOT NULL;
 
 CREATE TABLE schedules (
-  id           TEXT NOT NULL,
-  account_id   TEXT NOT NULL,
-  cron         TEXT NOT NULL,
-  destination  TEXT NOT NULL,
-  queue_name   TEXT,
+  id               TEXT NOT NULL,
+  account_id       TEXT NOT NULL,
+  cron             TEXT NOT NULL,
+  destination      TEXT NOT NULL,
+  queue_name       TEXT,
   -- The publish it makes at every tick: a JSON list of headers, and the body below.
-  headers      TEXT NOT NULL,
-  caller_ip    TEXT,
-  is_paused    INTEGER NOT NULL CHECK (is_paused IN (0, 1)),
+  headers          TEXT NOT NULL,
+  caller_ip        TEXT,
+  is_paused        INTEGER NOT NULL CHECK (is_paused IN (0, 1)),
   -- Null when it is paused or will never run again.
-  next_at      INTEGER,
-  last_at      INTEGER,
+  next_at          INTEGER,
+  last_at          INTEGER,
   last_message_ids TEXT NOT NULL,
-  created_at   INTEGER NOT NULL,
-  body         BLOB NOT NULL,
+  created_at       INTEGER NOT NULL,
+  stored_bytes     INTEGER,
+  body             BLOB NOT NULL,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -110,27 +171,74 @@ CREATE TABLE deduplication (
 CREATE INDEX deduplication_expiring ON deduplication (expires_at);
 
 CREATE TABLE jobs (
-  id          TEXT NOT NULL,
-  account_id  TEXT NOT NULL,
-  action      TEXT NOT NULL,
-  filter      TEXT NOT NULL,
-  per_second  INTEGER NOT NULL,
-  state       TEXT NOT NULL CHECK (state IN ('running', 'stopped', 'done')),
-  matched     INTEGER NOT NULL,
-  done        INTEGER NOT NULL,
+  id             TEXT NOT NULL,
+  account_id     TEXT NOT NULL,
+  action         TEXT NOT NULL,
+  filter         TEXT NOT NULL,
+  per_second     INTEGER NOT NULL,
+  state          TEXT NOT NULL CHECK (state IN ('running', 'stopped', 'done')),
+  matched        INTEGER NOT NULL,
+  -- Whether counting what it matches ended before all were counted.
+  is_matched_cut INTEGER NOT NULL DEFAULT 0 CHECK (is_matched_cut IN (0, 1)),
+  done           INTEGER NOT NULL,
   -- Where it goes on.
-  at_seq      INTEGER,
-  created_at  INTEGER NOT NULL,
-  updated_at  INTEGER NOT NULL,
+  at_seq         INTEGER,
+  created_at     INTEGER NOT NULL,
+  updated_at     INTEGER NOT NULL,
+  stored_bytes   INTEGER,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_running ON jobs (updated_at) WHERE state = 'running';
 
+-- Alerts: what a person has set, what the target was told, and when the rule is judged next.
+CREATE TABLE alerts (
+  id              TEXT NOT NULL,
+  account_id      TEXT NOT NULL,
+  -- Both as JSON.
+  rule            TEXT NOT NULL,
+  target          TEXT NOT NULL,
+  remind_every_ms INTEGER,
+  state           TEXT NOT NULL CHECK (state IN ('calm', 'firing')),
+  since_at        INTEGER,
+  told_at         INTEGER,
+  message_id      TEXT,
+  text            TEXT,
+  problem         TEXT,
+  judged_at       INTEGER,
+  next_at         INTEGER NOT NULL,
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL,
+  version         INTEGER NOT NULL,
+  PRIMARY KEY (account_id, id),
+  CHECK ((state = 'firing') = (since_at IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX alerts_next ON alerts (next_at);
+
+-- The time as it was last known: rules/time/clock.ts. One row, written with the sign of life.
+CREATE TABLE clock (
+  only_row   INTEGER PRIMARY KEY CHECK (only_row = 1),
+  -- What the wall clock showed, what was believed, and the time of order, which never goes back.
+  wall_at    INTEGER NOT NULL,
+  trusted_at INTEGER NOT NULL,
+  order_at   INTEGER NOT NULL,
+  -- For how long the wall clock had not been believed.
+  doubted_ms INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE nodes (
   id          TEXT PRIMARY KEY,
   alive_until REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- A body that several messages share is stored once: what a topic fans out. So is a large one: a row that changes is
+-- written anew with all that it has. Any other body is in the row of its message, and its body_id is null.
+CREATE TABLE bodies (
+  id         INTEGER PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  bytes      BLOB NOT NULL
+) STRICT;
 
 CREATE TABLE messages (
   -- Acceptance order.
@@ -151,7 +259,10 @@ CREATE TABLE messages (
   claimed_at        INTEGER,
   -- 1 while it takes a place: in a queue from the moment it is the head (or one of N) until it ends, retries
   -- included; under a flow key from the moment it may start until its attempt has ended.
-  holds_slot        INTEGER NOT NULL DEFAULT 0 CHECK (holds_slot IN (0, 1)),
+  holds_place       INTEGER NOT NULL DEFAULT 0 CHECK (holds_place IN (0, 1)),
+  -- Since when nothing of its own holds it back: in a queue, since it is a head; under a flow key, since it was let through.
+  -- Null for what is in neither.
+  ready_at          INTEGER,
   url               TEXT NOT NULL,
   host              TEXT NOT NULL,
   method            TEXT NOT NULL,
@@ -161,6 +272,13 @@ CREATE TABLE messages (
   timeout_ms        INTEGER NOT NULL,
   retried           INTEGER NOT NULL DEFAULT 0 CHECK (retried <= retries_max),
   interrupted       INTEGER NOT NULL DEFAULT 0,
+  -- Of the crashes that `interrupted` counts, those at which nothing else was in flight: rules/delivery/recovery.ts.
+  alone_at_crash    INTEGER NOT NULL DEFAULT 0,
+  -- From when it may start, while nothing else does. Its due_at is a time that never comes, so that it starts in no
+  -- other way and keeps its place in its queue.
+  alone_from_at     INTEGER CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'),
+  -- Since when it waits for a person. Its due_at never comes either.
+  held_at           INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'),
   attempts          INTEGER NOT NULL DEFAULT 0,
   queue_name        TEXT,
   order_key         TEXT,
@@ -179,12 +297,30 @@ CREATE TABLE messages (
   source_message_id TEXT,
   caller_ip         TEXT,
   hops              INTEGER NOT NULL,
+  -- How many messages may descend from it; null for as many as there may be.
+  descendants_left  INTEGER,
   created_at        INTEGER NOT NULL,
   ended_at          INTEGER,
   -- When an ended message may be deleted.
   expires_at        INTEGER,
   failure           TEXT,
   last_status       INTEGER,
+  -- A dead letter that was sent again stays until its retention: when that was, and the id of the new message.
+  retried_at        INTEGER,
+  retried_as        TEXT,
+  -- Cancelled while a node has claimed it: since when, and until when it is kept once it has ended. It keeps its claim and its
+  -- place in line until that claim is settled, given back or taken over.
+  cancel_requested_at INTEGER,
+  cancel_expires_at INTEGER,
+  -- Of one that its first attempt delivered: when that began, and what a short response was. It has no row in attempts then.
+  -- Empty headers and an empty body are null.
+  first_started_at  INTEGER,
+  first_response_headers TEXT,
+  first_response_body BLOB,
+  -- What it counts as in the bytes of its account.
+  stored_bytes      INTEGER,
+  -- Null if the body is its own.
+  body_id           INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
@@ -193,37 +329,47 @@ CREATE TABLE messages (
   CHECK ((ended_at IS NULL) = (expires_at IS NULL)),
   CHECK ((state = 'failed') = (failure IS NOT NULL)),
   CHECK (queue_name IS NULL OR flow_key IS NULL),
-  CHECK (holds_slot = 0 OR (ended_at IS NULL AND (queue_name IS NOT NULL OR flow_key IS NOT NULL))),
+  CHECK (holds_place = 0 OR (ended_at IS NULL AND (queue_name IS NOT NULL OR flow_key IS NOT NULL))),
   CHECK (state <> 'queued' OR queue_name IS NOT NULL OR flow_key IS NOT NULL)
 ) STRICT;
 
 -- What to do next.
 CREATE INDEX messages_delayed ON messages (due_at) WHERE state = 'delayed';
+CREATE INDEX messages_delayed_of_account ON messages (account_id, due_at) WHERE state = 'delayed';
 CREATE INDEX messages_ready ON messages (account_id, host, due_at, seq) WHERE state = 'ready';
 CREATE INDEX messages_claimed ON messages (node, lease) WHERE state = 'claimed';
 CREATE INDEX messages_expiring ON messages (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX messages_alone ON messages (alone_from_at) WHERE alone_from_at IS NOT NULL;
 
 -- Whose turn it is.
 CREATE INDEX messages_queued ON messages (account_id, queue_name, first_due_at, seq)
-  WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND queue_name IS NOT NULL;
+  WHERE state = 'queued' AND holds_place = 0 AND is_first_of_key = 1 AND queue_name IS NOT NULL;
 CREATE INDEX messages_of_order_key ON messages (account_id, queue_name, order_key, first_due_at, seq)
   WHERE order_key IS NOT NULL AND ended_at IS NULL;
-CREATE INDEX messages_holding ON messages (account_id, queue_name) WHERE holds_slot = 1 AND queue_name IS NOT NULL;
+CREATE INDEX messages_holding ON messages (account_id, queue_name, order_key)
+  WHERE holds_place = 1 AND queue_name IS NOT NULL;
 CREATE INDEX messages_open_in_queue ON messages (account_id, queue_name, first_due_at, seq)
   WHERE ended_at IS NULL AND queue_name IS NOT NULL;
 CREATE INDEX messages_behind_flow_key ON messages (account_id, flow_key, due_at, seq)
   WHERE state = 'queued' AND flow_key IS NOT NULL;
-CREATE INDEX messages_within_flow_key ON messages (account_id, flow_key, state) WHERE holds_slot = 1 AND flow_key IS NOT NULL;
+CREATE INDEX messages_within_flow_key ON messages (account_id, flow_key, state) WHERE holds_place = 1 AND flow_key IS NOT NULL;
 
 -- To find and list them.
 CREATE INDEX messages_of_account ON messages (account_id, seq);
 CREATE INDEX messages_open ON messages (account_id, seq) WHERE ended_at IS NULL;
 CREATE INDEX messages_ended_badly ON messages (account_id, state, seq) WHERE state IN ('failed', 'cancelled');
+-- Dead letters that nobody has sent again.
+CREATE INDEX messages_dead ON messages (account_id, seq) WHERE state = 'failed' AND retried_at IS NULL;
+CREATE INDEX messages_failed ON messages (account_id, ended_at) WHERE state = 'failed';
+CREATE INDEX messages_held ON messages (account_id, seq) WHERE held_at IS NOT NULL;
 CREATE INDEX messages_of_host ON messages (account_id, host, seq);
 CREATE INDEX messages_of_queue ON messages (account_id, queue_name, seq) WHERE queue_name IS NOT NULL;
 CREATE INDEX messages_of_topic ON messages (account_id, topic_name, seq) WHERE topic_name IS NOT NULL;
 CREATE INDEX messages_of_schedule ON messages (account_id, schedule_id, seq) WHERE schedule_id IS NOT NULL;
 CREATE INDEX messages_of_flow_key ON messages (account_id, flow_key, seq) WHERE flow_key IS NOT NULL;
+-- What a message led to: its callbacks, and the retry of a dead letter.
+CREATE INDEX messages_of_source ON messages (account_id, source_message_id, seq) WHERE source_message_id IS NOT NULL;
+CREATE INDEX messages_of_body ON messages (body_id) WHERE body_id IS NOT NULL;
 
 CREATE TABLE message_labels (
   account_id  TEXT NOT NULL,

@@ -1,4 +1,0 @@
--- Limits that the newest message of a flow key says and that have not taken effect (as JSON), and since when.
-ALTER TABLE flow_keys ADD COLUMN said_limits text;
-ALTER TABLE flow_keys ADD COLUMN said_at bigint;
-CREATE INDEX flow_keys_said ON flow_keys (said_at) WHERE said_at IS NOT NULL;

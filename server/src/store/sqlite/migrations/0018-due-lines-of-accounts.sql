@@ -1,4 +1,0 @@
--- The due queues and flow keys of each account are found without walking through those of the others.
-CREATE INDEX queues_next_start_of_account ON queues (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
-CREATE INDEX flow_keys_next_start_of_account ON flow_keys (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
-CREATE INDEX flow_keys_said_of_account ON flow_keys (account_id, said_at) WHERE said_at IS NOT NULL;
