@@ -2,6 +2,7 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { startTestServer } from '../test/postgres/server.ts';
 import { fill, KEPT, KEPT_AT, keepFiles, keepRows, show } from '../test/store/kept-store.ts';
 import { startRider, temporaryFolder } from '../test/support/harness.ts';
@@ -12,7 +13,7 @@ async function filled(data: string, flags: readonly string[], factsFile: string)
   const ends: (() => void | Promise<void>)[] = [];
   const rider = await startRider({ after: (end) => ends.unshift(end) }, { data, now: KEPT_AT, flags });
   const token = await fill(rider);
-  writeFileSync(factsFile, `${JSON.stringify({ token, shown: await show(rider, token) }, null, 1)}\n`);
+  writeFileSync(factsFile, gzipSync(JSON.stringify({ token, shown: await show(rider, token) }), { level: 9 }));
   for (const end of ends) await end();
 }
 
@@ -25,15 +26,15 @@ mkdirSync(folder, { recursive: true });
 
 const ends: (() => void)[] = [];
 const data = temporaryFolder({ after: (end) => ends.push(end as () => void) });
-await filled(data, [], join(folder, 'sqlite.json'));
+await filled(data, [], join(folder, 'sqlite-shown.json.gz'));
 keepFiles(data, join(folder, 'sqlite'));
 
 const server = await startTestServer();
 try {
   const database = await server.createDatabase();
   const spare = temporaryFolder({ after: (end) => ends.push(end as () => void) });
-  await filled(spare, ['--store', server.url(database)], join(folder, 'postgres.json'));
-  await keepRows(server.url(database), readFileSync(SCHEMA, 'utf8'), join(folder, 'postgres.json.gz'));
+  await filled(spare, ['--store', server.url(database)], join(folder, 'postgres-shown.json.gz'));
+  await keepRows(server.url(database), readFileSync(SCHEMA, 'utf8'), join(folder, 'postgres-rows.json.gz'));
 } finally {
   await server.stop();
 }

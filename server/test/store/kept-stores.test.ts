@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { sharedServer } from '../postgres/server.ts';
 import { type Rider, startRider, temporaryFolder } from '../support/harness.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -48,7 +49,8 @@ test('there is a store to open', () => assert.ok(names.length > 0));
 
 for (const name of names) {
   const folder = join(KEPT, name);
-  const facts = (store: string) => JSON.parse(readFileSync(join(folder, `${store}.json`), 'utf8')) as Facts;
+  const facts = (store: string) =>
+    JSON.parse(gunzipSync(readFileSync(join(folder, `${store}-shown.json.gz`))).toString('utf8')) as Facts;
 
   test(`the data directory of ${name}`, async (t) => {
     const data = temporaryFolder(t);
@@ -61,7 +63,7 @@ for (const name of names) {
     const server = await sharedServer();
     const database = await server.createEmptyDatabase();
     t.after(() => server.dropDatabase(database));
-    await restoreRows(server.url(database), join(folder, 'postgres.json.gz'));
+    await restoreRows(server.url(database), join(folder, 'postgres-rows.json.gz'));
     const receiver = await startReceiver(t);
     const rider = await startRider(t, { now: KEPT_AT, flags: ['--store', server.url(database)] });
     // The node of then is no longer there.

@@ -217,7 +217,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/store/postgres/deliveries/accept.ts', "db.all('SELECT row_to_json(q) FROM queues q');"),
       at('server/src/store/postgres/deliveries/accept.ts', "db.exec('COPY queues FROM STDIN');"),
       // What is on the list must be there.
-      at('server/src/store/postgres/sessions/schema-upgrade.ts', "db.all('SELECT a FROM b');"),
+      at('server/src/store/sqlite/move.ts', "db.all('SELECT t.* FROM b t');"),
     ],
     good: [
       at('server/src/store/postgres/deliveries/accept.ts', "db.get('SELECT count(*) AS n, a * b FROM queues');"),
