@@ -7,7 +7,8 @@ import { eachMax } from '../rules/limits/budgets.ts';
 import type { TierName } from '../rules/limits/tier.ts';
 import type { NewId } from '../rules/requests/id.ts';
 import type { World } from '../runtime/world.ts';
-import type { AccountStore, Principal } from '../store/ports/account-store.ts';
+import type { AccessStore, Principal } from '../store/ports/access-store.ts';
+import type { AccountStore } from '../store/ports/account-store.ts';
 import { everyEntry } from '../store/ports/list-piece.ts';
 import { hashText, hashToken, newSecret } from './tokens.ts';
 
@@ -23,7 +24,7 @@ const TOUCH_EVERY_MS = 60_000;
 export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string } | 'unknown';
 
 export class Accounts {
-  readonly #store: AccountStore;
+  readonly #store: AccountStore & AccessStore;
   readonly #world: World;
   readonly #newId: NewId;
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
@@ -32,7 +33,7 @@ export class Accounts {
 
   readonly #endListeners: ((ended: EndedAccess) => void)[] = [];
 
-  constructor(store: AccountStore, world: World, newId: NewId) {
+  constructor(store: AccountStore & AccessStore, world: World, newId: NewId) {
     this.#store = store;
     this.#world = world;
     this.#newId = newId;

@@ -1,6 +1,7 @@
 // The tokens and keys that everybody knows, because they are printed in documentation and in the sources of public
 // clients. `dev` creates them; `serve` does not run with them.
 
+import type { AccessStore } from '../store/ports/access-store.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 import type { Accounts } from './accounts.ts';
 import { hashToken } from './tokens.ts';
@@ -24,7 +25,7 @@ const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 
 /** Ensures the token of `dev`, in a store of its own. Throws if the store belongs to a service for others. */
 export async function admitDev(
-  store: AccountStore,
+  store: AccessStore & Pick<AccountStore, 'listAccounts'>,
   accounts: Accounts,
   location: string,
   isForQstash: boolean,
@@ -47,7 +48,7 @@ export async function admitDev(
  * it, a store that knows them is refused.
  */
 export async function shutOutDev(
-  store: AccountStore,
+  store: AccessStore,
   accounts: Accounts,
   { location, isTakeOver, now }: { readonly location: string; readonly isTakeOver: boolean; readonly now: number },
 ): Promise<string | null> {

@@ -8,6 +8,7 @@ import type { Config } from '../node/settings/config.ts';
 import { type Account, SCOPES } from '../rules/accounts/account.ts';
 import { idMaker } from '../rules/requests/id.ts';
 import { systemWorld } from '../runtime/world.ts';
+import type { AccessStore } from '../store/ports/access-store.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 import { everyEntry } from '../store/ports/list-piece.ts';
 import type { Store } from '../store/ports/store.ts';
@@ -37,7 +38,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
   }
 }
 
-async function createToken(store: AccountStore, config: Config) {
+async function createToken(store: AccountStore & AccessStore, config: Config) {
   const world = systemWorld();
   const newId = idMaker(
     () => world.clock.now(),

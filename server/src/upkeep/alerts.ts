@@ -11,8 +11,8 @@ import { eachMax } from '../rules/limits/budgets.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
 import type { Problem } from '../rules/requests/problem.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
-import type { DeliveryStore, JudgedAlert } from '../store/ports/delivery-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
+import type { JudgedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts';
 import { AlertStops, JUDGED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
 /** How often a node looks for an alert to judge. */
@@ -32,7 +32,7 @@ export type PlanAlert = (
 ) => Promise<{ readonly message: NewMessage } | { readonly problem: Problem }>;
 
 export interface AlertKeeperOptions {
-  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount' | 'storedBytes'>;
+  readonly store: UpkeepStore & Pick<AccountStore, 'getAccount' | 'storedBytes'>;
   readonly tiers: Tiers;
   readonly plan: PlanAlert;
   /** Free space on the disk of the data; null if it is not known. */

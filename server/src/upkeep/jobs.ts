@@ -9,8 +9,8 @@ import { eachMax } from '../rules/limits/budgets.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
 import type { NewId } from '../rules/requests/id.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
-import type { DeliveryStore } from '../store/ports/delivery-store.ts';
 import type { MessageStore } from '../store/ports/message-store.ts';
+import type { UpkeepStore } from '../store/ports/upkeep-store.ts';
 
 /** The messages of a piece are not shown, so they may be more than a page. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
@@ -25,7 +25,7 @@ const PIECE_WITH_BODIES_MAX = 10;
 const TOLERANCE = 0.1;
 
 export interface JobRunnerOptions {
-  readonly store: DeliveryStore & Pick<MessageStore, 'searchMessages'> & Pick<AccountStore, 'getAccount'>;
+  readonly store: UpkeepStore & Pick<MessageStore, 'searchMessages'> & Pick<AccountStore, 'getAccount'>;
   readonly tiers: Tiers;
   readonly newId: NewId;
   /** False while no messages of the account are accepted: a retry makes new messages, so it waits. */

@@ -7,7 +7,8 @@ import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../rules/accou
 import { eachMax } from '../rules/limits/budgets.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
-import { type MessageStore, WALK_START, type Walked, type WalkPosition } from '../store/ports/message-store.ts';
+import type { UpkeepStore } from '../store/ports/upkeep-store.ts';
+import { WALK_START, type Walked, type WalkPosition } from '../store/ports/upkeep-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
@@ -19,7 +20,7 @@ const CATCHING_UP_MS = 20;
  */
 const WALKING_MS = 250;
 
-type RetentionStore = MessageStore & Pick<AccountStore, 'foldStored'>;
+type RetentionStore = UpkeepStore & Pick<AccountStore, 'foldStored'>;
 
 /** `isTimeProven`: nothing is deleted by a clock that may be wrong. */
 export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = () => true) {

@@ -4,7 +4,7 @@
 import { eachMax } from '../rules/limits/budgets.ts';
 import { nextCronTime, parseCron } from '../rules/schedules/cron.ts';
 import { CLOCK_STEP_MS_MAX } from '../rules/time/clock.ts';
-import type { DeliveryStore, ScheduleTime } from '../store/ports/delivery-store.ts';
+import type { ScheduleTime, UpkeepStore } from '../store/ports/upkeep-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
 const EVERY_MS = 5000;
@@ -12,7 +12,7 @@ const EVERY_MS = 5000;
 const PIECE_EVERY_MS = 20;
 
 export function scheduleTimes(
-  store: Pick<DeliveryStore, 'scheduleTimes' | 'setScheduleTimes'>,
+  store: Pick<UpkeepStore, 'scheduleTimes' | 'setScheduleTimes'>,
   clock: Pick<NodeClock, 'timesSetBack' | 'wallNow'>,
 ) {
   const limit = eachMax('upkeepRows');

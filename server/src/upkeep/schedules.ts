@@ -9,8 +9,8 @@ import type { Problem } from '../rules/requests/problem.ts';
 import { nextCronTime, parseCron } from '../rules/schedules/cron.ts';
 import type { Schedule } from '../rules/schedules/schedule.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
-import type { DeliveryStore, Tick } from '../store/ports/delivery-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
+import type { Tick, UpkeepStore } from '../store/ports/upkeep-store.ts';
 
 /** The pause when other nodes had taken everything that was due. */
 const LEFT_MS = 20;
@@ -21,7 +21,7 @@ export type PlanTick = (
 ) => Promise<{ readonly messages: readonly NewMessage[] } | { readonly problem: Problem }>;
 
 export interface ScheduleRunnerOptions {
-  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount'>;
+  readonly store: UpkeepStore & Pick<AccountStore, 'getAccount'>;
   /** The time at which the messages of a tick are accepted. */
   readonly now: () => number;
   readonly plan: PlanTick;

@@ -6,7 +6,7 @@ import { describe } from 'node:test';
 import { type Alert, NEVER_TOLD, OVER_QUOTA } from '../../src/rules/alerts/alert.ts';
 import type { AlertLook } from '../../src/rules/alerts/alert-facts.ts';
 import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
-import type { JudgedAlert } from '../../src/store/ports/delivery-store.ts';
+import type { JudgedAlert } from '../../src/store/ports/upkeep-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, message, messages, NOW, OK, OTHER_ACCOUNT, REFUSED, SECOND, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';

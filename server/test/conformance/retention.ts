@@ -5,7 +5,7 @@ import { describe } from 'node:test';
 import { firstKeptDay, usageDay } from '../../src/rules/accounts/account.ts';
 import { eachMax } from '../../src/rules/limits/budgets.ts';
 import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
-import { WALK_START } from '../../src/store/ports/message-store.ts';
+import { WALK_START } from '../../src/store/ports/upkeep-store.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Schedule } from '../../src/rules/schedules/schedule.ts';
-import type { DueLimits } from '../../src/store/ports/delivery-store.ts';
+import type { DueLimits } from '../../src/store/ports/upkeep-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';

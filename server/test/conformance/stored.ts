@@ -13,7 +13,7 @@ import {
   bytesOfSchedule,
   bytesOfTopic,
 } from '../../src/rules/limits/stored-bytes.ts';
-import { WALK_START } from '../../src/store/ports/message-store.ts';
+import { WALK_START } from '../../src/store/ports/upkeep-store.ts';
 import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared/shared-bodies.ts';
 import {
   ACCOUNT,

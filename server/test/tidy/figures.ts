@@ -27,9 +27,12 @@ function verbsIn(path: string, name: string): number {
 
 const PORTS = [
   ['server/src/store/ports/delivery-store.ts', 'DeliveryStore'],
+  ['server/src/store/ports/upkeep-store.ts', 'UpkeepStore'],
   ['server/src/store/ports/message-store.ts', 'MessageStore'],
+  ['server/src/store/ports/line-store.ts', 'LineStore'],
   ['server/src/store/ports/resource-store.ts', 'ResourceStore'],
   ['server/src/store/ports/account-store.ts', 'AccountStore'],
+  ['server/src/store/ports/access-store.ts', 'AccessStore'],
 ] as const;
 for (const [path, name] of PORTS)
   if (existsSync(join(root, path))) console.log(`${name}: ${verbsIn(path, name)} verbs`);

@@ -12,7 +12,7 @@ import type { Tiers } from '../../rules/limits/tier.ts';
 import type { HeaderRules } from '../../rules/publish/publish-settings.ts';
 import type { NewId } from '../../rules/requests/id.ts';
 import type { World } from '../../runtime/world.ts';
-import type { Principal } from '../../store/ports/account-store.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
 import { AskerGone } from '../../store/ports/store.ts';
 import type { BodyReader } from '../publish/body.ts';
 import type { LoopTurns } from '../server/loop-turns.ts';

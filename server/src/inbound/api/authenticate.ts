@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Accounts } from '../../accounts/accounts.ts';
 import { tokenFromHeader } from '../../accounts/tokens.ts';
 import type { Scope } from '../../rules/accounts/account.ts';
-import type { Principal } from '../../store/ports/account-store.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
 import { sessionSecret } from '../console/session.ts';
 import { ApiError } from './errors.ts';
 

@@ -3,7 +3,7 @@
 
 import type { Accounts, EndedAccess } from '../../accounts/accounts.ts';
 import type { Clock } from '../../runtime/world.ts';
-import type { Principal } from '../../store/ports/account-store.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
 
 /** How long something may stay open after another node has revoked its token. */
 const ASK_EVERY_MS = 5000;

@@ -20,7 +20,7 @@ import { takeSettings } from '../../rules/publish/query-settings.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { isForQstashClients } from '../../rules/requests/qstash.ts';
 import type { World } from '../../runtime/world.ts';
-import type { Principal } from '../../store/ports/account-store.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
 import type { AcceptAnswer, DeliveryStore } from '../../store/ports/delivery-store.ts';
 import type { MessageStore } from '../../store/ports/message-store.ts';
 import type { ApiContext } from '../api/api.ts';

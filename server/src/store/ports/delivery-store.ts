@@ -1,15 +1,10 @@
-// The verbs that a node calls by itself: it accepts, leases and settles messages, runs schedules and bulk operations,
-// judges alerts, reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
-// transaction.
+// The way of a message: it is accepted, leased and settled. A node reports that it is alive, and recovers claims of dead nodes.
+// `now` is always an argument; each verb is one transaction.
 
-import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
-import type { AlertFacts, AlertLook } from '../../rules/alerts/alert-facts.ts';
-import type { Job, JobStep, JobWork } from '../../rules/delivery/job.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../rules/delivery/message.ts';
 import type { ClaimLimits } from '../../rules/delivery/slots.ts';
 import type { StoreTrouble } from '../../rules/limits/acceptance.ts';
 import type { NodeInfo } from '../../rules/nodes/node.ts';
-import type { Schedule } from '../../rules/schedules/schedule.ts';
 import type { KeptTime } from '../../rules/time/clock.ts';
 
 export interface AcceptAnswer {
@@ -66,63 +61,6 @@ export interface StoredTime extends HeardTime {
    */
   readonly newestAt: number | null;
 }
-
-export interface DueLimits {
-  readonly schedules: number;
-  /** Limit for the bodies together. A schedule with a larger body is returned alone. */
-  readonly bytes: number;
-  /** The account that was served last. */
-  readonly after: string;
-}
-
-export interface DueSchedules {
-  readonly due: readonly Schedule[];
-  /** When the next schedule is due, one of these included; null if there is none. */
-  readonly nextAt: number | null;
-}
-
-/** One run of a schedule. */
-export interface Tick {
-  readonly schedule: Schedule;
-  readonly messages: readonly NewMessage[];
-  /** When the schedule runs again. */
-  readonly nextAt: number | null;
-  /** The daily quota of the account: above it, the tick creates no messages. Absent or null means no quota. */
-  readonly dayMax?: number | null;
-}
-
-/** How many messages a tick created; null if the tick was no longer there to take. */
-export type TickMade = number | 'overQuota' | null;
-
-/** When a schedule runs, without the message that it publishes. */
-export interface ScheduleTime {
-  readonly accountId: string;
-  readonly id: string;
-  readonly cron: string;
-  readonly nextAt: number;
-}
-
-export interface DueAlerts {
-  readonly due: readonly Alert[];
-  /** When the next alert is to be judged, one of these included; null if there is none. */
-  readonly nextAt: number | null;
-}
-
-/** An alert that was judged. */
-export interface JudgedAlert {
-  /** As it was read. */
-  readonly alert: Alert;
-  readonly nextAt: number;
-  /** Why its target cannot be told; null if there is nothing to tell, or if it is told now. */
-  readonly problem: string | null;
-  /** The message to its target, and the standing once it is accepted. Null: nothing to tell. */
-  readonly telling: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
-  /** The daily quota of the account, for the message. Null means no quota. */
-  readonly dayMax: number | null;
-}
-
-/** `lost`: the alert was changed, deleted or judged by another node since it was read. Nothing was written. */
-export type AlertTold = 'told' | 'kept' | 'overQuota' | 'lost';
 
 export interface DeliveryStore {
   // ——— in ———
@@ -226,43 +164,4 @@ export interface DeliveryStore {
 
   /** The nodes that are alive, and those that recently were. */
   listNodes(): Promise<readonly NodeInfo[]>;
-
-  // ——— schedules ———
-
-  /** Some of the due schedules: an equal part for each account, beginning with the account after `limits.after`. */
-  dueSchedules(now: number, limits: DueLimits): Promise<DueSchedules>;
-
-  /**
-   * Takes the ticks at `schedule.nextAt` and accepts their messages, all in one transaction. Returns how many messages
-   * each tick created; null for a tick that was already taken or paused, or that another node is about to take.
-   */
-  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly TickMade[]>;
-
-  /** Schedules that will run, ordered by account and id: up to `limit` after the given one. */
-  scheduleTimes(after: Pick<ScheduleTime, 'accountId' | 'id'>, limit: number): Promise<readonly ScheduleTime[]>;
-
-  /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
-  setScheduleTimes(changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
-
-  // ——— alerts ———
-
-  /** Some of the alerts that are to be judged, those that have waited longest first. */
-  dueAlerts(now: number, limit: number): Promise<DueAlerts>;
-
-  /** What the rules of an account look at. Of each part at most `rowsMax` rows are read. */
-  alertFacts(accountId: string, look: AlertLook, now: number, rowsMax: number): Promise<AlertFacts>;
-
-  /**
-   * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the
-   * target was told and when the alert is judged next, all in one transaction. A message over the daily quota is not
-   * accepted; then the standing stays, and only the next time is written.
-   */
-  tellAlerts(judged: readonly JudgedAlert[], now: number): Promise<readonly AlertTold[]>;
-
-  // ——— bulk operations ———
-
-  runningJobs(): Promise<readonly Job[]>;
-
-  /** Does one step of a running job and records it, in one transaction. Returns how many messages it changed. */
-  runJobStep(accountId: string, id: string, work: JobWork, step: Omit<JobStep, 'done'>): Promise<number>;
 }

@@ -1,5 +1,5 @@
-// What people see of messages and do to them, and retention: single messages, searches, events, cancels, dead letters
-// and statistics. Each read does a bounded amount of work. An id of another account is treated like a missing one.
+// What people see of messages and do to them: single messages, searches, events, cancels, dead letters and statistics.
+// Each read does a bounded amount of work. An id of another account is treated like a missing one.
 
 import type { Activity } from '../../rules/accounts/activity.ts';
 import type { EndedCounts, OpenGroup } from '../../rules/accounts/standing.ts';
@@ -7,7 +7,6 @@ import type { EventFilter, MessageEvent } from '../../rules/delivery/event.ts';
 import type { FailureGroup } from '../../rules/delivery/failure-group.ts';
 import type { Attempt, Message, NewMessage } from '../../rules/delivery/message.ts';
 import type { Ahead } from '../../rules/delivery/why.ts';
-import type { TierName } from '../../rules/limits/tier.ts';
 import type { FlowKey } from '../../rules/lines/flow-key.ts';
 import type { Queue } from '../../rules/lines/queue.ts';
 import type { Look } from '../../rules/reads/look.ts';
@@ -101,40 +100,6 @@ export interface ActivityBucket {
   readonly activity: Activity;
 }
 
-/** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
-export interface ActivityKeep {
-  readonly minutesFrom: number;
-  readonly hoursFrom: number;
-}
-
-export interface JournalPart {
-  /** Looks at the accounts after this one: at most `accounts` of them, and at most `rows` rows in all. */
-  readonly after: string;
-  readonly accounts: number;
-  readonly rows: number;
-}
-
-export interface JournalDeletion {
-  readonly deleted: number;
-  /** The last account that was looked at; null if there are none after it. */
-  readonly after: string | null;
-}
-
-/** An account, and a key or an id of it. */
-export type WalkPosition = readonly [accountId: string, name: string];
-export const WALK_START: WalkPosition = ['', ''];
-
-export interface Walked {
-  readonly deleted: number;
-  /** Where the next call goes on. Null: everything was looked at. */
-  readonly after: WalkPosition | null;
-}
-
-/** The end of a walk over these rows, of which at most `limit` were read. */
-export function walked(rows: readonly WalkPosition[], limit: number, deleted: number): Walked {
-  return { deleted, after: rows.length < limit ? null : rows.at(-1)! };
-}
-
 export interface MessageStore {
   // ——— messages ———
 
@@ -223,36 +188,4 @@ export interface MessageStore {
 
   /** The newest `limit` dead letters, grouped by host and reason. */
   failureGroups(accountId: string, limit: number): Promise<readonly FailureGroup[]>;
-
-  // ——— retention ———
-
-  /** Deletes up to `limit` ended messages past their retention, with their attempts. Returns how many. */
-  deleteExpired(now: number, limit: number): Promise<number>;
-
-  /** Deletes events older than a time given for each tier, in a part of the accounts. */
-  deleteJournal(before: Readonly<Record<TierName, number>>, part: JournalPart): Promise<JournalDeletion>;
-
-  /** Deletes usage before a day (`YYYY-MM-DD`), in a part of the accounts. Returns how many rows it deleted. */
-  deleteUsage(beforeDay: string, part: JournalPart): Promise<number>;
-
-  /** Deletes up to `limit` expired deduplication keys. Returns how many. */
-  deleteDeduplication(now: number, limit: number): Promise<number>;
-
-  /**
-   * Looks at `limit` flow keys after a position, in the order of account and key, and deletes those that have no
-   * messages and may be forgotten.
-   */
-  deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
-
-  /** The same for queues that messages made, and that have no messages any more. */
-  deleteIdleQueues(now: number, after: WalkPosition, limit: number): Promise<Walked>;
-
-  /** The same for bulk operations that ended long ago. */
-  deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;
-
-  /**
-   * Adds up to `limit` old minutes to their hours, and deletes up to `limit` old hours. Returns the larger of the two
-   * numbers.
-   */
-  foldActivity(keep: ActivityKeep, limit: number): Promise<number>;
 }

@@ -1,13 +1,23 @@
-// The store: the four ports through which the program reads and changes durable state. Each verb is one transaction;
+// The store: the seven ports through which the program reads and changes durable state. Each verb is one transaction;
 // when its promise resolves, its writes are on disk. Each caller takes only the port it needs.
 
+import type { AccessStore } from './access-store.ts';
 import type { AccountStore } from './account-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
+import type { LineStore } from './line-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ResourceStore } from './resource-store.ts';
+import type { UpkeepStore } from './upkeep-store.ts';
 
-/** All four ports, for the code that opens the store. */
-export interface Store extends DeliveryStore, MessageStore, ResourceStore, AccountStore {
+/** All ports, for the code that opens the store. */
+export interface Store
+  extends DeliveryStore,
+    UpkeepStore,
+    MessageStore,
+    LineStore,
+    ResourceStore,
+    AccountStore,
+    AccessStore {
   /**
    * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, unless a database could
    * not be told that this node leaves; then the other nodes notice it after a while.

@@ -15,8 +15,11 @@ import { Calls } from './groups/calls.ts';
 import { Doubts } from './groups/doubts.ts';
 import { Groups } from './groups/groups.ts';
 import { createMessages } from './messages/message-verbs.ts';
+import { createAccess } from './resources/access-verbs.ts';
 import { createAccounts } from './resources/account-verbs.ts';
+import { createLines } from './resources/line-verbs.ts';
 import { createResources } from './resources/resource-verbs.ts';
+import { createUpkeep } from './resources/upkeep-verbs.ts';
 import type { Database } from './sessions/database.ts';
 import { OwnLife } from './sessions/own-life.ts';
 import type { Pool } from './sessions/pool.ts';
@@ -66,9 +69,12 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const parts = { pool, timers, node, offer, hints, doubts, calls, life, groups, cancels, inbox };
   const store: Store = {
     ...createDeliveries({ ...parts, knownForMs, releaseDoubts }),
+    ...createUpkeep(parts),
     ...createMessages(calls, cancels, inbox, timers),
+    ...createLines(calls),
     ...createResources(calls),
     ...createAccounts(calls),
+    ...createAccess(calls),
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();

@@ -1,7 +1,7 @@
 // Which of the due schedules run first. The accounts take turns, beginning after the account that was served last, so
 // that neither many schedules nor large bodies of one account delay the others. For every adapter.
 
-import type { DueLimits } from '../ports/delivery-store.ts';
+import type { DueLimits } from '../ports/upkeep-store.ts';
 
 export interface DueKey {
   readonly account_id: string;

@@ -1,10 +1,11 @@
-// The store over SQLite: composes its four ports. Calls that arrive while a transaction runs go into the next one
+// The store over SQLite: composes its ports. Calls that arrive while a transaction runs go into the next one
 // (group commit). The table of verbs says on which thread a verb runs and who is told about it.
 
 import type { NodeAbout } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../ports/message-store.ts';
 import type { Store } from '../ports/store.ts';
+import type { UpkeepStore } from '../ports/upkeep-store.ts';
 import { CancelCalls } from '../shared/cancel-calls.ts';
 import { Cancelling } from '../shared/cancelling.ts';
 import { Hints } from '../shared/hints.ts';
@@ -12,8 +13,11 @@ import { Inbox } from '../shared/inbox.ts';
 import { StandingOffer } from '../shared/standing-offer.ts';
 import { createDeliveries, type ShownNode } from './deliveries/deliveries.ts';
 import { MESSAGE_VERBS } from './messages/message-verbs.ts';
+import { ACCESS_VERBS } from './resources/access-verbs.ts';
 import { ACCOUNT_VERBS } from './resources/account-verbs.ts';
+import { LINE_VERBS } from './resources/line-verbs.ts';
 import { RESOURCE_VERBS } from './resources/resource-verbs.ts';
+import { UPKEEP_VERBS } from './resources/upkeep-verbs.ts';
 import { Calls, type Readers } from './thread/calls.ts';
 import { Committer } from './thread/committer.ts';
 import type { Executor } from './thread/executor.ts';
@@ -75,9 +79,12 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
 
   return {
     ...createDeliveries({ calls, offer, inbox, cancelling, clock, node, about, shownAs: options.shownAs }),
+    ...createUpkeep(calls, offer, cancelling),
     ...createMessages(calls, inbox, cancelling),
+    ...calls.all(LINE_VERBS),
     ...calls.all(RESOURCE_VERBS),
     ...calls.all(ACCOUNT_VERBS),
+    ...calls.all(ACCESS_VERBS),
     // It is read beside the writer, which nobody waits for, and corrected by the difference.
     async recountStored(accountId) {
       const wrongBy = await calls.ask('storedError', accountId);
@@ -114,6 +121,28 @@ function createCancelling(
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });
+}
+
+function createUpkeep(calls: Calls, offer: StandingOffer, cancelling: Cancelling): UpkeepStore {
+  return {
+    ...calls.all(UPKEEP_VERBS),
+    async dueSchedules(now, limits) {
+      const answer = await calls.ask('dueSchedules', now, limits);
+      offer.setSchedule(answer.nextAt);
+      return answer;
+    },
+    fireSchedules: async (ticks, now) => (await calls.ask('fireSchedules', ticks, now)).made,
+    tellAlerts: async (judged, now) => (await calls.ask('tellAlerts', judged, now)).told,
+    async runJobStep(accountId, id, work, step) {
+      const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
+      if (work.action === 'cancel') {
+        await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
+        // No caller waits for this.
+        if (requested.length > 0) void cancelling.look().catch(() => {});
+      }
+      return done;
+    },
+  };
 }
 
 function createMessages(calls: Calls, inbox: Inbox, cancelling: Cancelling): MessageStore {

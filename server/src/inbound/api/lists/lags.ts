@@ -2,14 +2,14 @@
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { Queue } from '../../../rules/lines/queue.ts';
-import type { LinePiece, LinePosition, ResourceStore } from '../../../store/ports/resource-store.ts';
+import type { LinePiece, LinePosition, LineStore } from '../../../store/ports/line-store.ts';
 
 export class Lags {
-  readonly #store: Pick<ResourceStore, 'countLine'>;
+  readonly #store: Pick<LineStore, 'countLine'>;
   #left = eachMax('lagCount');
 
   /** One instance for each call. */
-  constructor(store: Pick<ResourceStore, 'countLine'>) {
+  constructor(store: Pick<LineStore, 'countLine'>) {
     this.#store = store;
   }
 

@@ -2,6 +2,7 @@
 
 import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import type { AccessStore } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { Api, RouteContext } from '../api.ts';
@@ -15,7 +16,7 @@ const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
 const AccountId = Type.Object({ accountId: Type.String() });
 
-type Context = RouteContext<AccountStore & Pick<DeliveryStore, 'listNodes'>>;
+type Context = RouteContext<AccountStore & AccessStore & Pick<DeliveryStore, 'listNodes'>>;
 
 export function adminRoutes(api: Api, context: Context): void {
   accountRoutes(api, context);

@@ -9,7 +9,7 @@ import { type Descent, NO_DESCENT } from '../../../rules/delivery/descent.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { accountMax } from '../../../rules/limits/budgets.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { ResourceStore } from '../../../store/ports/resource-store.ts';
 import { descentOf } from '../../publish/descent-of.ts';

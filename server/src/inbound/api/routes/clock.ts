@@ -2,7 +2,7 @@
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../../rules/time/clock-order.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { ClockAnswer } from '../shapes/answers.ts';

@@ -18,7 +18,7 @@ import {
 import { isSetting } from '../../../rules/publish/query-settings.ts';
 import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
 import { messageWeight } from '../../../rules/reads/page-weight.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { MessageStore, PageRequest } from '../../../store/ports/message-store.ts';
 import { parseBody } from '../../publish/batch.ts';
 import { descentOf } from '../../publish/descent-of.ts';

@@ -13,7 +13,7 @@ import {
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
 import { eventWeight } from '../../../rules/reads/page-weight.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { MessageStore, PageRequest, StoredMessage } from '../../../store/ports/message-store.ts';
 import type { AccessWatch } from '../../live/access-watch.ts';
 import type { EventStreams } from '../../live/event-streams.ts';

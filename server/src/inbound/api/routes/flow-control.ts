@@ -10,7 +10,7 @@ import {
 } from '../../../rules/lines/flow-control.ts';
 import type { FlowKey } from '../../../rules/lines/flow-key.ts';
 import { parseDurationMs } from '../../../rules/time/duration.ts';
-import type { ResourceStore } from '../../../store/ports/resource-store.ts';
+import type { LineStore } from '../../../store/ports/line-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -25,7 +25,7 @@ const Texts = (...names: string[]) =>
     additionalProperties: false,
   });
 
-type Context = RouteContext<ResourceStore>;
+type Context = RouteContext<LineStore>;
 
 export function flowControlRoutes(api: Api, context: Context): void {
   readRoutes(api, context);

@@ -5,9 +5,9 @@ import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../../rules/lines/queue.ts';
 import { OPEN_STATES } from '../../../rules/reads/message-filter.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
+import type { LineStore } from '../../../store/ports/line-store.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
-import type { ResourceStore } from '../../../store/ports/resource-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { CancelCall, CHANGED, unconfirmed } from '../cancelling.ts';
@@ -23,7 +23,7 @@ const DELETE_TRIES_MAX = 10;
 /** A message whose cancellation is requested leaves the queue by itself. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
-type Context = RouteContext<ResourceStore & MessageStore>;
+type Context = RouteContext<LineStore & MessageStore>;
 
 export function queueRoutes(api: Api, context: Context): void {
   saveRoutes(api, context);

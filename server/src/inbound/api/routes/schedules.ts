@@ -8,7 +8,7 @@ import { deliveredHeaders } from '../../../rules/publish/headers.ts';
 import { parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
 import { nextCronTime, parseCron } from '../../../rules/schedules/cron.ts';
 import { givenSettings, type Schedule } from '../../../rules/schedules/schedule.ts';
-import type { Principal } from '../../../store/ports/account-store.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
 import type { ListedSchedule, ResourceStore } from '../../../store/ports/resource-store.ts';

@@ -1,5 +1,4 @@
-// The delivery port over PostgreSQL, for any number of nodes: accept and settle in groups, claims, recovery after
-// crashes, and the schedules and bulk operations that nodes run.
+// The delivery port over PostgreSQL, for any number of nodes: accept and settle in groups, claims, and recovery after crashes.
 
 import { timeOfWork } from '../../../rules/time/clock.ts';
 import type { Clock } from '../../../runtime/world.ts';
@@ -7,10 +6,6 @@ import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import type { Groups, GroupsOptions } from '../groups/groups.ts';
-import { alertFacts } from '../resources/alert-facts.ts';
-import * as alerts from '../resources/alerts.ts';
-import * as jobs from '../resources/jobs.ts';
-import * as schedules from '../resources/schedules.ts';
 import type { Database } from '../sessions/database.ts';
 import { toStoreError } from '../sessions/errors.ts';
 import { claimAlone, recovery } from './alone.ts';
@@ -21,7 +16,6 @@ import * as time from './time.ts';
 
 /** Other nodes write to the database too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
-const NODE_SHARDS = 16;
 
 export interface DeliveriesOptions extends GroupsOptions {
   readonly timers: Clock;
@@ -67,7 +61,6 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     storedTime: calls.reading(time.storedTime),
     whyNotWritable: () => options.pool.whyNotWritable(),
     listNodes: calls.reading(listNodes),
-    ...running(options),
   };
 }
 
@@ -106,49 +99,4 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
     });
   };
   return claimDue;
-}
-
-/** The schedules and bulk operations that nodes run, and the alerts that they judge. */
-function running({ calls, offer, node, cancels }: DeliveriesOptions) {
-  const shard = shardOf(node);
-  const due = calls.reading(schedules.dueSchedules);
-  const fire = calls.writing(schedules.fireSchedules, {
-    makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
-    writesJournal: true,
-  });
-  const tell = calls.writing(alerts.tellAlerts, {
-    makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
-    writesJournal: ({ told }) => told.includes('told'),
-  });
-  const run = calls.writing(jobs.runJobStep, {
-    makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
-    writesJournal: true,
-  });
-  return {
-    async dueSchedules(now, limits) {
-      const answer = await due(now, limits, shard);
-      offer.setSchedule(answer.nextAt);
-      return answer;
-    },
-    fireSchedules: async (ticks, now) => (await fire(ticks, now)).made,
-    scheduleTimes: calls.reading(time.scheduleTimes),
-    setScheduleTimes: calls.writing(time.setScheduleTimes, {
-      schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
-    }),
-    dueAlerts: calls.reading(alerts.dueAlerts),
-    alertFacts: calls.reading(alertFacts),
-    tellAlerts: async (judged, now) => (await tell(judged, now)).told,
-    runningJobs: calls.reading(jobs.runningJobs),
-    async runJobStep(accountId, id, work, step) {
-      const { done, requested } = await run(accountId, id, work, step);
-      if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);
-      return done;
-    },
-  } satisfies Partial<DeliveryStore>;
-}
-
-function shardOf(node: string): number {
-  let sum = 0;
-  for (const character of node) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
-  return sum % NODE_SHARDS;
 }

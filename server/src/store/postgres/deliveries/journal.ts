@@ -3,7 +3,7 @@
 // positions are final.
 
 import type { TierName } from '../../../rules/limits/tier.ts';
-import type { JournalDeletion, JournalPart } from '../../ports/message-store.ts';
+import type { JournalDeletion, JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../sessions/database.ts';
 
 /**

@@ -3,7 +3,8 @@
 
 import type { NodeAbout } from '../../../rules/nodes/node.ts';
 import type { KeptTime } from '../../../rules/time/clock.ts';
-import type { HeardTime, ScheduleTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { HeardTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { ScheduleTime } from '../../ports/upkeep-store.ts';
 import type { Database } from '../sessions/database.ts';
 
 interface HeardRow {

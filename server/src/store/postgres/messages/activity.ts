@@ -2,7 +2,8 @@
 // so that no transaction waits for the count of another, on any number of nodes.
 
 import { activityOf, HOUR_MS, MINUTE_MS } from '../../../rules/accounts/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../../ports/message-store.ts';
+import type { ActivityBucket } from '../../ports/message-store.ts';
+import type { ActivityKeep } from '../../ports/upkeep-store.ts';
 import type { Database } from '../sessions/database.ts';
 
 /** SQL that counts the rows of a query with the columns account_id, at and kind. */

@@ -4,7 +4,7 @@
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
 import { type IdleQueue, isQueueForgettable } from '../../../rules/lines/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../../ports/message-store.ts';
+import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
 import { lockQueues } from '../deliveries/queues.ts';
 import { Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';

@@ -5,6 +5,7 @@ import type { Account, Token, UsageRow } from '../../../rules/accounts/account.t
 import type { Job } from '../../../rules/delivery/job.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { Topic } from '../../../rules/publish/topic.ts';
+import type { LinePiece, LinePosition } from '../../ports/line-store.ts';
 import {
   BEHIND_ALL,
   FIRST_PART,
@@ -16,7 +17,7 @@ import {
   type WeighedKey,
 } from '../../ports/list-piece.ts';
 import type { MessageState } from '../../ports/message-store.ts';
-import type { LinePiece, LinePosition, ListedSchedule } from '../../ports/resource-store.ts';
+import type { ListedSchedule } from '../../ports/resource-store.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import {
   type AccountRow,

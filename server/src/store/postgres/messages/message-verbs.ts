@@ -2,18 +2,14 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { MessageStore } from '../../ports/message-store.ts';
-import { ExpiredTurns } from '../../shared/expired.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import { releaseHeld } from '../deliveries/alone.ts';
 import type { Cancels } from '../deliveries/cancels.ts';
-import { deleteJournal, deleteUsage } from '../deliveries/journal.ts';
 import { deliverNow } from '../deliveries/settle.ts';
 import type { Calls } from '../groups/calls.ts';
-import { activity, foldActivity } from './activity.ts';
+import { activity } from './activity.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
-import { deletingExpired } from './expired.ts';
-import * as idle from './idle.ts';
 import { messageStates } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
@@ -57,14 +53,5 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     endedCounts: calls.reading(statistics.endedCounts),
     activity: calls.reading(activity),
     failureGroups: calls.reading(statistics.failureGroups),
-
-    deleteExpired: calls.writing(deletingExpired(new ExpiredTurns())),
-    deleteJournal: calls.writing(deleteJournal),
-    deleteUsage: calls.writing(deleteUsage),
-    deleteDeduplication: calls.writing(messages.deleteDeduplication),
-    deleteIdleFlowKeys: calls.writing(idle.deleteIdleFlowKeys),
-    deleteIdleQueues: calls.writing(idle.deleteIdleQueues),
-    deleteOldJobs: calls.writing(idle.deleteOldJobs),
-    foldActivity: calls.writing(foldActivity),
   };
 }

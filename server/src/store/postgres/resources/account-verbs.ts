@@ -5,7 +5,6 @@ import type { Calls } from '../groups/calls.ts';
 import * as lists from '../messages/lists.ts';
 import * as stored from '../messages/stored.ts';
 import * as accounts from './accounts.ts';
-import * as sessions from './sessions.ts';
 
 const ACCESS = { changesAccess: true } as const;
 
@@ -26,23 +25,8 @@ export function createAccounts(calls: Calls): AccountStore {
     freeInside: async () => 0,
     recountStored: calls.writing(stored.recountStored),
     foldStored: calls.writing(stored.foldStored),
-    accountsKnownBy: calls.reading(accounts.accountsKnownBy),
 
     getSigningKeys: calls.reading(accounts.getSigningKeys),
     rotateSigningKeys: calls.writing(accounts.rotateSigningKeys),
-
-    createToken: calls.writing(accounts.createToken),
-    findToken: calls.reading(accounts.findToken),
-    listTokens: calls.reading(lists.listTokens),
-    touchToken: calls.writing(accounts.touchToken),
-    revokeToken: calls.writing(accounts.revokeToken, ACCESS),
-    revokeHashes: calls.writing(accounts.revokeHashes, ACCESS),
-    createFirstAdmin: calls.writing(accounts.createFirstAdmin),
-
-    createSession: calls.writing(sessions.createSession),
-    findSession: calls.reading(sessions.findSession),
-    endSession: calls.writing(sessions.endSession, ACCESS),
-    areAdmitted: calls.reading(sessions.areAdmitted),
-    onAccess: (listener) => calls.news.onAccess(listener),
   };
 }

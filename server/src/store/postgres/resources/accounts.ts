@@ -8,7 +8,7 @@ import {
   type Token,
 } from '../../../rules/accounts/account.ts';
 import type { TierName } from '../../../rules/limits/tier.ts';
-import type { FirstAdmin, Principal } from '../../ports/account-store.ts';
+import type { FirstAdmin, Principal } from '../../ports/access-store.ts';
 import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../../rows/rows.ts';
 import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';

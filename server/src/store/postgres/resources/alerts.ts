@@ -3,8 +3,8 @@
 
 import { type Alert, judgedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import type { AlertTold, DueAlerts, JudgedAlert } from '../../ports/delivery-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
+import type { AlertTold, DueAlerts, JudgedAlert } from '../../ports/upkeep-store.ts';
 import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
 import { acceptAll } from '../deliveries/accept.ts';
 import { listByKey } from '../messages/list-by-key.ts';

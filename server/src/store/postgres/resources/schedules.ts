@@ -4,7 +4,7 @@
 import { bytesOfSchedule } from '../../../rules/limits/stored-bytes.ts';
 import type { Schedule } from '../../../rules/schedules/schedule.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/delivery-store.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/upkeep-store.ts';
 import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../../rows/rows.ts';
 import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
 import { acceptAll } from '../deliveries/accept.ts';

@@ -63,27 +63,6 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     storedTime: () => calls.ask('storedTime'),
     // Its disk and its files are watched (upkeep/disk.ts, upkeep/files.ts).
     whyNotWritable: async () => null,
-    scheduleTimes: (after, limit) => calls.ask('scheduleTimes', after, limit),
-    setScheduleTimes: (changes) => calls.ask('setScheduleTimes', changes),
-    async dueSchedules(now, limits) {
-      const answer = await calls.ask('dueSchedules', now, limits);
-      offer.setSchedule(answer.nextAt);
-      return answer;
-    },
-    fireSchedules: async (ticks, now) => (await calls.ask('fireSchedules', ticks, now)).made,
-    dueAlerts: (now, limit) => calls.ask('dueAlerts', now, limit),
-    alertFacts: (accountId, look, now, rowsMax) => calls.ask('alertFacts', accountId, look, now, rowsMax),
-    tellAlerts: async (judged, now) => (await calls.ask('tellAlerts', judged, now)).told,
-    runningJobs: () => calls.ask('runningJobs'),
-    async runJobStep(accountId, id, work, step) {
-      const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
-      if (work.action === 'cancel') {
-        await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
-        // No caller waits for this.
-        if (requested.length > 0) void cancelling.look().catch(() => {});
-      }
-      return done;
-    },
   };
 }
 

@@ -1,13 +1,8 @@
-// The table of the verbs that a node calls to accept, lease and settle messages, to run schedules and bulk operations,
-// and to judge alerts.
+// The table of the verbs that a node calls to accept, lease and settle messages.
 
 import { unitsOf } from '../../../rules/limits/turns.ts';
 import { waitingBytes } from '../../shared/inbox.ts';
-import { alertFacts } from '../resources/alert-facts.ts';
-import * as alerts from '../resources/alerts.ts';
-import * as jobs from '../resources/jobs.ts';
-import * as schedules from '../resources/schedules.ts';
-import { listing, on, type VerbContext, writing } from '../thread/verb.ts';
+import { on, type VerbContext, writing } from '../thread/verb.ts';
 import { accept } from './accept.ts';
 import { claimAlone, recovery } from './alone.ts';
 import { cancelledClaims, nodesHoldingCancelled } from './cancel.ts';
@@ -38,20 +33,4 @@ export const DELIVERY_VERBS = {
 
   heartbeat: on(time.heartbeat),
   storedTime: on(time.storedTime),
-
-  dueSchedules: on(schedules.dueSchedules),
-  fireSchedules: writing(schedules.fireSchedules, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
-  scheduleTimes: on(time.scheduleTimes),
-  setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
-
-  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
-  dueAlerts: on(alerts.dueAlerts),
-  alertFacts: listing(alertFacts),
-  tellAlerts: writing(alerts.tellAlerts, {
-    makesWorkAt: ({ dueAt }) => dueAt,
-    writesJournal: ({ told }) => told.includes('told'),
-  }),
-
-  runningJobs: on(jobs.runningJobs),
-  runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
 };

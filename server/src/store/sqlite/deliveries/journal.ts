@@ -1,7 +1,7 @@
 // The journal: what happened, in order, one row for each step. A row is written in the transaction of its step.
 
 import type { TierName } from '../../../rules/limits/tier.ts';
-import type { JournalDeletion, JournalPart } from '../../ports/message-store.ts';
+import type { JournalDeletion, JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 import type { RowGroup } from './row-group.ts';
 

@@ -16,8 +16,8 @@ import {
   type QueueChange,
   wrongMarks,
 } from '../../../rules/lines/queue.ts';
+import type { LinePiece, LinePosition } from '../../ports/line-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import type { LinePiece, LinePosition } from '../../ports/resource-store.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';

@@ -2,7 +2,8 @@
 
 import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
 import type { KeptTime } from '../../../rules/time/clock.ts';
-import type { ScheduleTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { StoredTime } from '../../ports/delivery-store.ts';
+import type { ScheduleTime } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
 /**

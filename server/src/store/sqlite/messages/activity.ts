@@ -2,7 +2,8 @@
 // many messages of an account in one transaction change one row for each kind of event.
 
 import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../../rules/accounts/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../../ports/message-store.ts';
+import type { ActivityBucket } from '../../ports/message-store.ts';
+import type { ActivityKeep } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
 export class ActivityCounts {

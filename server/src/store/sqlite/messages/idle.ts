@@ -4,7 +4,7 @@
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
 import { isQueueForgettable } from '../../../rules/lines/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../../ports/message-store.ts';
+import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 

@@ -1,19 +1,15 @@
-// The table of the verbs that people use to see and change messages, and of those that delete expired data.
+// The table of the verbs that people use to see and change messages.
 
 import { releaseHeld } from '../deliveries/alone.ts';
 import { cancel } from '../deliveries/cancel.ts';
-import { deleteJournal } from '../deliveries/journal.ts';
 import { deliverNow } from '../deliveries/settle.ts';
 import { listing, lookingUp, OF_ACCOUNT, on, writing } from '../thread/verb.ts';
-import { activity, foldActivity } from './activity.ts';
+import { activity } from './activity.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
-import { deleteExpired } from './expired.ts';
-import * as idle from './idle.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
 import * as statistics from './statistics.ts';
-import { deleteUsage } from './usage.ts';
 import { whyFacts } from './why.ts';
 
 export const MESSAGE_VERBS = {
@@ -52,13 +48,4 @@ export const MESSAGE_VERBS = {
   endedCounts: listing(statistics.endedCounts),
   activity: listing(activity),
   failureGroups: listing(statistics.failureGroups),
-
-  deleteExpired: writing(deleteExpired),
-  deleteJournal: on(deleteJournal),
-  deleteUsage: on(deleteUsage),
-  deleteDeduplication: on(messages.deleteDeduplication),
-  deleteIdleFlowKeys: writing(idle.deleteIdleFlowKeys),
-  deleteIdleQueues: writing(idle.deleteIdleQueues),
-  deleteOldJobs: writing(idle.deleteOldJobs),
-  foldActivity: on(foldActivity),
 };

@@ -4,7 +4,7 @@
 import { type UsageRow, usageDay } from '../../../rules/accounts/account.ts';
 import type { MessageKind } from '../../../rules/delivery/message.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../../ports/list-piece.ts';
-import type { JournalPart } from '../../ports/message-store.ts';
+import type { JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,11 +1,10 @@
-// The table of the verbs of accounts, tokens, sessions and signing keys.
+// The table of the verbs of accounts: tier, signing keys, usage and stored bytes.
 
 import type { TierName } from '../../../rules/limits/tier.ts';
 import type { ListPart } from '../../ports/list-piece.ts';
 import { freeInside, storedAccounts } from '../messages/stored.ts';
 import { listing, lookingUp, on, type VerbContext, writing } from '../thread/verb.ts';
 import * as accounts from './accounts.ts';
-import * as sessions from './sessions.ts';
 
 const ACCESS = { changesAccess: true } as const;
 
@@ -36,24 +35,10 @@ export const ACCOUNT_VERBS = {
   correctStored: writing((_database, { stored }, accountId: string, by: number) => stored.add(accountId, by)),
   // Each account has one row.
   foldStored: on((_database, _limit: number) => 0),
-  accountsKnownBy: on(accounts.accountsKnownBy),
 
   getSigningKeys: on(accounts.getSigningKeys),
   rotateSigningKeys: writing((database, { accountsAtClaim }, accountId: string, next: string, fresh: string) => {
     accountsAtClaim.forget();
     return accounts.rotateSigningKeys(database, accountId, next, fresh);
   }),
-
-  createToken: on(accounts.createToken),
-  findToken: on(accounts.findToken),
-  listTokens: listing(accounts.listTokens),
-  touchToken: on(accounts.touchToken),
-  revokeToken: on(accounts.revokeToken, ACCESS),
-  revokeHashes: on(accounts.revokeHashes, ACCESS),
-  createFirstAdmin: on(accounts.createFirstAdmin),
-
-  createSession: on(sessions.createSession),
-  findSession: on(sessions.findSession),
-  endSession: on(sessions.endSession, ACCESS),
-  areAdmitted: on(sessions.areAdmitted),
 };

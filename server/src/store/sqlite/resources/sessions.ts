@@ -1,7 +1,7 @@
 // Who is signed in to the console, and whether an open stream may stay open.
 
 import type { Session } from '../../../rules/accounts/account.ts';
-import type { Credential, Principal } from '../../ports/account-store.ts';
+import type { Credential, Principal } from '../../ports/access-store.ts';
 import { type TokenRow, toToken } from '../../rows/rows.ts';
 import type { Database } from '../thread/database.ts';
 import { getAccount } from './accounts.ts';

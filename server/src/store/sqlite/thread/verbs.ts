@@ -12,14 +12,25 @@ import { ActivityCounts } from '../messages/activity.ts';
 import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
 import { Stored } from '../messages/stored.ts';
 import { Usage } from '../messages/usage.ts';
+import { ACCESS_VERBS } from '../resources/access-verbs.ts';
 import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
 import { AccountsAtClaim } from '../resources/accounts.ts';
+import { LINE_VERBS } from '../resources/line-verbs.ts';
 import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
+import { UPKEEP_VERBS } from '../resources/upkeep-verbs.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
 import type { Marks, VerbContext } from './verb.ts';
 
-const VERBS = { ...DELIVERY_VERBS, ...MESSAGE_VERBS, ...RESOURCE_VERBS, ...ACCOUNT_VERBS };
+const VERBS = {
+  ...DELIVERY_VERBS,
+  ...UPKEEP_VERBS,
+  ...MESSAGE_VERBS,
+  ...LINE_VERBS,
+  ...RESOURCE_VERBS,
+  ...ACCOUNT_VERBS,
+  ...ACCESS_VERBS,
+};
 
 export type VerbName = keyof typeof VERBS;
 

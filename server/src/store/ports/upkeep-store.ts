@@ -1,0 +1,173 @@
+// What a node does by itself beside delivering: it runs schedules and bulk operations, checks alerts, and deletes what is past its
+// retention. Each verb does a bounded amount of work, in one transaction; `now` is always an argument.
+
+import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
+import type { AlertFacts, AlertLook } from '../../rules/alerts/alert-facts.ts';
+import type { Job, JobStep, JobWork } from '../../rules/delivery/job.ts';
+import type { NewMessage } from '../../rules/delivery/message.ts';
+import type { TierName } from '../../rules/limits/tier.ts';
+import type { Schedule } from '../../rules/schedules/schedule.ts';
+
+export interface DueLimits {
+  readonly schedules: number;
+  /** Limit for the bodies together. A schedule with a larger body is returned alone. */
+  readonly bytes: number;
+  /** The account that was served last. */
+  readonly after: string;
+}
+
+export interface DueSchedules {
+  readonly due: readonly Schedule[];
+  /** When the next schedule is due, one of these included; null if there is none. */
+  readonly nextAt: number | null;
+}
+
+/** One run of a schedule. */
+export interface Tick {
+  readonly schedule: Schedule;
+  readonly messages: readonly NewMessage[];
+  /** When the schedule runs again. */
+  readonly nextAt: number | null;
+  /** The daily quota of the account: above it, the tick creates no messages. Absent or null means no quota. */
+  readonly dayMax?: number | null;
+}
+
+/** How many messages a tick created; null if the tick was no longer there to take. */
+export type TickMade = number | 'overQuota' | null;
+
+/** When a schedule runs, without the message that it publishes. */
+export interface ScheduleTime {
+  readonly accountId: string;
+  readonly id: string;
+  readonly cron: string;
+  readonly nextAt: number;
+}
+
+export interface DueAlerts {
+  readonly due: readonly Alert[];
+  /** When the next alert is to be judged, one of these included; null if there is none. */
+  readonly nextAt: number | null;
+}
+
+/** An alert that was judged. */
+export interface JudgedAlert {
+  /** As it was read. */
+  readonly alert: Alert;
+  readonly nextAt: number;
+  /** Why its target cannot be told; null if there is nothing to tell, or if it is told now. */
+  readonly problem: string | null;
+  /** The message to its target, and the standing once it is accepted. Null: nothing to tell. */
+  readonly telling: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
+  /** The daily quota of the account, for the message. Null means no quota. */
+  readonly dayMax: number | null;
+}
+
+/** `lost`: the alert was changed, deleted or judged by another node since it was read. Nothing was written. */
+export type AlertTold = 'told' | 'kept' | 'overQuota' | 'lost';
+
+/** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
+export interface ActivityKeep {
+  readonly minutesFrom: number;
+  readonly hoursFrom: number;
+}
+
+export interface JournalPart {
+  /** Looks at the accounts after this one: at most `accounts` of them, and at most `rows` rows in all. */
+  readonly after: string;
+  readonly accounts: number;
+  readonly rows: number;
+}
+
+export interface JournalDeletion {
+  readonly deleted: number;
+  /** The last account that was looked at; null if there are none after it. */
+  readonly after: string | null;
+}
+
+/** An account, and a key or an id of it. */
+export type WalkPosition = readonly [accountId: string, name: string];
+export const WALK_START: WalkPosition = ['', ''];
+
+export interface Walked {
+  readonly deleted: number;
+  /** Where the next call goes on. Null: everything was looked at. */
+  readonly after: WalkPosition | null;
+}
+
+/** The end of a walk over these rows, of which at most `limit` were read. */
+export function walked(rows: readonly WalkPosition[], limit: number, deleted: number): Walked {
+  return { deleted, after: rows.length < limit ? null : rows.at(-1)! };
+}
+
+export interface UpkeepStore {
+  // ——— schedules ———
+
+  /** Some of the due schedules: an equal part for each account, beginning with the account after `limits.after`. */
+  dueSchedules(now: number, limits: DueLimits): Promise<DueSchedules>;
+
+  /**
+   * Takes the ticks at `schedule.nextAt` and accepts their messages, all in one transaction. Returns how many messages
+   * each tick created; null for a tick that was already taken or paused, or that another node is about to take.
+   */
+  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly TickMade[]>;
+
+  /** Schedules that will run, ordered by account and id: up to `limit` after the given one. */
+  scheduleTimes(after: Pick<ScheduleTime, 'accountId' | 'id'>, limit: number): Promise<readonly ScheduleTime[]>;
+
+  /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
+  setScheduleTimes(changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
+
+  // ——— alerts ———
+
+  /** Some of the alerts that are to be judged, those that have waited longest first. */
+  dueAlerts(now: number, limit: number): Promise<DueAlerts>;
+
+  /** What the rules of an account look at. Of each part at most `rowsMax` rows are read. */
+  alertFacts(accountId: string, look: AlertLook, now: number, rowsMax: number): Promise<AlertFacts>;
+
+  /**
+   * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the
+   * target was told and when the alert is judged next, all in one transaction. A message over the daily quota is not
+   * accepted; then the standing stays, and only the next time is written.
+   */
+  tellAlerts(judged: readonly JudgedAlert[], now: number): Promise<readonly AlertTold[]>;
+
+  // ——— bulk operations ———
+
+  runningJobs(): Promise<readonly Job[]>;
+
+  /** Does one step of a running job and records it, in one transaction. Returns how many messages it changed. */
+  runJobStep(accountId: string, id: string, work: JobWork, step: Omit<JobStep, 'done'>): Promise<number>;
+
+  // ——— retention ———
+
+  /** Deletes up to `limit` ended messages past their retention, with their attempts. Returns how many. */
+  deleteExpired(now: number, limit: number): Promise<number>;
+
+  /** Deletes events older than a time given for each tier, in a part of the accounts. */
+  deleteJournal(before: Readonly<Record<TierName, number>>, part: JournalPart): Promise<JournalDeletion>;
+
+  /** Deletes usage before a day (`YYYY-MM-DD`), in a part of the accounts. Returns how many rows it deleted. */
+  deleteUsage(beforeDay: string, part: JournalPart): Promise<number>;
+
+  /** Deletes up to `limit` expired deduplication keys. Returns how many. */
+  deleteDeduplication(now: number, limit: number): Promise<number>;
+
+  /**
+   * Looks at `limit` flow keys after a position, in the order of account and key, and deletes those that have no
+   * messages and may be forgotten.
+   */
+  deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
+
+  /** The same for queues that messages made, and that have no messages any more. */
+  deleteIdleQueues(now: number, after: WalkPosition, limit: number): Promise<Walked>;
+
+  /** The same for bulk operations that ended long ago. */
+  deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;
+
+  /**
+   * Adds up to `limit` old minutes to their hours, and deletes up to `limit` old hours. Returns the larger of the two
+   * numbers.
+   */
+  foldActivity(keep: ActivityKeep, limit: number): Promise<number>;
+}

@@ -1,0 +1,79 @@
+// The upkeep port over PostgreSQL: the schedules and bulk operations that nodes run, the alerts that they check, and retention.
+
+import type { UpkeepStore } from '../../ports/upkeep-store.ts';
+import { ExpiredTurns } from '../../shared/expired.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
+import type { Cancels } from '../deliveries/cancels.ts';
+import { deleteJournal, deleteUsage } from '../deliveries/journal.ts';
+import * as time from '../deliveries/time.ts';
+import type { Calls } from '../groups/calls.ts';
+import { foldActivity } from '../messages/activity.ts';
+import { deletingExpired } from '../messages/expired.ts';
+import * as idle from '../messages/idle.ts';
+import { deleteDeduplication } from '../messages/messages.ts';
+import { alertFacts } from './alert-facts.ts';
+import * as alerts from './alerts.ts';
+import * as jobs from './jobs.ts';
+import * as schedules from './schedules.ts';
+
+const NODE_SHARDS = 16;
+
+export interface UpkeepOptions {
+  readonly calls: Calls;
+  readonly offer: StandingOffer;
+  readonly node: string;
+  readonly cancels: Cancels;
+}
+
+export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): UpkeepStore {
+  const shard = shardOf(node);
+  const due = calls.reading(schedules.dueSchedules);
+  const fire = calls.writing(schedules.fireSchedules, {
+    makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  const tell = calls.writing(alerts.tellAlerts, {
+    makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
+    writesJournal: ({ told }) => told.includes('told'),
+  });
+  const run = calls.writing(jobs.runJobStep, {
+    makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  return {
+    async dueSchedules(now, limits) {
+      const answer = await due(now, limits, shard);
+      offer.setSchedule(answer.nextAt);
+      return answer;
+    },
+    fireSchedules: async (ticks, now) => (await fire(ticks, now)).made,
+    scheduleTimes: calls.reading(time.scheduleTimes),
+    setScheduleTimes: calls.writing(time.setScheduleTimes, {
+      schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
+    }),
+    dueAlerts: calls.reading(alerts.dueAlerts),
+    alertFacts: calls.reading(alertFacts),
+    tellAlerts: async (judged, now) => (await tell(judged, now)).told,
+    runningJobs: calls.reading(jobs.runningJobs),
+    async runJobStep(accountId, id, work, step) {
+      const { done, requested } = await run(accountId, id, work, step);
+      if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);
+      return done;
+    },
+
+    deleteExpired: calls.writing(deletingExpired(new ExpiredTurns())),
+    deleteJournal: calls.writing(deleteJournal),
+    deleteUsage: calls.writing(deleteUsage),
+    deleteDeduplication: calls.writing(deleteDeduplication),
+    deleteIdleFlowKeys: calls.writing(idle.deleteIdleFlowKeys),
+    deleteIdleQueues: calls.writing(idle.deleteIdleQueues),
+    deleteOldJobs: calls.writing(idle.deleteOldJobs),
+    foldActivity: calls.writing(foldActivity),
+  };
+}
+
+function shardOf(node: string): number {
+  let sum = 0;
+  for (const character of node) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
+  return sum % NODE_SHARDS;
+}

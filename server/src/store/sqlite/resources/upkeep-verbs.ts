@@ -1,0 +1,42 @@
+// The table of the verbs that a node calls to run schedules and bulk operations, to check alerts, and to delete what is past its
+// retention.
+
+import { deleteJournal } from '../deliveries/journal.ts';
+import * as time from '../deliveries/time.ts';
+import { foldActivity } from '../messages/activity.ts';
+import { deleteExpired } from '../messages/expired.ts';
+import * as idle from '../messages/idle.ts';
+import { deleteDeduplication } from '../messages/messages.ts';
+import { deleteUsage } from '../messages/usage.ts';
+import { listing, on, writing } from '../thread/verb.ts';
+import { alertFacts } from './alert-facts.ts';
+import * as alerts from './alerts.ts';
+import * as jobs from './jobs.ts';
+import * as schedules from './schedules.ts';
+
+export const UPKEEP_VERBS = {
+  dueSchedules: on(schedules.dueSchedules),
+  fireSchedules: writing(schedules.fireSchedules, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  scheduleTimes: on(time.scheduleTimes),
+  setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
+
+  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
+  dueAlerts: on(alerts.dueAlerts),
+  alertFacts: listing(alertFacts),
+  tellAlerts: writing(alerts.tellAlerts, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: ({ told }) => told.includes('told'),
+  }),
+
+  runningJobs: on(jobs.runningJobs),
+  runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+
+  deleteExpired: writing(deleteExpired),
+  deleteJournal: on(deleteJournal),
+  deleteUsage: on(deleteUsage),
+  deleteDeduplication: on(deleteDeduplication),
+  deleteIdleFlowKeys: writing(idle.deleteIdleFlowKeys),
+  deleteIdleQueues: writing(idle.deleteIdleQueues),
+  deleteOldJobs: writing(idle.deleteOldJobs),
+  foldActivity: on(foldActivity),
+};
