@@ -55,11 +55,9 @@ export class LoopTime {
     return unknownMs > partMs && (usedMs >= unknownMs / networks || unknownMs > UNKNOWN_PARTS_MAX * partMs);
   }
 
-  /** Whether more than one has used it. All callers without an account are one. */
+  /** Whether more than one account has used it. */
   isShared(): boolean {
-    const [now, before] = [this.#now, this.#before];
-    const accounts = Math.max(now.used.size, before.used.size);
-    return accounts + (now.unknownMs + before.unknownMs > 0 ? 1 : 0) > 1;
+    return Math.max(this.#now.used.size, this.#before.used.size) > 1;
   }
 
   /** The accounts that have used most, and all unknown callers together, in milliseconds. */

@@ -163,6 +163,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'up to this size the shorter way is taken; beyond it the other way does the same',
   ],
   [/^(BYTES|TABLE_BYTES|PROBLEMS)_MAX$/, 'the check at the start, which no caller makes'],
+  [/^REST_(?:MS_)?MAX$/, 'how long an account rests; nothing is held for it'],
   [/^POSITION_OF_TIME_MAX$/, 'the last date that a position in the journal can tell'],
 ];
 
