@@ -132,7 +132,7 @@ import type { NewMessage } from '../../../rules/delivery/message.ts';
 import type { RowState } from '../../rows/message-columns.ts';
 ${imported(writers(), '../../rows/message-columns.ts')}
 import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
-import type { RowGroup } from '../deliveries/row-group.ts';
+import type { Database } from './database.ts';
 ${imported(['type Packing', 'putEach', 'putHeaders', 'putValue', 'takeEach', 'takeHeaders', 'takeValue', 'type Unpacking'], './packing.ts')}
 
 export function putMessage(to: Packing, message: NewMessage): void {
@@ -146,7 +146,6 @@ ${taken.join('')}  };
 
 /** What the store gives a new row. */
 export interface RowStart {
-  readonly seq: number;
   readonly state: RowState;
   readonly firstDueAt: number;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
@@ -155,8 +154,7 @@ export interface RowStart {
   readonly storedBytes: number;
 }
 
-export const INSERTED_COLUMNS: readonly string[] = [
-  'seq',
+const COLUMNS: readonly string[] = [
   ...ACCEPTED_COLUMNS.map(({ name }) => name),
   'state',
   'first_due_at',
@@ -167,11 +165,13 @@ export const INSERTED_COLUMNS: readonly string[] = [
   'body_id',
   'stored_bytes',
 ];
+const INSERT = \`INSERT INTO messages (\${COLUMNS.join(', ')}) VALUES (\${COLUMNS.map(() => '?').join(', ')})\`;
 
-export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
+/** Returns the number of the message: one more than the highest that is there. */
+export function insertMessage(database: Database, message: NewMessage, start: RowStart): number {
   const { claim } = start;
-  to.add(
-    start.seq,
+  return database.insert(
+    INSERT,
 ${writtenValues()
   .map(({ value }) => `    ${value},\n`)
   .join('')}    start.state,

@@ -42,16 +42,6 @@ export class RecordingDatabase extends Database {
     return super.get<T>(sql, ...values);
   }
 
-  override getBesideGroups<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
-    this.statements.add(sql);
-    return super.getBesideGroups<T>(sql, ...values);
-  }
-
-  override runBesideGroups(sql: string, ...values: Parameters<Database['run']>[1][]): number {
-    this.statements.add(sql);
-    return super.runBesideGroups(sql, ...values);
-  }
-
   override run(sql: string, ...values: Parameters<Database['run']>[1][]): number {
     this.statements.add(sql);
     return super.run(sql, ...values);
@@ -89,7 +79,7 @@ const AMONG_ALL = /^SEARCH messages USING (?:COVERING )?INDEX messages_of_(?:que
 
 /** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */
 function isWalk(step: string, sql: string): boolean {
-  if (AMONG_ALL.test(step) && /\bholds_slot = 1\b/.test(sql)) return true;
+  if (AMONG_ALL.test(step) && /\bholds_place = 1\b/.test(sql)) return true;
   if (!SCAN.test(step) || ALL_OF.test(step)) return false;
   return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql)) && !LAST_OF.test(sql);
 }

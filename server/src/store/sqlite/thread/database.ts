@@ -2,7 +2,6 @@
 // of messages.
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { RowGroup } from '../deliveries/row-group.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -14,17 +13,9 @@ export interface TransactionWatcher {
   onRollback(): void;
 }
 
-interface Prepared {
-  readonly statement: StatementSync;
-  /** Groups of rows that the statement could miss. */
-  readonly groups: readonly RowGroup[];
-}
-
 export class Database {
   readonly #connection: DatabaseSync;
-  readonly #statements = new Map<string, Prepared>();
-  readonly #groups: RowGroup[] = [];
-
+  readonly #statements = new Map<string, StatementSync>();
   readonly #begin: string;
   readonly #watchers: TransactionWatcher[] = [];
   /** A failed transaction could not be rolled back yet. */
@@ -45,7 +36,6 @@ export class Database {
 
   /** Row by row, for more rows than fit in memory. */
   each<T>(sql: string, named: Readonly<Record<string, SQLInputValue>>): IterableIterator<T> {
-    this.#writeGroups(this.#groups);
     return this.#connection.prepare(sql).iterate(named) as IterableIterator<T>;
   }
 
@@ -58,15 +48,6 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
-  /** This and the next are for statements that cannot concern rows still in a group, although they name the table. */
-  getBesideGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
-    return this.#find(sql).statement.get(...values) as T | undefined;
-  }
-
-  runBesideGroups(sql: string, ...values: SQLInputValue[]): number {
-    return Number(this.#find(sql).statement.run(...values).changes);
-  }
-
   /**
    * Returns the rowid of the new row. This is cheaper than RETURNING, which first stores its rows in a temporary table.
    */
@@ -76,16 +57,7 @@ export class Database {
 
   /** Statements without parameters; several at once are allowed. */
   exec(sql: string): void {
-    this.#writeGroups(this.#groups);
     this.#connection.exec(sql);
-  }
-
-  /** Only for rows that are added in a transaction. */
-  group(table: string, columns: readonly string[]): RowGroup {
-    const group = new RowGroup(table, columns, (sql, values) => this.#find(sql).statement.run(...values));
-    this.#groups.push(group);
-    this.#statements.clear();
-    return group;
   }
 
   onTransaction(watcher: TransactionWatcher): void {
@@ -99,12 +71,10 @@ export class Database {
     try {
       const result = work();
       for (const watcher of this.#watchers) watcher.beforeCommit();
-      this.#writeGroups(this.#groups);
       this.#prepared('COMMIT').run();
       return result;
     } catch (error) {
       for (const watcher of this.#watchers) watcher.onRollback();
-      for (const group of this.#groups) group.forget();
       this.#isUndoDue = true;
       try {
         this.#undo();
@@ -127,23 +97,12 @@ export class Database {
   }
 
   #prepared(sql: string): StatementSync {
-    const { statement, groups } = this.#find(sql);
-    this.#writeGroups(groups);
-    return statement;
-  }
-
-  #find(sql: string): Prepared {
-    let prepared = this.#statements.get(sql);
-    if (!prepared) {
-      const groups = this.#groups.filter(({ table }) => sql.includes(table));
-      prepared = { statement: this.#connection.prepare(preparedOnce(sql)), groups };
-      this.#statements.set(sql, prepared);
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#connection.prepare(preparedOnce(sql));
+      this.#statements.set(sql, statement);
     }
-    return prepared;
-  }
-
-  #writeGroups(groups: readonly RowGroup[]): void {
-    for (const group of groups) group.write();
+    return statement;
   }
 }
 
