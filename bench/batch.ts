@@ -51,7 +51,7 @@ publish('batch', {
   columns: [
     ['accepted', 'messages accepted/s'],
     ['delivered', 'delivered/s'],
-    ['ackP50', 'answer p50, ms'],
+    ['ackP50', 'response p50, ms'],
     ['ackP99', 'p99'],
     ['cpuAcceptedUs', 'CPU µs an accepted message'],
     ['rssMb', 'memory, MB'],

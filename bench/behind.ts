@@ -57,7 +57,7 @@ export async function measureBehind(kind: 'delayed' | 'history'): Promise<void> 
       columns: [
         ['delivered', 'delivered/s'],
         ['against', 'against the first'],
-        ['ackP50', 'answer p50, ms'],
+        ['ackP50', 'response p50, ms'],
         ['ackP99', 'p99'],
         ['cpuUs', 'CPU µs a message'],
         ['rssMb', 'memory, MB'],

@@ -106,7 +106,7 @@ publish('fifo', {
     ['accepted', 'accepted/s'],
     ['delivered', 'delivered/s'],
     ['against', 'against unordered'],
-    ['ackP50', 'answer p50, ms'],
+    ['ackP50', 'response p50, ms'],
     ['ackP99', 'p99'],
     ['receivedP50', 'received p50, ms'],
     ['cpuUs', 'CPU µs a message'],

@@ -117,10 +117,10 @@ try {
   publish('goals', {
     title: 'All in one run',
     columns: [
-      ['durability', 'an answer means'],
+      ['durability', 'a response means'],
       ['accepted', 'accepted/s'],
       ['delivered', 'delivered/s'],
-      ['ackP50', 'answer p50, ms'],
+      ['ackP50', 'response p50, ms'],
       ['ackP99', 'p99'],
       ['receivedP99', 'received p99, ms'],
       ['cpuUs', 'CPU µs a message'],

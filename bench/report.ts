@@ -23,9 +23,9 @@ function verdictTable(report: Report): string {
 }
 
 const SHORT: Part['columns'] = [
-  ['durability', 'an answer means'],
+  ['durability', 'a response means'],
   ['delivered', 'delivered/s'],
-  ['ackP50', 'answer p50, ms'],
+  ['ackP50', 'response p50, ms'],
   ['ackP99', 'p99'],
   ['receivedP99', 'received p99, ms'],
   ['cpuUs', 'CPU µs a message'],

@@ -50,11 +50,11 @@ function rowOf(target: Target, each: readonly (Both | null)[], reference: number
 }
 
 const COLUMNS = [
-  ['durability', 'an answer means'],
+  ['durability', 'a response means'],
   ['accepted', 'accepted/s'],
   ['delivered', 'delivered/s'],
   ['ofFloor', 'of the floor'],
-  ['ackP50', 'answer p50, ms'],
+  ['ackP50', 'response p50, ms'],
   ['ackP99', 'p99'],
   ['ackP999', 'p99.9'],
   ['receivedP50', 'received p50, ms'],

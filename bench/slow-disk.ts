@@ -27,7 +27,7 @@ try {
       ['accepted', 'accepted/s'],
       ['delivered', 'delivered/s'],
       ['ofFloor', 'of the floor with a worker'],
-      ['ackP50', 'answer p50, ms'],
+      ['ackP50', 'response p50, ms'],
       ['ackP99', 'p99'],
       ['cpuUs', 'CPU µs a message'],
     ],

@@ -35,7 +35,7 @@ publish('topics', {
     ['accepted', 'requests accepted/s'],
     ['delivered', 'delivered/s'],
     ['against', 'against no topic'],
-    ['ackP50', 'answer p50, ms'],
+    ['ackP50', 'response p50, ms'],
     ['ackP99', 'p99'],
     ['receivedP50', 'received p50, ms'],
     ['receivedP99', 'p99'],

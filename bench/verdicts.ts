@@ -23,7 +23,7 @@ export function verdicts(report: Report): Verdict[] {
   const look = new Look(report);
   return [
     verdict('T3', 'at half load: p50 ≤ 2 ×, p99 ≤ 3 × the floor’s answer, received p99 ≤ 10 ms', [
-      look.timesFloor('half.ackP50', 2, 'answer p50'),
+      look.timesFloor('half.ackP50', 2, 'response p50'),
       look.timesFloor('half.ackP99', 3, 'answer p99'),
       look.atMost('side-by-side', 'Postrider on SQLite', 'half.receivedP99', 10, 'ms received p99'),
     ]),

@@ -33,7 +33,7 @@ test('after a restart of the service the list is complete without a reload', IN_
   await service.publish(service.sink('ok?after'));
   await live.getByText('Live', { exact: true }).waitFor();
   await row('ok?after').waitFor();
-  await page.getByText('The service does not answer').waitFor({ state: 'detached' });
+  await page.getByText('The service does not respond').waitFor({ state: 'detached' });
   assert.equal(await row('ok?before').count(), 1);
   await context.close();
 });

@@ -136,7 +136,7 @@ suite('the screens', IN_BROWSER, () => {
       await button(page, 'Deliver now').click();
       await drawer.getByText('Attempt 2', { exact: true }).waitFor();
       await drawer.getByText(/after it was accepted/).waitFor();
-      await drawer.getByRole('tab', { name: 'Last answer' }).click();
+      await drawer.getByRole('tab', { name: 'Last response' }).click();
       await drawer.getByRole('tabpanel').getByText('"sink"').waitFor();
     }));
 

@@ -51,7 +51,7 @@ export async function errorFrom(response: Response): Promise<PostriderError> {
   const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
   // Seconds, or a date, which proxies like to send.
   const after = headers.get('Retry-After') ?? '';
-  return new PostriderError(status, text(code, ''), text(error, `the service answered ${status}`), {
+  return new PostriderError(status, text(code, ''), text(error, `the service returned ${status}`), {
     retryAfterSeconds: (after > '9' ? (Date.parse(after) - Date.now()) / 1000 : Number(after)) || null,
     answer,
   });

@@ -106,7 +106,7 @@ function clockOf(started: StartedService): TestClock {
       headers: { Authorization: `Bearer ${started.token}` },
       ...(order && { body: JSON.stringify(order) }),
     }).catch((error: unknown) => {
-      throw new Error(started.whyGone() ?? 'the service does not answer', { cause: error });
+      throw new Error(started.whyGone() ?? 'the service does not respond', { cause: error });
     });
     const answer = (await response.json()) as ServiceClock & { readonly error?: string };
     if (!response.ok) throw new Error(`the clock cannot be moved: ${answer.error}`);

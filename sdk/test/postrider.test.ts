@@ -192,7 +192,7 @@ test('nonsense in place of an answer is an error that says so', async () => {
       });
     }
     troubled.next('error of another');
-    await assert.rejects(postrider.queues.get('q'), { code: '', message: 'the service answered 403' });
+    await assert.rejects(postrider.queues.get('q'), { code: '', message: 'the service returned 403' });
     const nobody = new Postrider({ ...options, baseUrl: 'http://127.0.0.1:1' });
     await assert.rejects(nobody.queues.get('q'), { message: 'no answer from http://127.0.0.1:1' });
     troubled.next('not a list');

@@ -21,7 +21,7 @@ async function session(method: 'POST' | 'DELETE', body?: string): Promise<void> 
   });
   if (response.ok) return;
   const { error, code } = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
-  throw new PostriderError(response.status, code ?? '', error ?? `the service answered ${response.status}`);
+  throw new PostriderError(response.status, code ?? '', error ?? `the service returned ${response.status}`);
 }
 
 /** If another token is already signed in, this works only with `isSwitch`. */

@@ -211,7 +211,7 @@ function Sample({ group }: { readonly group: FailureGroup }) {
           bodyBase64={data.responseBodyBase64}
           isCut={data.isResponseBodyCut ?? false}
           name={`${messageId}-answer`}
-          nothing={data.error ?? 'The answer had no body.'}
+          nothing={data.error ?? 'The response had no body.'}
         />
       )}
     </div>

@@ -95,7 +95,7 @@ function Details({ message, search }: { readonly message: MessageWithAttempts; r
       <Tabs.Root defaultValue="request">
         <Tabs.List className="mb-3 flex gap-4 border-b border-line">
           <TabName value="request">Request</TabName>
-          <TabName value="response">Last answer</TabName>
+          <TabName value="response">Last response</TabName>
           <TabName value="raw">Raw</TabName>
         </Tabs.List>
         <Tabs.Panel value="request">
@@ -115,10 +115,10 @@ function Details({ message, search }: { readonly message: MessageWithAttempts; r
               bodyBase64={last.responseBodyBase64}
               isCut={last.isResponseBodyCut ?? false}
               name={`${message.messageId}-answer`}
-              nothing={last.error ?? 'The answer had no body.'}
+              nothing={last.error ?? 'The response had no body.'}
             />
           ) : (
-            <p className="text-sm text-ink-3">Nothing was sent yet, so there is no answer.</p>
+            <p className="text-sm text-ink-3">Nothing was sent yet, so there is no response.</p>
           )}
         </Tabs.Panel>
         <Tabs.Panel value="raw">

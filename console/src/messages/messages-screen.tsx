@@ -174,7 +174,7 @@ function ColumnNames() {
           Retries
         </span>
         <span role="columnheader" className="text-right">
-          Answer
+          Response
         </span>
         <span role="columnheader" className="text-right">
           Age

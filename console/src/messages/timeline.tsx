@@ -73,7 +73,7 @@ function Entry({
 }
 
 const OUTCOMES: Readonly<Record<Attempt['outcome'], string>> = {
-  answered: 'answered',
+  answered: 'responded',
   unreachable: 'not reachable',
   timedOut: 'timed out',
   refusedByPolicy: 'refused by policy',
@@ -125,7 +125,7 @@ function AttemptEntry({
                 bodyBase64={attempt.responseBodyBase64}
                 isCut={attempt.isResponseBodyCut ?? false}
                 name={`${message.messageId}-answer-${attempt.number}`}
-                nothing="The answer had no body."
+                nothing="The response had no body."
               />
             </div>
           </details>

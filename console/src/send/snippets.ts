@@ -53,7 +53,7 @@ export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: stri
   return [
     `import ${data.startsWith('base64') ? 'base64, ' : ''}os, requests`,
     '',
-    'answer = requests.post(',
+    'response = requests.post(',
     `    ${text(baseUrl + call.path)},`,
     '    headers={',
     `        "Authorization": ${token === null ? `f"Bearer {os.environ['TOKEN']}"` : text(`Bearer ${token}`)},`,
@@ -61,8 +61,8 @@ export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: stri
     '    },',
     ...(data === '' ? [] : [`    data=${data},`]),
     ')',
-    'answer.raise_for_status()',
-    'print(answer.json())',
+    'response.raise_for_status()',
+    'print(response.json())',
   ].join('\n');
 }
 

@@ -21,10 +21,10 @@ const PRESETS: readonly {
   readonly help: string;
   readonly retries?: string;
 }[] = [
-  { path: 'ok', title: '200', help: 'answers at once' },
+  { path: 'ok', title: '200', help: 'responds at once' },
   { path: 'status/500', title: '500', help: 'always fails; one retry, then a dead letter', retries: '1' },
-  { path: 'slow?ms=5000', title: 'Slow', help: 'answers after five seconds' },
-  { path: 'fail?times=2', title: 'Fails twice', help: 'then answers 200' },
+  { path: 'slow?ms=5000', title: 'Slow', help: 'responds after five seconds' },
+  { path: 'fail?times=2', title: 'Fails twice', help: 'then returns 200' },
 ];
 
 export function SinkScreen() {

@@ -7,7 +7,7 @@ import type { Ground } from './node-ground.ts';
 
 /** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;
-/** A store that does not answer is abandoned after this time: nothing that was acknowledged depends on closing it. */
+/** A store that does not respond is abandoned after this time: nothing that was acknowledged depends on closing it. */
 const STORE_CLOSING_MS_MAX = 3000;
 
 /** How a node, or a lane, ended. */

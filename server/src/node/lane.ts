@@ -31,7 +31,7 @@ async function run(data: LaneData): Promise<void> {
   const allFacts = async () => {
     const all = await questions.ask((id) => say({ kind: 'askAllFacts', id }));
     // No numbers are better than those of one lane: a counter that falls is taken for a restart.
-    if (!all) throw new ApiError('overloaded', 'the numbers of all lanes are not known in time; try again shortly');
+    if (!all) throw new ApiError('overloaded', 'metrics of some threads timed out; try again shortly');
     return all;
   };
   const front = await buildFront(ground, engine, { allFacts });

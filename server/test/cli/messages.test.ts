@@ -409,7 +409,7 @@ suite('a service that is away, is another one, or refuses', () => {
       /redirects to https:\/\/elsewhere\.example\/.*\n {2}The command follows no redirect/,
     ],
     [200, { 'Content-Type': 'application/json' }, '[{"messageId', /with text that is not JSON/],
-    [404, { 'Content-Type': 'application/json' }, '{"detail":"no"}', /the service answered 404/],
+    [404, { 'Content-Type': 'application/json' }, '{"detail":"no"}', /the service returned 404/],
   ];
   for (const [status, headers, body, said] of foreign) {
     test(`an answer that is not the service's is told: ${status} ${body.slice(0, 20)}`, async (t) => {

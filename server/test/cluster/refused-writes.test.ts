@@ -14,7 +14,7 @@ import { type Node, Nodes } from './nodes.ts';
 const LATER = { 'Upstash-Delay': '1h' };
 /** Far more than a refusal takes, and less than the 25 s after which callers were cut off. */
 const REFUSED_MS_MAX = 12_000;
-/** The drain, which has nothing to wait for, and 10 s for a store that does not answer; and room for a slow machine. */
+/** The drain, which has nothing to wait for, and 10 s for a store that does not respond; and room for a slow machine. */
 const STOP_MS_MAX = 60_000;
 
 interface Fault {

@@ -36,7 +36,7 @@ test('three nodes that start at once on an empty database make its schema once, 
   }
 });
 
-test('a node that is told to stop while it starts stops, although its database does not answer', async (t) => {
+test('a node that is told to stop while it starts stops, although its database does not respond', async (t) => {
   const silent = createServer();
   silent.listen(0, '127.0.0.1');
   t.after(() => silent.close());

@@ -64,7 +64,7 @@ export class SimulatedNode {
   readonly isAlone: boolean;
   /** Since when nothing was done to it. */
   undisturbedSinceMs: number;
-  /** The store does not answer this process. */
+  /** The store does not respond to this process. */
   isCutOff = false;
   isStopping = false;
   readonly #world: NodeWorld;

@@ -35,7 +35,7 @@ export function usageFailure(problems: readonly string[], command: string): Fail
   return new Failure(message, { exit: EXIT.usage, hint: `postrider ${command} --help shows how it is used.` });
 }
 
-/** Something that is not the service answered, or it answered what no service of ours would. */
+/** Something that is not the service responded, or it returned what no service of ours would. */
 export class NotPostriderResponse extends Error {
   override readonly name = 'NotPostriderResponse';
   readonly hint: string;
@@ -119,15 +119,15 @@ const NOT_HTTP: Reason = ['what listens there does not speak HTTP', 'Check the p
 const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['ECONNREFUSED', ['nothing listens there', 'Is the service running? Check the address: --url or POSTRIDER_URL.']],
   ['ENOTFOUND', ['the name is not known', 'Check the host name in --url or POSTRIDER_URL.']],
-  ['EAI_AGAIN', ['the name servers do not answer', 'Check the network and DNS of this machine.']],
+  ['EAI_AGAIN', ['the name servers do not respond', 'Check the network and DNS of this machine.']],
   ['ECONNRESET', CUT],
   ['UND_ERR_SOCKET', CUT],
   ['EHOSTUNREACH', ['there is no route to it', 'Check the network of this machine.']],
   ['ENETUNREACH', ['there is no route to it', 'Check the network of this machine.']],
-  ['ETIMEDOUT', ['it does not answer', 'A firewall may drop the packets. Check the address and the port.']],
+  ['ETIMEDOUT', ['it does not respond', 'A firewall may drop the packets. Check the address and the port.']],
   [
     'UND_ERR_CONNECT_TIMEOUT',
-    ['it does not answer', 'A firewall may drop the packets. Check the address and the port.'],
+    ['it does not respond', 'A firewall may drop the packets. Check the address and the port.'],
   ],
   ['ERR_SSL_WRONG_VERSION_NUMBER', ['it does not speak TLS', 'Use http:// in place of https://.']],
 ]);

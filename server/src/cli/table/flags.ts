@@ -6,7 +6,7 @@ import type { FlagSpec } from '../frame/command.ts';
 export const OUTPUT_FLAGS: readonly FlagSpec[] = [
   { name: 'json', about: 'Print JSON: one document, or one line for each record of a stream. Errors are JSON too.' },
   { name: 'no-color', about: 'No colours, as with NO_COLOR.' },
-  { name: 'quiet', short: 'q', about: 'Print the answer and errors only.' },
+  { name: 'quiet', short: 'q', about: 'Print the response and errors only.' },
 ];
 
 /** Of every command that calls the API. */
@@ -73,7 +73,7 @@ export const MORE_FILTER_FLAGS: readonly FlagSpec[] = [
     placeholder: '<number>',
     isList: true,
     kind: 'number',
-    about: 'Last answered with this status; 0 for no answer.',
+    about: 'Status of the last response; 0 for none.',
   },
   { name: 'failure', placeholder: '<text>', isList: true, about: 'Failed for exactly this reason.' },
   {

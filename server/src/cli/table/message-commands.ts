@@ -155,7 +155,7 @@ const SENDING: readonly CommandSpec[] = [
         placeholder: '<choice>',
         values: ['send', 'skip'],
         about:
-          'What to do with lines that an earlier run has sent without getting an answer, when the service no longer recognises them.',
+          'What to do with lines that an earlier run has sent without getting a response, when the service no longer recognises them.',
       },
     ],
     scope: 'publish',
@@ -210,7 +210,7 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages get',
-    summary: 'show a message with its attempts and their answers',
+    summary: 'show a message with its attempts and their responses',
     arguments: [ID],
     scope: 'read',
     load: async () => (await import('../commands/messages/messages.ts')).getMessage,
@@ -282,7 +282,7 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
   },
   {
     name: 'dlq get',
-    summary: 'show a dead letter with the last answer',
+    summary: 'show a dead letter with the last response',
     arguments: [{ ...ID, about: 'the id of a dead letter' }],
     scope: 'read',
     load: async () => (await import('../commands/messages/dlq.ts')).getDeadLetter,

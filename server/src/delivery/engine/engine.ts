@@ -20,7 +20,7 @@ import { areLate, WirePulse } from './wire-pulse.ts';
 
 export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
 
-/** Limit for a store that does not answer: a drain must end. Unsettled attempts are found after the next start. */
+/** Limit for a store that does not respond: a drain must end. Unsettled attempts are found after the next start. */
 const LAST_SETTLING_MS_MAX = 5_000;
 const LAST_BEAT_MS_MAX = 1_000;
 

@@ -19,7 +19,7 @@ export function lookupWords(error: SystemError, hostname: string): string {
     case 'ENODATA':
       return `name not found: ${hostname}`;
     case 'EAI_AGAIN':
-      return `the name server does not answer for ${hostname} at the moment`;
+      return `the name server does not respond for ${hostname} at the moment`;
     default:
       return `name lookup failed for ${hostname}: ${error.code ?? error.message}`;
   }
@@ -38,7 +38,7 @@ export function connectWords(error: SystemError, host: string, naming: 'byName' 
     case 'ECONNRESET':
       return `connection reset by ${where}`;
     case 'ETIMEDOUT':
-      return `no connection to ${where}: it does not answer`;
+      return `no connection to ${where}: it does not respond`;
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':

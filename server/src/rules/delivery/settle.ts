@@ -34,7 +34,7 @@ export interface SettleContext {
 type Verdict = { readonly counts: Interruptions } & (
   | { readonly kind: 'delivered' }
   | { readonly kind: 'retry'; readonly afterMs: number }
-  /** In its old place in line, unless there is a pause. */
+  /** Keeps its queue position unless the queue is paused. */
   | { readonly kind: 'repeat'; readonly afterMs: number; readonly startsAlone: boolean }
   | { readonly kind: 'held' }
   | { readonly kind: 'failed'; readonly failure: string }

@@ -26,7 +26,7 @@ export interface StoreTrouble {
   readonly text: string;
 }
 
-export const STORE_SILENT: StoreTrouble = { isGone: false, text: 'the store does not answer' };
+export const STORE_SILENT: StoreTrouble = { isGone: false, text: 'the store does not respond' };
 
 /** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, diskMark }: NodeFacts): Problem | null {

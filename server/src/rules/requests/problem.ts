@@ -83,7 +83,7 @@ export const PROBLEMS = {
     'The body has a transfer coding other than chunked. The service does not decompress bodies.',
   ],
   overloaded: [503, 'The server is busy and has no room for more work. Try again shortly.'],
-  store_unavailable: [503, 'The store did not answer, or takes no writes. Nothing was accepted.'],
+  store_unavailable: [503, 'The store did not respond, or takes no writes. Nothing was accepted.'],
   outcome_unknown: [
     503,
     'The store did not confirm: the connection was lost, or the commit took too long. The call may or may not have taken effect.',

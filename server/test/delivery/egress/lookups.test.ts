@@ -49,7 +49,7 @@ test('the result that a name does not exist is cached too', async () => {
   assert.deepEqual(await again, ['192.0.2.1']);
 });
 
-test('a name server that does not answer costs 5 seconds, then nothing, and one look-up', async () => {
+test('a name server that does not respond costs 5 seconds, then nothing, and one look-up', async () => {
   const { lookups, clock, asked } = startLookups();
   const first = assert.rejects(lookups.find('a', 'slow.test'), /name lookup took over 5 s: slow\.test/);
   const second = assert.rejects(lookups.find('a', 'slow.test'), /name lookup took over 5 s: slow\.test/);

@@ -1,4 +1,4 @@
-// A store one of whose verbs does not answer until it is let go: what waits for it is seen, and what does not.
+// A store one of whose verbs does not respond until it is let go: what waits for it is seen, and what does not.
 
 import type { Store } from '../../../src/store/ports/store.ts';
 import type { Rider } from '../../support/harness.ts';

@@ -39,7 +39,7 @@ test('for every reason to refuse a publish, the node is not ready, with the same
   }
 });
 
-test('a node whose store does not answer, or had no space for the last message, is not ready', () => {
+test('a node whose store does not respond, or had no space for the last message, is not ready', () => {
   assert.equal(whyNotReady(WELL, STORE_SILENT)?.code, 'store_unavailable');
   assert.deepEqual(whyNotReady(WELL, { isGone: true, text: 'gone' }), { code: 'store_gone', message: 'gone' });
   const full = { ...WELL, wasDiskFull: true };

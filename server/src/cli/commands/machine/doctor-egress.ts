@@ -24,7 +24,7 @@ export async function checkDestination(config: Config, destination: string, cloc
     const todo =
       code === 'ENOTFOUND'
         ? 'Check the name, and which name servers this machine uses.'
-        : 'The name servers do not answer. Check /etc/resolv.conf and the network.';
+        : 'The name servers do not respond. Check /etc/resolv.conf and the network.';
     return [finding('dns', 'wrong', `the name ${host} cannot be resolved (${code})`, todo)];
   }
   const dns = finding('dns', 'ok', `${host} is ${addresses.join(', ')}`);

@@ -39,7 +39,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   try {
     job = await client.startBulk(action, filter, perSecond);
   } catch (error) {
-    if (io.interrupted.aborted) out.note('Stopped before the service answered: it may have begun, and then goes on.');
+    if (io.interrupted.aborted) out.note('Stopped before the service responded: it may have begun, and then goes on.');
     throw error;
   }
   const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));

@@ -53,7 +53,7 @@ export interface Away {
   readonly text: string;
 }
 
-const SILENT = 'the database does not answer';
+const SILENT = 'the database does not respond';
 const GONE: Away = { reason: 'gone', text: 'the tables of the store were removed or replaced' };
 const WHAT_IS_GONE =
   'the database no longer holds the tables that this node opened: it was dropped, emptied or replaced. Nothing is accepted. ' +
@@ -235,7 +235,7 @@ export class Link {
    * replaced.
    */
   async #listenAnew(listener: Listener): Promise<void> {
-    this.#options.log('warn', {}, 'the connection for notifications does not answer; connecting again');
+    this.#options.log('warn', {}, 'the connection for notifications does not respond; connecting again');
     try {
       await this.#listen(this.#roundTripMs, [this.#connections.server]);
     } catch {

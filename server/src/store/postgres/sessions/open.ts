@@ -169,7 +169,7 @@ async function connectTo(server: Server, timers: Clock): Promise<pg.Client> {
   }
 }
 
-/** The server is just starting, does not answer, or may soon be promoted. */
+/** The server is just starting, does not respond, or may soon be promoted. */
 function mayPass(error: Error): boolean {
   const { code } = error as { code?: string };
   return code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error) || error instanceof NotWritable;
