@@ -59,7 +59,7 @@ const COLUMNS = [
   ['ackP999', 'p99.9'],
   ['receivedP50', 'received p50, ms'],
   ['receivedP99', 'p99'],
-  ['half.ackP50', 'half load: answer p50, ms'],
+  ['half.ackP50', 'half load: response p50, ms'],
   ['half.ackP99', 'p99'],
   ['half.ackP999', 'p99.9'],
   ['half.receivedP50', 'received p50, ms'],

@@ -22,9 +22,9 @@ interface Check {
 export function verdicts(report: Report): Verdict[] {
   const look = new Look(report);
   return [
-    verdict('T3', 'at half load: p50 ≤ 2 ×, p99 ≤ 3 × the floor’s answer, received p99 ≤ 10 ms', [
+    verdict('T3', 'at half load: p50 ≤ 2 ×, p99 ≤ 3 × the floor’s response, received p99 ≤ 10 ms', [
       look.timesFloor('half.ackP50', 2, 'response p50'),
-      look.timesFloor('half.ackP99', 3, 'answer p99'),
+      look.timesFloor('half.ackP99', 3, 'response p99'),
       look.atMost('side-by-side', 'Postrider on SQLite', 'half.receivedP99', 10, 'ms received p99'),
     ]),
     verdict('T4', 'batches of 100: ≥ 30,000 accepted/s', [

@@ -10,15 +10,6 @@ const SENDING_MS_MAX = 5000;
 /** A store that does not respond is abandoned after this time: nothing that was acknowledged depends on closing it. */
 const STORE_CLOSING_MS_MAX = 3000;
 
-/** How a node, or a lane, ended. */
-export interface Farewell {
-  /** Attempts that ended or were cut off, but whose end could not be written to the store. */
-  readonly left: number;
-  readonly isStoreClosed: boolean;
-  /** Lanes that ended before their attempts did. */
-  readonly lanesLost: number;
-}
-
 /** Accepts nothing more and lets running attempts end. Returns how many attempts could not be settled. */
 export async function drain(
   { config, world, service }: Ground,

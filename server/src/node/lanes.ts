@@ -7,9 +7,17 @@ import type { KeeperState } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
 import { startThread } from '../shipped-files.ts';
 import { addCounters, type MetricValues } from '../telemetry/metrics.ts';
-import type { Farewell } from './close-node.ts';
 import { Questions } from './questions.ts';
 import type { Config } from './settings/config.ts';
+
+/** How a node, or a lane, ended. */
+export interface Farewell {
+  /** Attempts that ended or were cut off, but whose end could not be written to the store. */
+  readonly left: number;
+  readonly isStoreClosed: boolean;
+  /** Lanes that ended before their attempts did. */
+  readonly lanesLost: number;
+}
 
 /** The current numbers of one lane. */
 export interface LaneFacts {

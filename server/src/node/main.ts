@@ -14,7 +14,8 @@ import { systemWorld } from '../runtime/world.ts';
 import type { Store } from '../store/ports/store.ts';
 import { buildEngine, steerClock } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
-import { closeStore, drain, type Farewell } from './close-node.ts';
+import { closeStore, drain } from './close-node.ts';
+import type { Farewell } from './lanes.ts';
 import { Lanes } from './lanes.ts';
 import { type Ground, layGround, type StartOptions } from './node-ground.ts';
 import { storeLocation } from './open-store.ts';
@@ -25,7 +26,7 @@ export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.t
 export type { CheckReport } from '../store/sqlite/files/check.ts';
 export { VERSION } from '../version.ts';
 export { judgeEgress } from './build-engine.ts';
-export type { Farewell } from './close-node.ts';
+export type { Farewell } from './lanes.ts';
 export type { StartOptions } from './node-ground.ts';
 export {
   checkStore,

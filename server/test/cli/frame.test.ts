@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import type { FlagSpec } from '../../src/cli/frame/arguments.ts';
 import { parseArguments } from '../../src/cli/frame/arguments.ts';
 import { readClientFile, writeClientFile } from '../../src/cli/frame/client-file.ts';
-import type { FlagSpec } from '../../src/cli/frame/command.ts';
 import { sharedFlags } from '../../src/cli/frame/command-line.ts';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/frame/exit-codes.ts';
 import { cutTo, printable, safeJson, widthOf } from '../../src/cli/frame/printable.ts';

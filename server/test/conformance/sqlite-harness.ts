@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import type { Store } from '../../src/store/ports/store.ts';
 import { openDatabase, openReader } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { type Executor, inlineExecutor, threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
+import { inlineExecutor, threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 

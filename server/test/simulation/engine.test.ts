@@ -11,7 +11,7 @@ import type { NewId } from '../../src/rules/requests/id.ts';
 import type { Store } from '../../src/store/ports/store.ts';
 import { openDatabase } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { CALLBACK_URL, callbackTo, countingIds, planned } from '../rules/given.ts';

@@ -10,7 +10,7 @@ import type { ClockChange } from '../../src/rules/time/clock.ts';
 import type { StoredTime } from '../../src/store/ports/delivery-store.ts';
 import type { Store } from '../../src/store/ports/store.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import type { Command, Reply } from '../../src/store/sqlite/thread/verbs.ts';
 import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';

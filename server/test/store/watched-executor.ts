@@ -2,7 +2,7 @@
 
 import { openDatabase } from '../../src/store/sqlite/files/open.ts';
 import type { Database } from '../../src/store/sqlite/thread/database.ts';
-import type { Executor } from '../../src/store/sqlite/thread/executor.ts';
+import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import type { Command } from '../../src/store/sqlite/thread/verbs.ts';
 import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 

@@ -2,9 +2,39 @@
 
 import { unknownFlag } from '../../node/settings/near-misses.ts';
 import { parseDurationMs } from '../../rules/time/duration.ts';
-import type { ArgumentSpec, FlagSpec } from './command.ts';
 import { printable } from './printable.ts';
 import { readTime } from './time-text.ts';
+
+/** How the value of a flag is read. */
+export type FlagKind = 'text' | 'number' | 'duration' | 'time';
+
+export interface FlagSpec {
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for the value in help. Absent for a switch. */
+  readonly placeholder?: string;
+  readonly about: string;
+  readonly kind?: FlagKind;
+  /** Whether it may be repeated. */
+  readonly isList?: boolean;
+  /** The only values it takes. */
+  readonly values?: readonly string[];
+  /** Has no effect without this flag, and is refused then. */
+  readonly needs?: string;
+  /** Cannot be given beside any of these flags. */
+  readonly not?: readonly string[];
+  /** Of a command that takes ids or filters: belongs to only one of the two. */
+  readonly by?: 'id' | 'filter';
+}
+
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly about: string;
+  readonly isOptional?: boolean;
+  /** Takes all that follow. */
+  readonly isRepeated?: boolean;
+  readonly values?: readonly string[];
+}
 
 /** The arguments and flags of a call. Their names are those of the table; the parser has checked their values. */
 export interface Given {

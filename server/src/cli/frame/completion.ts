@@ -1,7 +1,7 @@
 // The scripts that let a shell complete commands and flags. They are made from the table of commands, and complete
 // names only: no call is made while somebody types.
 
-import type { FlagSpec } from './command.ts';
+import type { FlagSpec } from './arguments.ts';
 
 /** A command as completion sees it: its words, its flags, and the words it can be followed by. */
 export interface Completable {

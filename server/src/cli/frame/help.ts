@@ -1,6 +1,7 @@
 // The pages of help, made from the table of commands.
 
-import type { CommandSpec, FlagSpec, SettingsCommandSpec } from './command.ts';
+import type { FlagSpec } from './arguments.ts';
+import type { CommandSpec, SettingsCommandSpec } from './command.ts';
 
 const WIDTH = 88;
 

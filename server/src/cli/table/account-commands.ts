@@ -1,6 +1,7 @@
 // The commands about accounts: who may do what, signing keys, and what was used.
 
-import type { CommandSpec, FlagSpec } from '../frame/command.ts';
+import type { FlagSpec } from '../frame/arguments.ts';
+import type { CommandSpec } from '../frame/command.ts';
 import { YES } from './flags.ts';
 
 const STORE_FLAGS: readonly FlagSpec[] = [

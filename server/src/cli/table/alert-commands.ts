@@ -1,7 +1,8 @@
 // The commands about alerts.
 
 import { RULE_TYPES } from '../../rules/alerts/alert.ts';
-import type { ArgumentSpec, CommandSpec } from '../frame/command.ts';
+import type { ArgumentSpec } from '../frame/arguments.ts';
+import type { CommandSpec } from '../frame/command.ts';
 
 const ALERT: ArgumentSpec = { name: 'id', about: 'the id of an alert' };
 

@@ -1,6 +1,6 @@
 // Flags that several commands have.
 
-import type { FlagSpec } from '../frame/command.ts';
+import type { FlagSpec } from '../frame/arguments.ts';
 
 /** Of every command that does not start a service or work on a store. */
 export const OUTPUT_FLAGS: readonly FlagSpec[] = [

@@ -1,6 +1,7 @@
 // The commands about messages: sending them, following them, and what has become of them.
 
-import type { ArgumentSpec, CommandSpec, FlagSpec } from '../frame/command.ts';
+import type { ArgumentSpec, FlagSpec } from '../frame/arguments.ts';
+import type { CommandSpec } from '../frame/command.ts';
 import { FILTER_FLAGS, LIMIT, MORE_FILTER_FLAGS, YES } from './flags.ts';
 
 const DESTINATION: ArgumentSpec = { name: 'destination', about: 'a URL, or the name of a topic' };

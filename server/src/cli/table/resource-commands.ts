@@ -1,6 +1,7 @@
 // The commands about what people set up: queues, topics, schedules and flow keys.
 
-import type { ArgumentSpec, CommandSpec } from '../frame/command.ts';
+import type { ArgumentSpec } from '../frame/arguments.ts';
+import type { CommandSpec } from '../frame/command.ts';
 import { YES } from './flags.ts';
 import { MESSAGE_FLAGS } from './message-commands.ts';
 

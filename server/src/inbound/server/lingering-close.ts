@@ -5,13 +5,16 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import type { CallerConnections } from './caller-connections.ts';
 import type { Connection } from './connection.ts';
 
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 
 /** For at most `ms` after the last byte of the responses was written. */
-export function closeLingering(connections: CallerConnections, connection: Connection, ms: number): void {
+export function closeLingering(
+  connections: { destroyAfter(socket: Socket, ms: number): void },
+  connection: Connection,
+  ms: number,
+): void {
   if (connection.isClosing) return;
   connection.isClosing = true;
   connection.isLast = true;

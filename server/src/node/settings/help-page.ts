@@ -1,6 +1,6 @@
 // Lays out the help text of a command. The settings themselves are defined in config.ts.
 
-import type { Command } from './config.ts';
+import type { Command } from './setting.ts';
 
 const WIDTH = 88;
 

@@ -3,8 +3,15 @@
 
 import type { TierName } from '../limits/tier.ts';
 import type { FlowLimits } from '../lines/flow-control.ts';
-import type { Redaction } from '../publish/redact.ts';
 import type { CutOff } from './recovery.ts';
+
+/** What of a message nobody can read afterwards. */
+export interface Redaction {
+  readonly body: boolean;
+  readonly allHeaders: boolean;
+  /** Lower case, without duplicates. */
+  readonly headers: readonly string[];
+}
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];

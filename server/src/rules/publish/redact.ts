@@ -1,15 +1,8 @@
 // Which parts of a message are shown as a hash instead of their value, by the `Redact-Fields` header. For reads only:
 // the original is stored, delivered and retried unchanged.
 
-import type { HeaderList } from '../delivery/message.ts';
+import type { HeaderList, Redaction } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
-
-export interface Redaction {
-  readonly body: boolean;
-  readonly allHeaders: boolean;
-  /** Lower case, without duplicates. */
-  readonly headers: readonly string[];
-}
 
 /** Returns the hex digest. Passed in, because the domain has no cryptography. */
 export type Sha256 = (bytes: Uint8Array) => string;

@@ -23,7 +23,7 @@ import { createUpkeep } from './resources/upkeep-verbs.ts';
 import type { Database } from './sessions/database.ts';
 import { OwnLife } from './sessions/own-life.ts';
 import type { Pool } from './sessions/pool.ts';
-import { createReserve } from './sessions/reserve.ts';
+import { createReserve } from './sessions/reserve-port.ts';
 
 export interface PostgresStoreOptions {
   readonly pool: Pool;

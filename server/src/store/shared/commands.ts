@@ -1,8 +1,14 @@
 // The commands and replies of accept, settle and cancel inside an adapter. They are the same in both adapters.
 
 import type { Claim, NewMessage, SettleResult } from '../../rules/delivery/message.ts';
+import type { TierName } from '../../rules/limits/tier.ts';
 import type { CancelAnswer } from '../ports/message-store.ts';
-import type { AccountAtClaim } from './standing-offer.ts';
+
+/** What a claim needs to know about the account of its message. */
+export interface AccountAtClaim {
+  readonly tier: TierName;
+  readonly signingKey: string;
+}
 
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];

@@ -23,19 +23,12 @@
 import type { Claim, NewMessage } from '../../rules/delivery/message.ts';
 import { NO_INTERRUPTIONS } from '../../rules/delivery/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../rules/delivery/slots.ts';
-import type { TierName } from '../../rules/limits/tier.ts';
 import { earlier } from '../../rules/time/instant.ts';
 import { withEntry } from '../../runtime/collections/short-list.ts';
 import { TurnoverMap, TurnoverSet } from '../../runtime/collections/turnover.ts';
 import type { NextWork } from '../ports/delivery-store.ts';
-import type { AcceptReply } from './commands.ts';
+import type { AcceptReply, AccountAtClaim } from './commands.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
-
-/** What a claim needs to know about the account of its message. */
-export interface AccountAtClaim {
-  readonly tier: TierName;
-  readonly signingKey: string;
-}
 
 /** What the database returned when it was asked for due messages. */
 export interface ClaimReply {

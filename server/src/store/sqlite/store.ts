@@ -20,7 +20,7 @@ import { RESOURCE_VERBS } from './resources/resource-verbs.ts';
 import { UPKEEP_VERBS } from './resources/upkeep-verbs.ts';
 import { Calls, type Readers } from './thread/calls.ts';
 import { Committer } from './thread/committer.ts';
-import type { Executor } from './thread/executor.ts';
+import type { Executor } from './thread/executor-port.ts';
 
 /** Carries short texts between nodes that share a store. */
 export interface NodeChannel {

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Redaction } from '../../../src/rules/delivery/message.ts';
 import { BUDGETS, eachMax } from '../../../src/rules/limits/budgets.ts';
-import {
-  parseRedaction,
-  type Redaction,
-  redactBody,
-  redactHeaders,
-  widened,
-} from '../../../src/rules/publish/redact.ts';
+import { parseRedaction, redactBody, redactHeaders, widened } from '../../../src/rules/publish/redact.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';

@@ -1,7 +1,8 @@
 // `postrider completion`: prints the script for a shell.
 
 import { SETTING_KEYS, SETTINGS } from '../../../node/settings/config.ts';
-import type { FlagSpec, Invocation } from '../../frame/command.ts';
+import type { FlagSpec } from '../../frame/arguments.ts';
+import type { Invocation } from '../../frame/command.ts';
 import { sharedFlags } from '../../frame/command-line.ts';
 import { type Completable, completionScript, SHELLS } from '../../frame/completion.ts';
 import { EXIT } from '../../frame/exit-codes.ts';

@@ -4,10 +4,10 @@
 import { sha256 } from '../../../publish/publications.ts';
 import { base64, deadLetterId, headerMap } from '../../../rules/delivery/callback.ts';
 import type { MessageEvent } from '../../../rules/delivery/event.ts';
-import type { Attempt, HeaderList, Message } from '../../../rules/delivery/message.ts';
+import type { Attempt, HeaderList, Message, Redaction } from '../../../rules/delivery/message.ts';
 import { heldReason } from '../../../rules/delivery/recovery.ts';
 import { retriesMade } from '../../../rules/delivery/retries-made.ts';
-import { type Redaction, redactBody, redactHeaders } from '../../../rules/publish/redact.ts';
+import { redactBody, redactHeaders } from '../../../rules/publish/redact.ts';
 import { shownState } from '../../../rules/reads/message-filter.ts';
 
 export function messageView(message: Message) {

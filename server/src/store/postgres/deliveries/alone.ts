@@ -11,7 +11,8 @@ import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
-import { type Leasable, leaseReady, withBodies } from './lease.ts';
+import { leaseReady, withBodies } from './lease.ts';
+import type { Leasable } from './message-sql.ts';
 
 const HELD_COUNTED_MAX = 10_000;
 

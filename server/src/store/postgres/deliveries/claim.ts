@@ -18,7 +18,8 @@ import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
-import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
+import { BESIDE_MESSAGE, type ClaimRow, leaseReady, toClaim, withBodies } from './lease.ts';
+import type { Leasable } from './message-sql.ts';
 import { giveWay, Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { Promoter } from './promote.ts';
 

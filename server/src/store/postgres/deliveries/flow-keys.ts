@@ -27,7 +27,7 @@ import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
-import { READY_NOW } from './queues.ts';
+import { READY_NOW } from './message-sql.ts';
 
 /**
  * The same as `=`. But with `=`, the planner may go through an index of all messages in this state, which it believes to

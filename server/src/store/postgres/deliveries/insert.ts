@@ -8,7 +8,7 @@ import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
 import type { RowState } from '../../rows/message-columns.ts';
 import { ACCEPTED_COLUMNS, type Column } from '../../rows/message-fields.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
-import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { AccountAtClaim } from '../../shared/commands.ts';
 import { countSql } from '../messages/activity.ts';
 import { columnType } from '../messages/column-type.ts';
 import { acceptedRow } from '../messages/message-code.ts';

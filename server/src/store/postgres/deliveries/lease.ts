@@ -4,7 +4,7 @@ import type { Claim } from '../../../rules/delivery/message.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { startStep } from '../../rows/rows.ts';
-import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { AccountAtClaim } from '../../shared/commands.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { Pairs } from '../groups/lines.ts';
 import { ALL_BUT_BODY, WHOLE } from '../messages/messages.ts';
@@ -12,15 +12,8 @@ import type { Database } from '../sessions/database.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
 import { noteStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
+import type { Leasable } from './message-sql.ts';
 import type { Head } from './queues.ts';
-
-/** A message to lease. This transaction has locked it or its queue, so nobody else changes its state. */
-export interface Leasable {
-  readonly account_id: string;
-  readonly seq: number;
-  /** Not null if an earlier claim of the same attempt was given back: its start is in the journal. */
-  readonly claimed_at: number | null;
-}
 
 /** A claimed message, and what its claim needs to know about the account. */
 export type ClaimRow = MessageRow & AccountAtClaim & Required<Pick<Claim, 'isPlain'>>;

@@ -29,16 +29,14 @@ import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { DueLines } from './due-lines.ts';
-import type { Leasable } from './lease.ts';
+import type { Leasable } from './message-sql.ts';
+import { READY_NOW } from './message-sql.ts';
 
 export interface LockedQueue extends QueueRow {
   line_at: number;
   /** The value of `line_at` in the table. */
   written_line_at: number;
 }
-
-/** $1 is when `m` could first start, to measure the lag. A retry keeps the time of the first attempt. */
-export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
 
 /** The queues whose rows this transaction has locked, by `keyOf`. */
 export type LockedQueues = Map<string, LockedQueue>;

@@ -5,7 +5,7 @@ import type { Hints } from '../../shared/hints.ts';
 import type { News } from '../../shared/news.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Database } from '../sessions/database.ts';
-import { toStoreError } from '../sessions/errors.ts';
+import { toStoreErrors } from '../sessions/errors.ts';
 import type { Pool } from '../sessions/pool.ts';
 
 /** Work that is due later than this is found in time by every node without a hint. */
@@ -93,13 +93,5 @@ export class Calls {
     // What is due now and has room here is taken by this node. It tells the others what it leaves. Until something is due
     // later, the room may be gone.
     if (dueAt > now || !this.#offer.hasRoom) this.#hints.work();
-  }
-}
-
-export async function toStoreErrors<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw toStoreError(error);
   }
 }

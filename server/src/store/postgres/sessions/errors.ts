@@ -131,3 +131,12 @@ export function cutOff(error: unknown): never {
   if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);
   throw isLost(error) ? new CutOff(error) : error;
 }
+
+/** What fails, fails with an error of the store. */
+export async function toStoreErrors<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}

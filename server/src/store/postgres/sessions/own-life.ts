@@ -7,7 +7,7 @@ import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
 import { surroundings } from '../deliveries/nodes.ts';
 import * as time from '../deliveries/time.ts';
-import { toStoreErrors } from '../groups/calls.ts';
+import { toStoreErrors } from './errors.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 

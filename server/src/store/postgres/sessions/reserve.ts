@@ -1,11 +1,7 @@
 // The reserve as a table of its own, which is dropped when a write finds no space. It is unlogged: filling it writes no log,
 // and after a crash PostgreSQL empties it before anything else, so that a server without space for its log can start again.
 
-import type { DatabaseReserve } from '../../ports/database-reserve.ts';
-import { toStoreErrors } from '../groups/calls.ts';
 import type { Database } from './database.ts';
-import { isDiskFull, isForbidden, toStoreError } from './errors.ts';
-import type { Pool } from './pool.ts';
 
 const LOCK = "hashtextextended('postrider reserve ' || current_schema(), 8411)";
 /** A row is as large as a page allows. */
@@ -66,37 +62,4 @@ export async function dropReserve(database: Database): Promise<boolean> {
   const isThere = await isReserveThere(database);
   await database.exec('DROP TABLE IF EXISTS reserve');
   return isThere;
-}
-
-/** The reserve for the upkeep, and what tells its listeners. */
-export function createReserve(pool: Pool) {
-  const listeners = { givenUp: () => {}, back: () => {} };
-  let mayRecycle = true;
-  const reserve: DatabaseReserve = {
-    isThere: () => toStoreErrors(pool.read(isReserveThere)),
-    async make(bytes, spareBytes) {
-      try {
-        const isMade = await pool.beside((database) => makeReserve(database, bytes, spareBytes));
-        return isMade ? 'made' : 'busy';
-      } catch (error) {
-        if (isDiskFull(error)) return 'full';
-        throw toStoreError(error);
-      }
-    },
-    async recycleLog() {
-      if (!mayRecycle) return;
-      try {
-        await pool.beside((database) => database.exec('CHECKPOINT'));
-      } catch (error) {
-        mayRecycle = !isForbidden(error);
-      }
-    },
-    onGivenUp(listener) {
-      listeners.givenUp = listener;
-    },
-    onBack(listener) {
-      listeners.back = listener;
-    },
-  };
-  return { reserve, givenUp: () => listeners.givenUp(), cameBack: () => listeners.back() };
 }

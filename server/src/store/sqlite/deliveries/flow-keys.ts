@@ -22,7 +22,7 @@ import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts'
 import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
-import { READY_NOW } from './queues.ts';
+import { READY_NOW } from './message-sql.ts';
 
 export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
 

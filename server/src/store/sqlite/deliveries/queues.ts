@@ -23,9 +23,7 @@ import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.t
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
-
-/** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
-export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
+import { READY_NOW } from './message-sql.ts';
 
 const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;
 

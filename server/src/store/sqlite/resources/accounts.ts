@@ -11,7 +11,7 @@ import type { TierName } from '../../../rules/limits/tier.ts';
 import type { FirstAdmin, Principal } from '../../ports/access-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../../ports/list-piece.ts';
 import { type AccountRow, TOKEN_COLUMNS, type TokenRow, toAccount, toToken } from '../../rows/rows.ts';
-import type { AccountAtClaim } from '../../shared/standing-offer.ts';
+import type { AccountAtClaim } from '../../shared/commands.ts';
 import type { Database } from '../thread/database.ts';
 
 const ACCOUNT = 'id, name, tier, created_at AS createdAt, suspended_at AS suspendedAt';

@@ -6,7 +6,7 @@ import { lanes } from '../../../rules/limits/lanes.ts';
 import { type Asked, Costs, isLong, longCost, Turns } from '../../../rules/limits/turns.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
-import type { Executor } from './executor.ts';
+import type { Executor } from './executor-port.ts';
 import { type Took, transactionMs } from './shared-transaction.ts';
 import type { AccountWork } from './verb.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';

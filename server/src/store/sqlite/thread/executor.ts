@@ -9,31 +9,10 @@ import { LogKeeper } from '../files/log-keeper.ts';
 import { openBeside } from '../files/open.ts';
 import type { StartCheck } from '../files/start-check.ts';
 import type { Database } from './database.ts';
+import type { Executor } from './executor-port.ts';
 import { isOpen, MOVING, type MoverData, type Moving, newMoving, setAway, setOpen } from './log-mover.ts';
 import { PortCalls } from './port-executor.ts';
-import type { Took } from './shared-transaction.ts';
-import { type Command, createVerbs, marksOf, type Reply, runBatch } from './verbs.ts';
-
-export interface Executor {
-  /**
-   * Rejects only if the store is broken for good. `from` is the node that sends the batch. An executor that measures
-   * calls `onTook` with what a long batch took, before it replies.
-   */
-  execute(commands: readonly Command[], from: string, onTook?: (took: Took) => void): Promise<readonly Reply[]>;
-  /**
-   * Calls `listener` after every batch of another node that may have made work, and says whether it cancelled
-   * something. An executor that serves only one store does not need this.
-   */
-  onOthers?(node: string, listener: (hasCancelled: boolean) => void): void;
-  /**
-   * Moves the write-ahead log into the database; completely, if nobody reads. The next write starts the log from the
-   * beginning.
-   */
-  emptyLog?(): Promise<void>;
-  /** A port over which another thread can have its own executor. */
-  connect?(): MessagePort;
-  close(): Promise<void>;
-}
+import { type Command, createVerbs, marksOf, runBatch } from './verbs.ts';
 
 /** In the caller's thread. Several stores can share one database by sharing one executor. */
 export function inlineExecutor(database: Database): Executor {

@@ -3,8 +3,8 @@
 // with all bodies; everything else is sent as it is.
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
-import type { AcceptCommand, AcceptReply, SettleReply } from '../../shared/commands.ts';
-import type { AccountAtClaim, ClaimReply } from '../../shared/standing-offer.ts';
+import type { AcceptCommand, AcceptReply, AccountAtClaim, SettleReply } from '../../shared/commands.ts';
+import type { ClaimReply } from '../../shared/standing-offer.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
 import { putMessage, takeMessage } from './message-code.ts';
 import {

@@ -3,7 +3,7 @@
 
 import type { MessagePort, Worker } from 'node:worker_threads';
 import type { StartCheck } from '../files/start-check.ts';
-import type { Executor } from './executor.ts';
+import type { Executor } from './executor-port.ts';
 import { largeBodies, notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import type { Took } from './shared-transaction.ts';

@@ -3,7 +3,8 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 import { AccountLine } from '../../turns/account-line.ts';
-import { type Executor, threadExecutor } from './executor.ts';
+import { threadExecutor } from './executor.ts';
+import type { Executor } from './executor-port.ts';
 import type { ReadsUnderWay } from './reads-under-way.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
