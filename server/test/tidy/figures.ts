@@ -1,10 +1,11 @@
 // `npm run figures`: counts what decision 25 speaks of, in this tree or in another one (`npm run figures -- DIR`): the verbs of
 // the store's ports, the lines of both adapters and how much of one stands in the other again, the longest function and file,
-// and the files on the way of a plain publish.
+// circles of imports, the largest folders, complicated functions, and the files on the way of a plain publish.
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { functionsOver } from './function-length.ts';
+import { circlesOf, complexFunctions, folderSizes, importsIn, portVerbs } from './shape.ts';
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..', '..', '..');
 
@@ -20,22 +21,7 @@ function telling(lines: readonly string[]): string[] {
     .filter((line) => !/^(?:\/\/|\/?\*|import |export \{)/.test(line) && /\w.*\w.*\w.*\w/.test(line));
 }
 
-function verbsIn(path: string, name: string): number {
-  const [, body = ''] = read(path).split(new RegExp(`export interface ${name}[^{]*\\{`));
-  return [...body.split('\n}')[0]!.matchAll(/^ {2}(?:readonly )?\w+\??\s*[(<:]/gm)].length;
-}
-
-const PORTS = [
-  ['server/src/store/ports/delivery-store.ts', 'DeliveryStore'],
-  ['server/src/store/ports/upkeep-store.ts', 'UpkeepStore'],
-  ['server/src/store/ports/message-store.ts', 'MessageStore'],
-  ['server/src/store/ports/line-store.ts', 'LineStore'],
-  ['server/src/store/ports/resource-store.ts', 'ResourceStore'],
-  ['server/src/store/ports/account-store.ts', 'AccountStore'],
-  ['server/src/store/ports/access-store.ts', 'AccessStore'],
-] as const;
-for (const [path, name] of PORTS)
-  if (existsSync(join(root, path))) console.log(`${name}: ${verbsIn(path, name)} verbs`);
+for (const [port, verbs] of portVerbs(root)) console.log(`${port}: ${verbs} verbs`);
 
 const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(`server/src/store/${name}/**/*.ts`)));
 const other = new Set(telling(postgres!));
@@ -54,6 +40,17 @@ for (const part of ['server/src', 'sdk/src', 'console/src']) {
   );
   console.log(`${part}: longest function ${longestFunction} lines, longest file ${longestFile}`);
 }
+
+const source = linesOf(filesOf('server/src/**/*.ts')).length;
+const command = linesOf(filesOf('server/src/cli/**/*.ts')).length;
+console.log(`server/src: ${source - command} lines, and ${command} of the command`);
+console.log(`circles of imports: ${circlesOf(importsIn(root, 'server/src')).length}`);
+const largest = folderSizes(root, 'server/src').slice(0, 3);
+console.log(`largest folders: ${largest.map(([folder, files]) => `${folder} ${files}`).join(', ')}`);
+const complex = complexFunctions(root, 'server/src', 10);
+console.log(
+  `functions with a cognitive complexity over 10: ${complex.length}, the worst ${complex.slice(0, 5).join(', ')}`,
+);
 
 /** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `inbound/publish/: body, json` or a path. */
 function filesOnTheWay(): Set<string> {

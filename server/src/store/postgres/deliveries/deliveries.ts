@@ -8,10 +8,10 @@ import type { Inbox } from '../../shared/inbox.ts';
 import type { Groups, GroupsOptions } from '../groups/groups.ts';
 import type { Database } from '../sessions/database.ts';
 import { toStoreError } from '../sessions/errors.ts';
+import { listNodes } from '../sessions/nodes.ts';
 import { claimAlone, recovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
 import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
-import { listNodes } from './nodes.ts';
 import * as time from './time.ts';
 
 /** Other nodes write to the database too, and a hint may be missed. */

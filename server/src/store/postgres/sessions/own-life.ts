@@ -5,9 +5,9 @@ import type { NodeAbout } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
-import { surroundings } from '../deliveries/nodes.ts';
 import * as time from '../deliveries/time.ts';
 import { toStoreErrors } from './errors.ts';
+import { surroundings } from './nodes.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 

@@ -2,7 +2,7 @@
 
 import type { NodeAbout, NodeInfo } from '../../../rules/nodes/node.ts';
 import type { LiveNodes } from '../../shared/hints.ts';
-import type { Database } from '../sessions/database.ts';
+import type { Database } from './database.ts';
 
 /** A node that was silent for this long is no longer listed. */
 const FORGET_AFTER = '1 hour';

@@ -1,0 +1,52 @@
+// The shape of the sources stays as it was agreed in docs/decisions/0025-each-rule-once.md.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { circlesOf, complexFunctions, folderSizes, importsIn, portVerbs } from './shape.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+
+test('circles are found, and only circles', () => {
+  const imports = new Map([
+    ['a', ['b', 'outside']],
+    ['b', ['c']],
+    ['c', ['a', 'd']],
+    ['d', ['e']],
+    ['e', []],
+    ['f', ['g', 'e']],
+    ['g', ['f']],
+  ]);
+  assert.deepEqual(circlesOf(imports), [
+    ['a', 'b', 'c'],
+    ['f', 'g'],
+  ]);
+});
+
+test('no files of the service import each other in a circle', () => {
+  const imports = importsIn(ROOT, 'server/src');
+  assert.ok([...imports.values()].flat().length > 1000, 'imports were read');
+  assert.deepEqual(circlesOf(imports), []);
+});
+
+test('no folder of the service has more than 20 files', () => {
+  const sizes = folderSizes(ROOT, 'server/src');
+  assert.ok(sizes.length > 30);
+  assert.deepEqual(
+    sizes.filter(([, files]) => files > 20),
+    [],
+  );
+});
+
+test('no port of the store has more than 18 verbs', () => {
+  const ports = portVerbs(ROOT);
+  assert.equal(ports.length, 7);
+  for (const [port, verbs] of ports) assert.ok(verbs > 5 && verbs <= 18, `${port} has ${verbs} verbs`);
+});
+
+test('complicated functions do not become more', () => {
+  const found = complexFunctions(ROOT, 'server/src', 10);
+  assert.ok(found.length > 0, 'Biome counts');
+  assert.ok(found.length <= 153, `${found.length} functions have a cognitive complexity over 10`);
+  assert.ok(found[0]! <= 42, `one has ${found[0]}`);
+});

@@ -1,0 +1,93 @@
+// The shape of the sources: circles of imports, folders, ports and complicated functions. `npm run figures` prints it, and
+// shape.test.ts holds what was agreed.
+
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
+
+/** Files that reach each other through imports, those of types included: each circle as its files, in the order of their names. */
+export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const numbers = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const path: string[] = [];
+  const onPath = new Set<string>();
+  const circles: string[][] = [];
+  const visit = (file: string): void => {
+    const own = numbers.size;
+    numbers.set(file, own);
+    lowest.set(file, own);
+    path.push(file);
+    onPath.add(file);
+    for (const other of imports.get(file) ?? []) {
+      if (!imports.has(other)) continue;
+      if (!numbers.has(other)) visit(other);
+      else if (!onPath.has(other)) continue;
+      lowest.set(file, Math.min(lowest.get(file)!, lowest.get(other)!));
+    }
+    if (lowest.get(file) !== own) return;
+    const circle = path.splice(path.indexOf(file));
+    for (const each of circle) onPath.delete(each);
+    if (circle.length > 1) circles.push(circle.sort());
+  };
+  for (const file of imports.keys()) if (!numbers.has(file)) visit(file);
+  return circles;
+}
+
+/** Static imports between the files below a folder, by path. */
+export function importsIn(root: string, folder: string): Map<string, string[]> {
+  const files = globSync(`${folder}/**/*.ts`, { cwd: root }).map((path) => path.replaceAll('\\', '/'));
+  return new Map(
+    files.map((file) => {
+      const text = readFileSync(join(root, file), 'utf8');
+      const found = text.matchAll(/^(?:import|export)\s[^;'"]*?\bfrom '(\.[^']+)';/gms);
+      return [file, [...found].map(([, to]) => posix.join(posix.dirname(file), to!))];
+    }),
+  );
+}
+
+/** How many files each folder below has by itself, the largest first. */
+export function folderSizes(root: string, folder: string): [folder: string, files: number][] {
+  const sizes = new Map<string, number>();
+  for (const path of globSync(`${folder}/**/*.{ts,sql}`, { cwd: root })) {
+    sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
+  }
+  return [...sizes].sort(([, one], [, other]) => other - one);
+}
+
+/** The verbs of each port of the store. */
+export function portVerbs(root: string): [port: string, verbs: number][] {
+  return globSync('server/src/store/ports/*-store.ts', { cwd: root })
+    .sort()
+    .flatMap((path) => {
+      const [, name, body = ''] =
+        /export interface (\w+Store)[^{]*\{(.*?)\n\}/s.exec(readFileSync(join(root, path), 'utf8')) ?? [];
+      const verbs = [...body.matchAll(/^ {2}(?:readonly )?\w+\??\s*[(<:]/gm)].length;
+      return name === undefined ? [] : [[name, verbs] as [string, number]];
+    });
+}
+
+/** The cognitive complexity of the functions that have more than `max`, the highest first, as Biome counts it. */
+export function complexFunctions(root: string, folder: string, max: number): number[] {
+  const own = mkdtempSync(join(tmpdir(), 'postrider-biome-'));
+  const rule = { level: 'error', options: { maxAllowedComplexity: max } };
+  const rules = { preset: 'none', complexity: { noExcessiveCognitiveComplexity: rule } };
+  writeFileSync(join(own, 'biome.json'), JSON.stringify({ root: true, linter: { rules } }));
+  const biome = join(import.meta.dirname, '..', '..', '..', 'node_modules', '.bin', 'biome');
+  const flags = ['lint', `--config-path=${own}`, '--max-diagnostics=none', '--reporter=json', folder];
+  try {
+    const text = outputOf(() => execFileSync(biome, flags, { cwd: root, encoding: 'utf8', stdio: 'pipe' }));
+    return [...text.matchAll(/complexity of (\d+)/g)].map(([, count]) => Number(count)).sort((a, b) => b - a);
+  } finally {
+    rmSync(own, { recursive: true });
+  }
+}
+
+/** Biome exits with 1 when it has found something. */
+function outputOf(run: () => string): string {
+  try {
+    return run();
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}
