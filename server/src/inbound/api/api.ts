@@ -210,7 +210,7 @@ export class Api {
         // What changes something goes on to its end.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
-          const value = await this.#context.callOf(isGone, () => handle(call));
+          const value = await this.#context.callOf(isGone, () => this.#charged(principal.account.id, () => handle(call)));
           return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
           throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;
@@ -220,6 +220,15 @@ export class Api {
         }
       },
     });
+  }
+
+  /** What a handler does before it waits for something is work for its account. */
+  #charged<T>(accountId: string, work: () => Promise<T>): Promise<T> {
+    const { turns } = this.#context;
+    const sinceMs = turns.nowMs();
+    const result = work();
+    turns.charge({ key: accountId, isKnown: true }, sinceMs);
+    return result;
   }
 
   #answer(reply: FastifyReply, value: unknown, accountId: string, visit: Visit | null): string | FastifyReply {
