@@ -188,7 +188,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       ),
       at('server/src/store/sqlite/deliveries/accept.ts', "db.run('SELECT ? - parallelism FROM queues');"),
       // What is on the list must be there.
-      at('server/src/store/sqlite/deliveries/queues.ts', "db.run('SELECT 1');"),
+      at('server/src/store/sqlite/deliveries/message-sql.ts', "db.run('SELECT 1');"),
     ],
     good: [
       at(
@@ -199,7 +199,10 @@ const SAMPLES: Record<RuleName, Samples> = {
         'server/src/store/sqlite/deliveries/accept.ts',
         'const at = row.due_at + 1; // CASE\nconst last = Math.max(0, at_count - 1);',
       ),
-      at('server/src/store/sqlite/deliveries/queues.ts', "const READY = 'ready_at = iif(attempts = 0, ?1, ready_at)';"),
+      at(
+        'server/src/store/sqlite/deliveries/message-sql.ts',
+        "const READY = 'ready_at = iif(attempts = 0, ?1, ready_at)';",
+      ),
       at('server/src/store/move.ts', "const text = 'In any CASE, max(a, b)';"),
     ],
   },

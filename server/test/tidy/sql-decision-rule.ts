@@ -50,7 +50,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/deliveries/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
   { file: 'sqlite/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
   { file: 'sqlite/messages/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
-  { file: 'sqlite/deliveries/queues.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
+  { file: 'sqlite/deliveries/message-sql.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
   { file: 'sqlite/resources/schedules.ts', sql: "iif(length(body) > ?1, x'', body)", reason: LEFT_OUT },
   {
     file: 'sqlite/deliveries/settle.ts',
@@ -90,7 +90,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
     sql: "CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END",
     reason: WHOLE_SET,
   },
-  { file: 'postgres/deliveries/queues.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
+  { file: 'postgres/deliveries/message-sql.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
   {
     file: 'postgres/deliveries/queues.ts',
     sql: 'LIMIT greatest(0, least($5::int, g.places - holding.started))',

@@ -210,7 +210,9 @@ export class Api {
         // What changes something goes on to its end.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
-          const value = await this.#context.callOf(isGone, () => this.#charged(principal.account.id, () => handle(call)));
+          const value = await this.#context.callOf(isGone, () =>
+            this.#charged(principal.account.id, () => handle(call)),
+          );
           return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
           throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;

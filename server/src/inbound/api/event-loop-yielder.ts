@@ -53,5 +53,6 @@ export class EventLoopYielder {
   end(): void {
     this.#things = 0;
     this.#turns.charge(this.#user, this.#sinceMs);
+    this.#turns.restAfter(this.#user, this.#sinceMs);
   }
 }
