@@ -66,6 +66,7 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
     'delivery/egress',
     'isolation/batch-parse',
     'isolation/connections',
+    'isolation/handler-time',
     'isolation/interim-answers',
     'isolation/redaction-names',
     'isolation/strangers',
