@@ -23,7 +23,9 @@ import {
 } from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
 
-const TTL = 15 * SECOND;
+const TTL = 600 * SECOND;
+/** A database goes by real time, and a busy machine may take long between two calls. */
+const MARGIN = 60 * SECOND;
 
 export function leasesConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
@@ -164,10 +166,10 @@ export function leasesConformance(factory: HarnessFactory): void {
         await a.store.accept(messages(2), NOW);
         const claims = await a.claims(NOW);
         assert.deepEqual(await b.store.orphanedClaims(b.name), []);
-        await letTimePass(TTL - SECOND);
+        await letTimePass(TTL - MARGIN);
         await b.store.heartbeat(b.name, TTL);
         assert.deepEqual(await b.store.orphanedClaims(b.name), []);
-        await letTimePass(2 * SECOND);
+        await letTimePass(2 * MARGIN);
         const orphans = await b.store.orphanedClaims(b.name);
         assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
       },
@@ -178,7 +180,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       await a.claims(NOW);
       for (let beat = 0; beat < 4; beat += 1) {
         await a.store.heartbeat(a.name, TTL);
-        await letTimePass(TTL - SECOND);
+        await letTimePass(TTL - MARGIN);
         assert.deepEqual(await b.store.orphanedClaims(b.name), []);
       }
     });
@@ -227,7 +229,7 @@ export function leasesConformance(factory: HarnessFactory): void {
         await a.store.heartbeat(a.name, TTL);
         await a.store.accept([sent], NOW);
         const claim = await a.claimOne(NOW);
-        await letTimePass(TTL + SECOND);
+        await letTimePass(TTL + MARGIN);
         const [orphan] = await b.store.orphanedClaims(b.name);
         assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['settled']);
         assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['lost']);
@@ -245,7 +247,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       await a.claims(NOW);
       const work = messages(3);
       await a.store.accept(work, NOW);
-      await letTimePass(TTL + SECOND);
+      await letTimePass(TTL + MARGIN);
       const orphans = await b.store.orphanedClaims(b.name);
       await b.store.settle(
         orphans.map((claim) => settlementOf(claim, INTERRUPTED, NOW)),
