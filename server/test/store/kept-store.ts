@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { withClient } from '../postgres/databases.ts';
 import type { Rider } from '../support/harness.ts';
+import { waitFor } from '../support/wait.ts';
 
 export const KEPT = join(import.meta.dirname, 'kept');
 /** When it was filled. It is opened at the same time, so that nothing in it has expired. */
@@ -22,14 +23,12 @@ const SHOWN = [
   '/v2/schedules',
   '/v2/flowControl',
   '/v2/alerts',
-  '/v2/bulk',
   '/v2/dlq',
   '/v2/usage',
-  '/v2/account',
   '/v2/messages/counts',
 ];
 
-/** Something of every kind that a store can have. Returns a token of its account. */
+/** Something of most kinds that a store can have. Returns a token of its account. */
 export async function fill(admin: Rider): Promise<string> {
   const { token } = await admin.account('kept', 'paid');
   const call = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown) => {
@@ -81,7 +80,17 @@ export async function fill(admin: Rider): Promise<string> {
     'Service-Delay': '1h',
   });
   await call('POST', `/v2/publish/${NOWHERE}`, { 'Service-Retries': '0' }, 'fails');
+  await call('POST', `/v2/publish/${admin.url}/dev/sink/ok`, {}, 'delivered');
   await admin.quiet();
+  await waitFor('all to have been tried', async () => {
+    const { states } = await admin.manage<{ states: Record<string, number> }>(
+      'GET',
+      '/v2/messages/counts',
+      undefined,
+      token,
+    );
+    return states.DELIVERED === 1 && states.FAILED === 1;
+  });
   await call(
     'POST',
     '/v2/alerts',

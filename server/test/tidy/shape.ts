@@ -6,6 +6,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 
+/** What Biome may write. More is an error, and not less that was found. */
+const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
+
 /** Files that reach each other through imports, those of types included: each circle as its files, in the order of their names. */
 export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   const numbers = new Map<string, number>();
@@ -76,7 +79,14 @@ export function complexFunctions(root: string, folder: string, max: number): num
   const biome = join(import.meta.dirname, '..', '..', '..', 'node_modules', '.bin', 'biome');
   const flags = ['lint', `--config-path=${own}`, '--max-diagnostics=none', '--reporter=json', folder];
   try {
-    const text = outputOf(() => execFileSync(biome, flags, { cwd: root, encoding: 'utf8', stdio: 'pipe' }));
+    const text = outputOf(() =>
+      execFileSync(biome, flags, {
+        cwd: root,
+        encoding: 'utf8',
+        stdio: 'pipe',
+        maxBuffer: OUTPUT_BYTES_MAX,
+      }),
+    );
     return [...text.matchAll(/complexity of (\d+)/g)].map(([, count]) => Number(count)).sort((a, b) => b - a);
   } finally {
     rmSync(own, { recursive: true });
@@ -88,6 +98,8 @@ function outputOf(run: () => string): string {
   try {
     return run();
   } catch (error) {
-    return (error as { stdout: string }).stdout;
+    const { status, stdout } = error as { status: number | null; stdout: string };
+    if (status !== 1) throw error;
+    return stdout;
   }
 }

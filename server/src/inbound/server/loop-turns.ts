@@ -1,6 +1,6 @@
 // Shares the time of the event loop among callers. While the loop has time to spare, everything is done when it comes. When
 // it has none, or a turn of it has become long, whoever has used more than an equal part waits, and goes on piece by piece,
-// whoever has used least first. Long bodies leave a part of the time to the others.
+// whoever has used least first. Long work leaves a part of the time to the others.
 
 import { LoopTime } from '../../rules/limits/loop-time.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -21,9 +21,9 @@ const BUSY_PART = 0.8;
  */
 const TURN_MS = 4;
 /**
- * A long body takes more than the time in which it is read: memory that is collected, a thread that writes it, others that sign
- * it. So while others use the loop, whoever is ahead rests after each piece of one, for a multiple of the time that it took. The
- * multiple grows with every sample in which the loop was as busy as this, and shrinks with every other.
+ * A long body, batch or response takes more than the time in the loop: memory that is collected, a thread that writes it, others
+ * that sign it. So while other accounts use the loop, whoever is ahead rests after each piece of such work, for a multiple of the
+ * time that it took. The multiple grows with every sample in which the loop was as busy as this, and shrinks with time.
  */
 const REST_BUSY_PART = 0.6;
 const REST_STEP = 0.5;
@@ -52,8 +52,10 @@ export class LoopTurns {
   #rest = 0;
   /** Who rests, and until when. */
   readonly #resting = new Map<string, number>();
-  /** Calls that wait until somebody has rested. */
-  #restingCalls = 0;
+  /** Calls for pieces of those who rest, and the timer for the first of them. Each piece in line has a call, here or in the loop. */
+  #parkedCalls = 0;
+  #restEndsAtMs = Number.POSITIVE_INFINITY;
+  #cancelRest = () => {};
   #sampledAtMs: number;
   #sampledBusyMs: number;
   /** How often somebody had to wait. */
@@ -80,12 +82,13 @@ export class LoopTurns {
     if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
   }
 
-  /** A piece of a long body of `user` was read, and charged, from `sinceMs` until now. */
+  /** A piece of long work for `user` was done, and charged, from `sinceMs` until now. */
   restAfter({ key, isKnown }: LoopUser, sinceMs: number): void {
     if (this.#rest === 0) return;
     const nowMs = this.#clock.monotonicMs();
     if (!this.#time.isShared() || !this.#time.isAhead(key, isKnown, nowMs)) return;
-    this.#resting.set(key, nowMs + Math.min(REST_MS_MAX, (nowMs - sinceMs) * this.#rest));
+    const untilMs = nowMs + Math.min(REST_MS_MAX, (nowMs - sinceMs) * this.#rest);
+    this.#resting.set(key, Math.max(this.#resting.get(key) ?? 0, untilMs));
   }
 
   /** A request has come. */
@@ -95,6 +98,8 @@ export class LoopTurns {
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
+    // Behind its own pieces, which may have rested by now and are not served yet.
+    if (this.#parkedCalls > 0 && this.#waiting.has(key)) return true;
     if (this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
@@ -157,11 +162,13 @@ export class LoopTurns {
     }
     const next = this.#least(nowMs);
     if (next === null) {
-      if (this.#waiting.size > 0) this.#awaitRest(nowMs);
+      if (this.#waiting.size > 0) this.#park(nowMs);
       return;
     }
     const work = next.line.shift()!;
     if (next.line.length === 0) this.#waiting.delete(next.user.key);
+    // The call was perhaps for a piece of somebody else.
+    if (this.#parkedCalls > 0) this.#unpark(nowMs);
     work();
   };
 
@@ -173,16 +180,34 @@ export class LoopTurns {
     return false;
   }
 
-  /** Everybody who waits rests. */
+  /** Everybody who waits rests. The call waits for the first who has rested. */
+  #park(nowMs: number): void {
+    this.#parkedCalls += 1;
+    this.#awaitRest(nowMs);
+  }
+
   #awaitRest(nowMs: number): void {
-    this.#restingCalls += 1;
-    if (this.#restingCalls > 1) return;
-    const untilMs = Math.min(...[...this.#waiting.keys()].map((key) => this.#resting.get(key)!));
-    this.#clock.after(Math.max(REST_MS_MIN, Math.ceil(untilMs - nowMs)), () => {
-      const calls = this.#restingCalls;
-      this.#restingCalls = 0;
-      for (let call = 0; call < calls; call += 1) this.#scheduleOne();
+    let untilMs = Number.POSITIVE_INFINITY;
+    for (const key of this.#waiting.keys()) untilMs = Math.min(untilMs, this.#resting.get(key) ?? nowMs);
+    if (untilMs >= this.#restEndsAtMs) return;
+    this.#cancelRest();
+    this.#restEndsAtMs = untilMs;
+    this.#cancelRest = this.#clock.after(Math.max(REST_MS_MIN, Math.ceil(untilMs - nowMs)), () => {
+      this.#restEndsAtMs = Number.POSITIVE_INFINITY;
+      this.#callParked();
     });
+  }
+
+  /** One more call, if there is somebody who does not rest. Whoever is served then asks again. */
+  #unpark(nowMs: number): void {
+    if (this.#least(nowMs) !== null) this.#callParked();
+    else this.#awaitRest(nowMs);
+  }
+
+  #callParked(): void {
+    if (this.#parkedCalls === 0) return;
+    this.#parkedCalls -= 1;
+    this.#scheduleOne();
   }
 
   #least(nowMs: number) {
@@ -198,11 +223,13 @@ export class LoopTurns {
 
   #sample(nowMs: number): void {
     const busyMs = this.#busyMs();
-    const part = (busyMs - this.#sampledBusyMs) / (nowMs - this.#sampledAtMs);
+    const passedMs = nowMs - this.#sampledAtMs;
+    const part = (busyMs - this.#sampledBusyMs) / passedMs;
     this.#isBusy = part >= BUSY_PART;
-    this.#rest =
-      part >= REST_BUSY_PART ? Math.min(REST_MAX, this.#rest + REST_STEP) : Math.max(0, this.#rest - REST_STEP);
-    if (this.#rest === 0) this.#resting.clear();
+    if (part >= REST_BUSY_PART) this.#rest = Math.min(REST_MAX, this.#rest + REST_STEP);
+    else this.#rest = Math.max(0, this.#rest - REST_STEP * Math.floor(passedMs / SAMPLE_MS));
+    for (const [key, untilMs] of this.#resting) if (untilMs <= nowMs || this.#rest === 0) this.#resting.delete(key);
+    if (this.#resting.size === 0) this.#callParked();
     this.#sampledAtMs = nowMs;
     this.#sampledBusyMs = busyMs;
   }

@@ -29,7 +29,7 @@ const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 /** However the request is handled, and by whom. */
 const BODY_BYTES_MIN = eachMax('bodyBytesMin');
-/** So much left of a body makes it a long one. */
+/** A body of which more than this is left, or half of it has come at once, is a long one. */
 const LONG_BODY_BYTES = 64 * 1024;
 const CR = 13;
 const LF = 10;
@@ -118,7 +118,7 @@ export class RequestFeed {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
     this.#isGiving = true;
-    const isInLongBody = this.#part === 'sized body' && this.#bodyLeft > LONG_BODY_BYTES;
+    const isInLongBody = this.#isInBody() && Math.max(this.#bodyLeft, 2 * this.#held!.length) > LONG_BODY_BYTES;
     while (this.#held !== null && !this.#mustWait()) {
       this.#give(this.#held);
       // With the head, the owner may have become known. A long body of one who has used much waits for its turn. A body that

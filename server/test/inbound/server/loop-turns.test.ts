@@ -12,13 +12,14 @@ const MODEST = { key: 'acc_modest', isKnown: true };
 function startLoop({ isBusy = true } = {}) {
   let nowMs = 0;
   let soon: (() => void)[] = [];
-  const timers: { readonly atMs: number; readonly fire: () => void }[] = [];
+  const timers = new Set<{ readonly atMs: number; readonly fire: () => void }>();
   const clock = {
     monotonicMs: () => nowMs,
     soon: (fire: () => void) => void soon.push(fire),
     after: (ms: number, fire: () => void) => {
-      timers.push({ atMs: nowMs + ms, fire });
-      return () => {};
+      const timer = { atMs: nowMs + ms, fire };
+      timers.add(timer);
+      return () => timers.delete(timer);
     },
   };
   const turns = new LoopTurns(clock, () => (isBusy ? nowMs : 0));
@@ -42,9 +43,12 @@ function startLoop({ isBusy = true } = {}) {
     /** Nothing happens for so long, but for what was asked for by then. */
     idle(ms: number) {
       nowMs += ms;
-      for (const { fire } of timers.splice(0, timers.length)) fire();
+      for (const timer of timers) {
+        if (timer.atMs > nowMs) continue;
+        timers.delete(timer);
+        timer.fire();
+      }
     },
-    nowMs: () => nowMs,
     turn() {
       const now = soon;
       soon = [];
@@ -172,6 +176,43 @@ test('of those that rest, each goes on when it has rested, whoever else still do
   loop.turn();
   loop.turn();
   assert.deepEqual(loop.done, [GREEDY.key, OTHER.key]);
+});
+
+test('who rests for a short time goes on then, although another who came before rests for long', () => {
+  const loop = startLoop();
+  const OTHER = { key: 'acc_other', isKnown: true };
+  busyFor(loop, 4000);
+  for (let count = 0; count < 40; count += 1) loop.work(OTHER, 24);
+  loop.work(OTHER, 10, true);
+  loop.come(OTHER, 1);
+  loop.turn();
+  loop.work(GREEDY, 1, true);
+  loop.done.length = 0;
+  for (let count = 0; count < 3; count += 1) loop.come(GREEDY, 1);
+  loop.turn();
+  loop.idle(20);
+  for (let turn = 0; turn < 5; turn += 1) loop.turn();
+  assert.deepEqual(loop.done, [GREEDY.key, GREEDY.key, GREEDY.key]);
+  loop.idle(200);
+  for (let turn = 0; turn < 5; turn += 1) loop.turn();
+  assert.equal(loop.done.at(-1), OTHER.key);
+  assert.equal(loop.turn(), 0, 'nothing is left');
+});
+
+test('a short piece does not shorten the rest after a long one, and new work waits behind what rests', () => {
+  const loop = startLoop();
+  busyFor(loop, 4000);
+  loop.work(GREEDY, 4, true);
+  loop.work(GREEDY, 0, true);
+  loop.done.length = 0;
+  loop.come(GREEDY, 1);
+  loop.turn();
+  loop.idle(40);
+  assert.deepEqual(loop.done, [], 'it rests for 16 times its work');
+  loop.idle(30);
+  assert.equal(loop.turns.mustWait(GREEDY), true);
+  for (let turn = 0; turn < 3; turn += 1) loop.turn();
+  assert.deepEqual(loop.done, [GREEDY.key]);
 });
 
 test('who is alone never rests, nor does anybody in a loop that has time to spare', () => {
