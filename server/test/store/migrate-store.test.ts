@@ -172,17 +172,13 @@ suite('the command', () => {
     await refused(directory, url, /there is no store in/);
   });
 
-  test('refuses a file that another version wrote', async (t) => {
-    for (const [version, why] of [
-      [999, /schema version 999, .*newer postrider/],
-      [1, /written by an older postrider: start this version on it once/],
-    ] as const) {
-      const directory = filledFile(t);
-      const raw = new Database(join(directory, 'postrider.db'));
-      raw.exec(`PRAGMA user_version = ${version}`);
-      raw.close();
-      await refused(directory, await emptyDatabase(t), why);
-    }
+  // One that an older version wrote comes with the second migration.
+  test('refuses a file that a newer version wrote', async (t) => {
+    const directory = filledFile(t);
+    const raw = new Database(join(directory, 'postrider.db'));
+    raw.exec('PRAGMA user_version = 999');
+    raw.close();
+    await refused(directory, await emptyDatabase(t), /schema version 999, .*newer postrider/);
   });
 
   test('refuses a database that is not empty, even one that it has filled itself', async (t) => {
