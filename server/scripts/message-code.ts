@@ -132,7 +132,7 @@ import type { NewMessage } from '../../../rules/delivery/message.ts';
 import type { RowState } from '../../rows/message-columns.ts';
 ${imported(writers(), '../../rows/message-columns.ts')}
 import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
-import type { Database } from './database.ts';
+import type { RowGroup } from '../deliveries/row-group.ts';
 ${imported(['type Packing', 'putEach', 'putHeaders', 'putValue', 'takeEach', 'takeHeaders', 'takeValue', 'type Unpacking'], './packing.ts')}
 
 export function putMessage(to: Packing, message: NewMessage): void {
@@ -146,6 +146,7 @@ ${taken.join('')}  };
 
 /** What the store gives a new row. */
 export interface RowStart {
+  readonly seq: number;
   readonly state: RowState;
   readonly firstDueAt: number;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
@@ -154,7 +155,8 @@ export interface RowStart {
   readonly storedBytes: number;
 }
 
-const COLUMNS: readonly string[] = [
+export const INSERTED_COLUMNS: readonly string[] = [
+  'seq',
   ...ACCEPTED_COLUMNS.map(({ name }) => name),
   'state',
   'first_due_at',
@@ -165,13 +167,11 @@ const COLUMNS: readonly string[] = [
   'body_id',
   'stored_bytes',
 ];
-const INSERT = \`INSERT INTO messages (\${COLUMNS.join(', ')}) VALUES (\${COLUMNS.map(() => '?').join(', ')})\`;
 
-/** Returns the number of the message: one more than the highest that is there. */
-export function insertMessage(database: Database, message: NewMessage, start: RowStart): number {
+export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
   const { claim } = start;
-  return database.insert(
-    INSERT,
+  to.add(
+    start.seq,
 ${writtenValues()
   .map(({ value }) => `    ${value},\n`)
   .join('')}    start.state,

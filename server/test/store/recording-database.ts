@@ -42,6 +42,16 @@ export class RecordingDatabase extends Database {
     return super.get<T>(sql, ...values);
   }
 
+  override getBesideGroups<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
+    this.statements.add(sql);
+    return super.getBesideGroups<T>(sql, ...values);
+  }
+
+  override runBesideGroups(sql: string, ...values: Parameters<Database['run']>[1][]): number {
+    this.statements.add(sql);
+    return super.runBesideGroups(sql, ...values);
+  }
+
   override run(sql: string, ...values: Parameters<Database['run']>[1][]): number {
     this.statements.add(sql);
     return super.run(sql, ...values);

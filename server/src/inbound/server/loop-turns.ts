@@ -100,7 +100,7 @@ export class LoopTurns {
   mustWait({ key, isKnown }: LoopUser): boolean {
     // Behind its own pieces, which may have rested by now and are not served yet.
     if (this.#parkedCalls > 0 && this.#waiting.has(key)) return true;
-    if (this.#isResting(key, this.#clock.monotonicMs())) return true;
+    if (this.#resting.size > 0 && this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
   }

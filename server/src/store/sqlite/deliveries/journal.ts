@@ -3,6 +3,7 @@
 import type { TierName } from '../../../rules/limits/tier.ts';
 import type { JournalDeletion, JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
+import type { RowGroup } from './row-group.ts';
 
 /** Positions in each millisecond, so that a position shows the time and is never used twice. */
 const POSITIONS_PER_MS = 1024;
@@ -19,6 +20,7 @@ export function firstPositionAt(at: number): number {
 
 export class Journal {
   readonly #database: Database;
+  readonly #rows: RowGroup;
   /** The last position given or found here. Its row may have been deleted, but the position is not used again. */
   #last = 0;
   /** Accounts whose last position was looked up in this transaction. All rows since then were added here. */
@@ -26,6 +28,7 @@ export class Journal {
 
   constructor(database: Database) {
     this.#database = database;
+    this.#rows = database.group('journal', ['account_id', 'seq', 'at', 'message_seq', 'step']);
     const forget = () => this.#known.clear();
     database.onTransaction({ beforeCommit: forget, onRollback: forget });
   }
@@ -33,19 +36,13 @@ export class Journal {
   add(accountId: string, messageSeq: number, step: number, at: number): void {
     if (!this.#known.has(accountId)) this.#lookUp(accountId);
     this.#last = Math.max(this.#last + 1, firstPositionAt(at));
-    this.#database.run(
-      'INSERT INTO journal (account_id, seq, at, message_seq, step) VALUES (?, ?, ?, ?, ?)',
-      accountId,
-      this.#last,
-      at,
-      messageSeq,
-      step,
-    );
+    this.#rows.add(accountId, this.#last, at, messageSeq, step);
   }
 
   /** The table may have rows from an earlier process, and another process may write between two transactions. */
   #lookUp(accountId: string): void {
-    const row = this.#database.get<{ seq: number }>(
+    // None of its rows is still in the group: they would have been added after this.
+    const row = this.#database.getBesideGroups<{ seq: number }>(
       'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
       accountId,
     );

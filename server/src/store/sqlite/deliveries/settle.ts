@@ -65,7 +65,8 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
   if (endedAt === null) return false;
   const first = firstAttempt(settlement);
-  const changes = database.run(
+  // Its row is in no group: a lease is handed out after the transaction of its message.
+  const changes = database.runBesideGroups(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
        first_response_body = ?, stored_bytes = ifnull(stored_bytes, 0) + ?

@@ -2,6 +2,7 @@
 // of messages.
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { RowGroup } from '../deliveries/row-group.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -13,9 +14,17 @@ export interface TransactionWatcher {
   onRollback(): void;
 }
 
+interface Prepared {
+  readonly statement: StatementSync;
+  /** Groups of rows that the statement could miss. */
+  readonly groups: readonly RowGroup[];
+}
+
 export class Database {
   readonly #connection: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Prepared>();
+  readonly #groups: RowGroup[] = [];
+
   readonly #begin: string;
   readonly #watchers: TransactionWatcher[] = [];
   /** A failed transaction could not be rolled back yet. */
@@ -36,6 +45,7 @@ export class Database {
 
   /** Row by row, for more rows than fit in memory. */
   each<T>(sql: string, named: Readonly<Record<string, SQLInputValue>>): IterableIterator<T> {
+    this.#writeGroups(this.#groups);
     return this.#connection.prepare(sql).iterate(named) as IterableIterator<T>;
   }
 
@@ -48,6 +58,15 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
+  /** This and the next are for statements that cannot concern rows still in a group, although they name the table. */
+  getBesideGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
+    return this.#find(sql).statement.get(...values) as T | undefined;
+  }
+
+  runBesideGroups(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#find(sql).statement.run(...values).changes);
+  }
+
   /**
    * Returns the rowid of the new row. This is cheaper than RETURNING, which first stores its rows in a temporary table.
    */
@@ -57,7 +76,16 @@ export class Database {
 
   /** Statements without parameters; several at once are allowed. */
   exec(sql: string): void {
+    this.#writeGroups(this.#groups);
     this.#connection.exec(sql);
+  }
+
+  /** Only for rows that are added in a transaction. */
+  group(table: string, columns: readonly string[]): RowGroup {
+    const group = new RowGroup(table, columns, (sql, values) => this.#find(sql).statement.run(...values));
+    this.#groups.push(group);
+    this.#statements.clear();
+    return group;
   }
 
   onTransaction(watcher: TransactionWatcher): void {
@@ -71,10 +99,12 @@ export class Database {
     try {
       const result = work();
       for (const watcher of this.#watchers) watcher.beforeCommit();
+      this.#writeGroups(this.#groups);
       this.#prepared('COMMIT').run();
       return result;
     } catch (error) {
       for (const watcher of this.#watchers) watcher.onRollback();
+      for (const group of this.#groups) group.forget();
       this.#isUndoDue = true;
       try {
         this.#undo();
@@ -97,12 +127,23 @@ export class Database {
   }
 
   #prepared(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#connection.prepare(preparedOnce(sql));
-      this.#statements.set(sql, statement);
-    }
+    const { statement, groups } = this.#find(sql);
+    this.#writeGroups(groups);
     return statement;
+  }
+
+  #find(sql: string): Prepared {
+    let prepared = this.#statements.get(sql);
+    if (!prepared) {
+      const groups = this.#groups.filter(({ table }) => sql.includes(table));
+      prepared = { statement: this.#connection.prepare(preparedOnce(sql)), groups };
+      this.#statements.set(sql, prepared);
+    }
+    return prepared;
+  }
+
+  #writeGroups(groups: readonly RowGroup[]): void {
+    for (const group of groups) group.write();
   }
 }
 

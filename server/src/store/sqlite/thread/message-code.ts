@@ -5,7 +5,7 @@ import type { NewMessage } from '../../../rules/delivery/message.ts';
 import type { RowState } from '../../rows/message-columns.ts';
 import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../../rows/message-columns.ts';
 import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
-import type { Database } from './database.ts';
+import type { RowGroup } from '../deliveries/row-group.ts';
 import {
   type Packing,
   putEach,
@@ -84,6 +84,7 @@ export function takeMessage(from: Unpacking): NewMessage {
 
 /** What the store gives a new row. */
 export interface RowStart {
+  readonly seq: number;
   readonly state: RowState;
   readonly firstDueAt: number;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
@@ -92,7 +93,8 @@ export interface RowStart {
   readonly storedBytes: number;
 }
 
-const COLUMNS: readonly string[] = [
+export const INSERTED_COLUMNS: readonly string[] = [
+  'seq',
   ...ACCEPTED_COLUMNS.map(({ name }) => name),
   'state',
   'first_due_at',
@@ -103,13 +105,11 @@ const COLUMNS: readonly string[] = [
   'body_id',
   'stored_bytes',
 ];
-const INSERT = `INSERT INTO messages (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`;
 
-/** Returns the number of the message: one more than the highest that is there. */
-export function insertMessage(database: Database, message: NewMessage, start: RowStart): number {
+export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
   const { claim } = start;
-  return database.insert(
-    INSERT,
+  to.add(
+    start.seq,
     message.id,
     message.accountId,
     message.kind,

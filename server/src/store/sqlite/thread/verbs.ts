@@ -135,8 +135,8 @@ export function runBatch(
     if (role === 'writer') requireSound(error);
     if (commands.length === 1) return [failedReply(error, reasonOf(error))];
   }
-  // One command failed and rolled back all of them. Each half is run again, until only the bad one
-  // fails: counts are written at the end, so it may fail there.
+  // One command failed and rolled back all of them. Which one is not known, because rows are written in groups. Each half
+  // is run again, until only the bad one fails.
   const half = Math.ceil(commands.length / 2);
   const parts = [commands.slice(0, half), commands.slice(half)];
   return parts.flatMap((part) => runBatch(database, verbs, part, role));

@@ -1,4 +1,4 @@
-// Rows of one transaction: numbered in order, and a failure costs only the command that failed.
+// Rows that are inserted several at a time: every statement sees them, and a failure costs only the command that failed.
 
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
@@ -23,15 +23,38 @@ import {
 function openRows(t: TestContext) {
   const database = new Database(':memory:');
   t.after(() => database.close());
-  database.exec('CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL)');
-  const count = () => database.get<{ n: number }>('SELECT count(*) AS n FROM things')!.n;
-  const things = {
-    add: (id: number, name: string) => database.run('INSERT INTO things (id, name) VALUES (?, ?)', id, name),
-  };
-  return { database, count, things };
+  database.exec('CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL); CREATE TABLE others (id INTEGER)');
+  const count = (table = 'things') => database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)!.n;
+  return { database, count, things: database.group('things', ['id', 'name']) };
 }
 
-test('a transaction that fails leaves no row', (t) => {
+for (const many of [1, 7, 8, 9, 30]) {
+  test(`a statement sees the ${many} rows that were added before it, and so does the next transaction`, (t) => {
+    const { database, count, things } = openRows(t);
+    database.transaction(() => {
+      for (let id = 1; id <= many; id += 1) things.add(id, `name ${id}`);
+      assert.equal(count(), many);
+      things.add(many + 1, 'one more');
+      assert.equal(database.run("UPDATE things SET name = 'other'"), many + 1);
+      things.add(many + 2, 'the last');
+    });
+    assert.equal(count(), many + 2);
+    assert.equal(database.get<{ name: string }>('SELECT name FROM things WHERE id = ?', many + 2)!.name, 'the last');
+  });
+}
+
+test('a statement about another table does not end a group; one that goes beside the groups does not see it', (t) => {
+  const { database, count, things } = openRows(t);
+  database.transaction(() => {
+    things.add(1, 'one');
+    assert.equal(count('others'), 0);
+    assert.equal(database.runBesideGroups("UPDATE things SET name = 'other'"), 0);
+    assert.equal(database.getBesideGroups('SELECT 1 FROM things'), undefined);
+    assert.equal(database.run("UPDATE things SET name = 'other'"), 1);
+  });
+});
+
+test('a transaction that fails leaves no row, whether it was inserted already or not', (t) => {
   const { database, count, things } = openRows(t);
   const failing = (...ids: number[]) =>
     assert.throws(() =>
