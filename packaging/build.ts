@@ -15,7 +15,10 @@ const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'server', 'src');
 
 /** Files that are started by name: the command, the threads, and what programs import. */
-const ENTRIES = ['cli/main', 'index', ...THREAD_FILES];
+const ENTRIES = {
+  'cli/main': join(ROOT, 'cli', 'src', 'main.ts'),
+  ...Object.fromEntries(['index', ...THREAD_FILES].map((name) => [name, join(SRC, `${name}.ts`)])),
+};
 /** What the server reads while it runs. */
 const READ = ['store/sqlite/migrations', 'store/postgres/migrations'];
 const DEPENDENCIES = 'dependencies';
@@ -75,7 +78,7 @@ export async function buildProgram(folder: string): Promise<string[]> {
 async function bundle(dist: string): Promise<string[]> {
   const build = await rolldown({
     cwd: ROOT,
-    input: Object.fromEntries(ENTRIES.map((name) => [name, join(SRC, `${name}.ts`)])),
+    input: ENTRIES,
     platform: 'node',
     external: ABSENT,
     onLog(level, log, handler) {
@@ -153,7 +156,7 @@ function writeCommonJs(dist: string, entries: readonly string[]): void {
 
 /** The command runs the sources in a checkout, and in the package what was made from them. */
 function writeCommand(folder: string): void {
-  const [source, built] = ["import('../src/cli/main.ts')", "import('../dist/cli/main.js')"];
+  const [source, built] = ["import('../../cli/src/main.ts')", "import('../dist/cli/main.js')"];
   const parts = readFileSync(join(ROOT, 'server', 'bin', 'postrider.js'), 'utf8').split(source);
   if (parts.length !== 2) throw new Error(`server/bin/postrider.js should have ${source} once`);
   mkdirSync(join(folder, 'bin'));

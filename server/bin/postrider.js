@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command. Plain JavaScript that also old versions of Node.js can read, so that they get one clear line and not a
-// syntax error; everything else is in ../src/cli.
+// syntax error; everything else is in cli/src.
 
 var wanted = 24;
 
@@ -37,7 +37,7 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
     const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
     process.getBuiltinModule('node:module').enableCompileCache(folder);
   }
-  import('../src/cli/main.ts');
+  import('../../cli/src/main.ts');
 }
 
 /** The same process with these settings, once, and only for what goes on running. Settings of the user are left as they are. */

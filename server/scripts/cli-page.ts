@@ -1,9 +1,9 @@
 // docs/cli.md, made from the table of commands.
 
-import { EXIT_MEANINGS } from '../src/cli/frame/exit-codes.ts';
-import { flagHead, usageLine } from '../src/cli/frame/help.ts';
-import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../src/cli/table/flags.ts';
-import { SECTIONS } from '../src/cli/table/table.ts';
+import { EXIT_MEANINGS } from '../../cli/src/frame/exit-codes.ts';
+import { flagHead, usageLine } from '../../cli/src/frame/help.ts';
+import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../../cli/src/table/flags.ts';
+import { SECTIONS } from '../../cli/src/table/table.ts';
 
 type Table = (head: readonly string[], rows: readonly (readonly string[])[]) => string;
 

@@ -23,7 +23,7 @@ const examples = await docsExamples(madeFrom('server/scripts/sdk-examples.ts'));
 
 const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
   { path: 'docs/configuration.md', render: configurationPage },
-  { path: 'docs/cli.md', render: () => cliPage(generatedFrom('server/src/cli/table/'), table) },
+  { path: 'docs/cli.md', render: () => cliPage(generatedFrom('cli/src/table/'), table) },
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },

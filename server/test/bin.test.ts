@@ -16,11 +16,10 @@ suite('the command', () => {
 
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'postrider-bin-'));
-    mkdirSync(join(folder, 'bin'));
-    mkdirSync(join(folder, 'src', 'cli'), { recursive: true });
-    copyFileSync(bin, join(folder, 'bin', 'postrider.js'));
+    for (const part of ['server/bin', 'cli/src']) mkdirSync(join(folder, part), { recursive: true });
+    copyFileSync(bin, join(folder, 'server', 'bin', 'postrider.js'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'src', 'cli', 'main.ts'), "process.stdout.write('started ' + process.argv[2]);");
+    writeFileSync(join(folder, 'cli', 'src', 'main.ts'), "process.stdout.write('started ' + process.argv[2]);");
   });
 
   after(() => rmSync(folder, { recursive: true }));
@@ -29,7 +28,7 @@ suite('the command', () => {
     const pretend = join(folder, 'pretend.cjs');
     const versions = `{ ...process.versions, node: '${version}' }`;
     writeFileSync(pretend, `Object.defineProperty(process, 'versions', { value: ${versions} });`);
-    const argv = ['--require', pretend, join(folder, 'bin', 'postrider.js'), 'serve'];
+    const argv = ['--require', pretend, join(folder, 'server', 'bin', 'postrider.js'), 'serve'];
     return spawnSync(process.execPath, argv, { encoding: 'utf8' });
   }
 
@@ -56,8 +55,8 @@ suite('the command', () => {
   const settings = (command: string, env: NodeJS.ProcessEnv) => {
     const show =
       'JSON.stringify([process.env.MALLOC_MMAP_THRESHOLD_ ?? null, process.execArgv, process.argv.slice(2)])';
-    writeFileSync(join(folder, 'src', 'cli', 'main.ts'), `process.stdout.write(${show});`);
-    const argv = ['--stack-trace-limit=3', join(folder, 'bin', 'postrider.js'), command, '--port', '0'];
+    writeFileSync(join(folder, 'cli', 'src', 'main.ts'), `process.stdout.write(${show});`);
+    const argv = ['--stack-trace-limit=3', join(folder, 'server', 'bin', 'postrider.js'), command, '--port', '0'];
     const { stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env: { ...process.env, ...env } });
     assert.equal(stderr, '');
     return JSON.parse(stdout) as [threshold: string | null, flags: readonly string[], args: readonly string[]];

@@ -25,6 +25,7 @@ export const ROWS: readonly Row[] = [
   { files: 'sdk/test/{compile-errors,runtimes,size}.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'sdk/test/installed/*.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'sdk/test/*.test.ts', in: 'test' },
+  { files: 'cli/test/*.test.ts', in: 'test' },
   { files: 'server/test/{node-versions,packages}.test.ts', in: 'test:all', why: INSTALLS },
   { files: 'server/test/skipped.test.ts', in: 'test:all', why: 'runs npm test itself' },
   { files: 'server/test/docs/pages.test.ts', in: 'test:all', why: 'runs every command of the docs' },
@@ -122,6 +123,7 @@ export const LONG: readonly string[] = [
 /** Everything that the two commands run. Others are in a command of their own. */
 export const TEST_FILES = [
   'server/test/**/*.test.ts',
+  'cli/test/*.test.ts',
   'sdk/test/*.test.ts',
   'sdk/test/installed/*.test.ts',
   'console/test/*.test.ts',

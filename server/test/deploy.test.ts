@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
-import { EXIT } from '../src/cli/frame/exit-codes.ts';
+import { EXIT } from '../../cli/src/frame/exit-codes.ts';
 import { environmentName, parseConfig, SETTINGS, type Setting } from '../src/node/settings/config.ts';
 import { eachMax } from '../src/rules/limits/budgets.ts';
 import { lacks, programPath } from './support/machine.ts';

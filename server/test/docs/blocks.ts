@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArguments } from '../../src/cli/frame/arguments.ts';
-import { sharedFlags } from '../../src/cli/frame/command-line.ts';
-import { isTokenForStore } from '../../src/cli/frame/store-or-service.ts';
-import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../src/cli/table/table.ts';
+import { parseArguments } from '../../../cli/src/frame/arguments.ts';
+import { sharedFlags } from '../../../cli/src/frame/command-line.ts';
+import { isTokenForStore } from '../../../cli/src/frame/store-or-service.ts';
+import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../../cli/src/table/table.ts';
 import { COMMANDS, parseConfig, SETTING_KEYS, SETTINGS } from '../../src/node/settings/config.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..');

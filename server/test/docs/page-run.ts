@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse as parseYaml } from 'yaml';
-import { readClientFile } from '../../src/cli/frame/client-file.ts';
+import { readClientFile } from '../../../cli/src/frame/client-file.ts';
 import { COMMANDS } from '../../src/node/settings/config.ts';
 import { runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';

@@ -54,10 +54,10 @@ const NOT_RUN: readonly (readonly [page: string, part: string, why: string])[] =
   ['docs/deployment.md', 'kubectl ', 'needs Kubernetes'],
   ['docs/configuration.md', 'postrider serve', 'its settings are read below'],
   ['docs/testing.md', 'npm install', 'installs from the registry; packages.test.ts installs the packages'],
-  ['docs/cli.md', 'postrider tail', 'goes on until it is stopped; cli/messages.test.ts runs it'],
+  ['docs/cli.md', 'postrider tail', 'goes on until it is stopped; cli/test/messages.test.ts runs it'],
   ['docs/cli.md', 'token create --admin', 'docs/operations.md has the same call'],
   ['docs/cli.md', 'postrider restore', 'docs/guides/backups.md has the same call'],
-  ['docs/cli.md', 'postrider doctor', 'calls a host of the internet; cli/doctor.test.ts runs it'],
+  ['docs/cli.md', 'postrider doctor', 'calls a host of the internet; cli/test/doctor.test.ts runs it'],
 ];
 
 const isShell = ({ language }: Block) => language === 'sh' || language === 'bash';
@@ -159,7 +159,7 @@ suite('the code blocks of the documentation', () => {
     let [files, charts] = [0, 0];
     for (const { page, line, text } of PAGES.flatMap(blocksOf).filter(isShell)) {
       for (const words of simpleCommands(text)) {
-        for (const word of words.filter((each) => /^(?:deploy|docs|server|sdk)\//.test(each))) {
+        for (const word of words.filter((each) => /^(?:deploy|docs|server|cli|sdk)\//.test(each))) {
           files += 1;
           assert.ok(existsSync(join(ROOT, word)), `${page}:${line}: ${word}`);
         }

@@ -20,7 +20,13 @@ import { dirname, join } from 'node:path';
 import { buildProgram } from '../../../packaging/build.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-const SOURCES = ['server/src/**/*', 'server/bin/*', 'server/package.json', 'console/dist/**/*', 'package-lock.json'];
+const SOURCES = [
+  '{server,cli,sdk}/src/**/*',
+  'server/bin/*',
+  'server/package.json',
+  'console/dist/**/*',
+  'package-lock.json',
+];
 const STAMP = 'built-from';
 
 /** The path of its command, which stays the same: what was compiled for an earlier run need not be compiled again. */

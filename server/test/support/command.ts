@@ -3,8 +3,8 @@
 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../../src/cli/frame/command-line.ts';
-import type { Io, Sink } from '../../src/cli/frame/terminal.ts';
+import { runCommand } from '../../../cli/src/frame/command-line.ts';
+import type { Io, Sink } from '../../../cli/src/frame/terminal.ts';
 import { systemWorld, type World } from '../../src/runtime/world.ts';
 
 export interface RunOptions {

@@ -8,6 +8,8 @@ import { functionsOver } from './function-length.ts';
 import { circlesOf, complexFunctions, folderSizes, importsIn, portVerbs } from './shape.ts';
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..', '..', '..');
+/** The service and the command; in older trees the command is a folder of the service. */
+const FOLDERS = ['server/src', 'cli/src'].filter((folder) => existsSync(join(root, folder)));
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const filesOf = (pattern: string) =>
@@ -31,26 +33,27 @@ console.log(
   `SQLite ${sqlite!.length} lines, PostgreSQL ${postgres!.length}; ${Math.round((100 * again) / own.length)} % of the first stands in the second again`,
 );
 
-for (const part of ['server/src', 'sdk/src', 'console/src']) {
+for (const part of [...FOLDERS, 'sdk/src', 'console/src']) {
   const paths = filesOf(`${part}/**/*.{ts,tsx}`);
   const longestFile = Math.max(...paths.map((path) => linesOf([path]).length));
   const longestFunction = Math.max(
     0,
     ...paths.flatMap((path) => functionsOver(40, path, read(path)).map(({ lines }) => lines)),
   );
-  console.log(`${part}: longest function ${longestFunction} lines, longest file ${longestFile}`);
+  console.log(
+    `${part}: ${linesOf(paths).length} lines, longest function ${longestFunction}, longest file ${longestFile}`,
+  );
 }
 
-const source = linesOf(filesOf('server/src/**/*.ts')).length;
-const command = linesOf(filesOf('server/src/cli/**/*.ts')).length;
-console.log(`server/src: ${source - command} lines, and ${command} of the command`);
-console.log(`circles of imports: ${circlesOf(importsIn(root, 'server/src')).length}`);
-const largest = folderSizes(root, 'server/src').slice(0, 3);
+console.log(`circles of imports: ${circlesOf(importsIn(root, FOLDERS)).length}`);
+const largest = folderSizes(root, FOLDERS).slice(0, 3);
 console.log(`largest folders: ${largest.map(([folder, files]) => `${folder} ${files}`).join(', ')}`);
-const complex = complexFunctions(root, 'server/src', 10);
-console.log(
-  `functions with a cognitive complexity over 10: ${complex.length}, the worst ${complex.slice(0, 5).join(', ')}`,
-);
+for (const folder of FOLDERS) {
+  const complex = complexFunctions(root, folder, 10);
+  console.log(
+    `${folder}: functions with a cognitive complexity over 10: ${complex.length}, the worst ${complex.slice(0, 5).join(', ')}`,
+  );
+}
 
 /** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `inbound/publish/: body, json` or a path. */
 function filesOnTheWay(): Set<string> {

@@ -1,13 +1,14 @@
-// Who may import whom. The parts of server/src are listed here with what each may see; a file that belongs to no part
-// is a problem, so that the table cannot fall behind the tree.
+// Who may import whom. The parts of server/src and cli/src are listed here with what each may see; a file that belongs to
+// no part is a problem, so that the table cannot fall behind the tree.
 
 import { posix } from 'node:path';
 import type { Import } from './source-view.ts';
 
 export const SRC = 'server/src/';
+export const CLI = 'cli/src/';
 
 interface Part {
-  /** What of server/src it may import, besides itself. */
+  /** What it may import, besides itself. */
   readonly sees: readonly PartName[];
   /** What it may import with `import type` only. */
   readonly seesTypesOf?: readonly PartName[];
@@ -34,6 +35,7 @@ const PART_NAMES = [
   'inbound',
   'node',
   'cli',
+  'cli service',
 ] as const;
 export type PartName = (typeof PART_NAMES)[number];
 
@@ -70,9 +72,12 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     seesTypesOf: ['settings'],
     usesPackages: true,
   },
-  node: { sees: PART_NAMES.filter((name) => name !== 'cli'), usesPackages: true },
-  cli: {
-    sees: ['node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'telemetry', 'store port'],
+  node: { sees: PART_NAMES.filter((name) => !name.startsWith('cli')), usesPackages: true },
+  // A caller of the API, through the SDK. It shares the settings and the rules.
+  cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'accounts'], usesPackages: true },
+  // Runs the service, or opens its store.
+  'cli service': {
+    sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'store port'],
     usesPackages: true,
   },
 };
@@ -111,6 +116,7 @@ export function wrongLayer(path: string, { specifier }: Import): string | null {
 
 /** The part a path of the repository belongs to, or null when it belongs to none. */
 export function partOf(path: string): PartName | null {
+  if (path.startsWith(CLI)) return path.startsWith(`${CLI}service/`) ? 'cli service' : 'cli';
   if (!path.startsWith(SRC)) return null;
   const inside = path.slice(SRC.length);
   const named = FILES[inside];
@@ -136,7 +142,7 @@ export function wrongImport(path: string, { specifier, isTypeOnly }: Import): st
     return usesPackages ? null : `${from} uses no packages and none of node's modules, but imports "${specifier}"`;
   }
   const to = partOf(target);
-  if (to === null) return `"${specifier}" belongs to no part of ${SRC} that can be imported`;
+  if (to === null) return `"${specifier}" belongs to no part of ${SRC} or ${CLI} that can be imported`;
   const isOwn = to === from && (from !== 'store adapter' || adapterOf(target) === adapterOf(path));
   if (isOwn || sees.includes(to)) return null;
   if (seesTypesOf.includes(to)) return isTypeOnly ? null : `${from} may import only types of ${to} ("${specifier}")`;

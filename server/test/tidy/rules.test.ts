@@ -44,8 +44,9 @@ const SAMPLES: Record<RuleName, Samples> = {
         "import { openSqlite } from '../../../store/sqlite/files/open.ts';",
       ),
       at('server/src/node/settings/config.ts', "import { systemWorld } from '../../runtime/world.ts';"),
-      at('server/src/node/main.ts', "import { main } from '../cli/main.ts';"),
-      at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/files/open.ts';"),
+      at('server/src/node/main.ts', "import { main } from '../../../cli/src/main.ts';"),
+      at('cli/src/service/run.ts', "import { openSqlite } from '../../../server/src/store/sqlite/files/open.ts';"),
+      at('cli/src/commands/messages/tail.ts', "import { start } from '../../../../server/src/node/main.ts';"),
       at('server/src/inbound/api/routes/topics.ts', "import Type, { type Static } from 'typebox';"),
     ],
     good: [
@@ -65,8 +66,12 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/inbound/server/listener.ts', "import type { Config } from '../../node/settings/config.ts';"),
       at('server/src/inbound/api/shapes/schema.ts', "import type { TSchema } from 'typebox';"),
       at('server/src/node/main.ts', "import { openSqlite } from '../store/sqlite/files/open.ts';"),
-      at('server/src/cli/serve.ts', "import { start } from '../node/main.ts';"),
-      at('server/src/cli/serve.ts', "new URL('../../package.json', import.meta.url)"),
+      at('cli/src/service/run.ts', "import { start } from '../../../server/src/node/main.ts';"),
+      at('cli/src/frame/output.ts', "new URL('../../../server/package.json', import.meta.url)"),
+      at(
+        'cli/src/commands/messages/tail.ts',
+        "import { parseCron } from '../../../../server/src/rules/schedules/cron.ts';",
+      ),
       at('server/test/inbound/x.test.ts', "import { openSqlite } from '../../src/store/sqlite/files/open.ts';"),
     ],
   },
@@ -147,19 +152,19 @@ const SAMPLES: Record<RuleName, Samples> = {
     ],
   },
   network: {
-    bad: [engine('await fetch(url)'), engine('globalThis.fetch (url)'), at('server/src/cli/main.ts', 'fetch(url)')],
+    bad: [engine('await fetch(url)'), engine('globalThis.fetch (url)'), at('cli/src/main.ts', 'fetch(url)')],
     good: [
       engine('await prefetch(url)'),
       engine('// fetch(url) would follow redirects'),
-      at('server/src/cli/frame/connection.ts', 'await fetch(url)'),
+      at('cli/src/frame/connection.ts', 'await fetch(url)'),
     ],
   },
   environment: {
-    bad: [engine('process.env.HOME'), at('server/src/cli/serve.ts', 'process . env')],
+    bad: [engine('process.env.HOME'), at('cli/src/service/run.ts', 'process . env')],
     good: [at('server/src/node/settings/config.ts', 'process.env'), at('server/test/x.test.ts', 'process.env')],
   },
   'own place': {
-    bad: [engine("new URL('./thread.ts', import.meta.url)"), at('server/src/cli/run.ts', 'import . meta . dirname')],
+    bad: [engine("new URL('./thread.ts', import.meta.url)"), at('cli/src/service/run.ts', 'import . meta . dirname')],
     good: [at('server/src/shipped-files.ts', 'import.meta.url'), at('server/test/x.test.ts', 'import.meta.dirname')],
   },
   'async rules': {
@@ -296,7 +301,7 @@ const SAMPLES: Record<RuleName, Samples> = {
   },
   console: {
     bad: [engine("console.log('here')"), engine("console.error('here')")],
-    good: [at('server/src/cli/serve.ts', "console.log('ready')"), at('server/bin/postrider.js', "console.log('x')")],
+    good: [at('cli/src/service/run.ts', "console.log('ready')"), at('server/bin/postrider.js', "console.log('x')")],
   },
   'drawer name': {
     bad: [

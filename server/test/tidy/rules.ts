@@ -3,7 +3,7 @@
 
 import { basename } from 'node:path';
 import { functionsOver } from './function-length.ts';
-import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
+import { CLI, PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
 import { findImports, type SourceView, viewSource } from './source-view.ts';
 import { findUnnamedColumns } from './sql-columns-rule.ts';
 import { findSqlDecisions } from './sql-decision-rule.ts';
@@ -28,15 +28,16 @@ interface Rule {
 
 const FUNCTION_LINES_MAX = 80;
 
-const isSource = (path: string) => /^(?:server|sdk|console)\/src\/.*\.(?:tsx?|sql)$/.test(path);
+const isSource = (path: string) => /^(?:server|cli|sdk|console)\/src\/.*\.(?:tsx?|sql)$/.test(path);
 const isPage = (path: string) => /^console\/src\/.*\.tsx?$/.test(path);
-const isSourceCode = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
-const isCode = (path: string) => /^(?:server|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
+/** Of the service and of the command, which runs it. */
+const isSourceCode = (path: string) => [SRC, CLI].some((folder) => path.startsWith(folder)) && path.endsWith('.ts');
+const isCode = (path: string) => /^(?:server|cli|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
 const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
 const isRule = (path: string) => isSourceCode(path) && partOf(path) === 'rules';
 const isOutsideAdapters = (path: string) =>
   isSourceCode(path) && partOf(path) !== 'store adapter' && partOf(path) !== 'store thread';
-const isOutsideCli = (path: string) => isSourceCode(path) && partOf(path) !== 'cli';
+const isService = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
 
 /** A rule that forbids what a pattern matches in one view of a file. */
 function ban(reads: Rule['reads'], view: keyof SourceView, pattern: RegExp, message: string): Rule {
@@ -146,7 +147,7 @@ export const RULES = {
   ),
   network: ban(
     // The command is a caller of the API, not the service.
-    (path) => isCodeBeside('runtime/world.ts')(path) && path !== `${SRC}cli/frame/connection.ts`,
+    (path) => isCodeBeside('runtime/world.ts')(path) && path !== `${CLI}frame/connection.ts`,
     'code',
     /\bfetch\s*\(/g,
     'requests go out through the sender, behind its egress guard',
@@ -194,7 +195,7 @@ export const RULES = {
     /\bfrom\s*['"][^'"]*server\/[^'"]*['"]/g,
     'the console knows the API only, through the SDK',
   ),
-  console: ban(isOutsideCli, 'code', /\bconsole\s*\.\s*\w+/g, 'only cli/ writes to the terminal; others have the log'),
+  console: ban(isService, 'code', /\bconsole\s*\.\s*\w+/g, 'only cli/ writes to the terminal; others have the log'),
   'drawer name': {
     reads: isCode,
     find: ({ path }) => {

@@ -37,9 +37,10 @@ export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): stri
   return circles;
 }
 
-/** Static imports between the files below a folder, by path. */
-export function importsIn(root: string, folder: string): Map<string, string[]> {
-  const files = globSync(`${folder}/**/*.ts`, { cwd: root }).map((path) => path.replaceAll('\\', '/'));
+/** Static imports between the files below some folders, by path. */
+export function importsIn(root: string, folders: readonly string[]): Map<string, string[]> {
+  const patterns = folders.map((folder) => `${folder}/**/*.ts`);
+  const files = globSync(patterns, { cwd: root }).map((path) => path.replaceAll('\\', '/'));
   return new Map(
     files.map((file) => {
       const text = readFileSync(join(root, file), 'utf8');
@@ -49,10 +50,11 @@ export function importsIn(root: string, folder: string): Map<string, string[]> {
   );
 }
 
-/** How many files each folder below has by itself, the largest first. */
-export function folderSizes(root: string, folder: string): [folder: string, files: number][] {
+/** How many files each folder below some folders has by itself, the largest first. */
+export function folderSizes(root: string, folders: readonly string[]): [folder: string, files: number][] {
   const sizes = new Map<string, number>();
-  for (const path of globSync(`${folder}/**/*.{ts,sql}`, { cwd: root })) {
+  const patterns = folders.map((folder) => `${folder}/**/*.{ts,sql}`);
+  for (const path of globSync(patterns, { cwd: root })) {
     sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
   }
   return [...sizes].sort(([, one], [, other]) => other - one);

@@ -20,7 +20,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
 
 const WALL_TIME = /\bperformance\.now\(|\bsetTimeout\(|\bwaitForTimeout\(|\bsetTimeout as \w+/g;
 
-export const isTestFile = (path: string) => /^(?:server|sdk|console)\/test\/.*\.test\.ts$/.test(path);
+export const isTestFile = (path: string) => /^(?:server|cli|sdk|console)\/test\/.*\.test\.ts$/.test(path);
 
 export function findWallTime(path: string, code: string): { readonly at: number; readonly message: string }[] {
   if (ALLOWED.has(path)) return [];

@@ -1,0 +1,106 @@
+// Accounts and tokens, over the API or directly in a store: the way back in when no token is left that may administer.
+
+import type { Account, Client, NewToken, Scope, Token } from 'postrider-sdk';
+import { parseConfig } from '../../../../server/src/node/settings/config.ts';
+import type { Given } from '../../frame/arguments.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, usageFailure } from '../../frame/failure.ts';
+import { isForStore } from '../../frame/store-or-service.ts';
+import type { Io } from '../../frame/terminal.ts';
+import { CONNECTION_FLAGS } from '../../table/flags.ts';
+
+export interface Recounted {
+  readonly storedBytes: number;
+  /** Negative if the count was too high. */
+  readonly correctedBy: number;
+}
+
+export interface AccountAccess {
+  /** Where the accounts are, as text. */
+  readonly location: string;
+  /** The account that is meant when none is named, if that is clear. */
+  ownAccountId(): Promise<string | null>;
+  accounts(): Promise<readonly Account[]>;
+  createAccount(name: string, tier: string | undefined): Promise<Account>;
+  setTier(accountId: string, tier: string): Promise<Account>;
+  setSuspended(accountId: string, isSuspended: boolean): Promise<Account>;
+  /** Counts again what an account stores. Null over the API. */
+  readonly recount: ((accountId: string) => Promise<Recounted>) | null;
+  tokens(accountId: string): Promise<readonly Token[]>;
+  createToken(accountId: string, name: string, scopes: readonly Scope[]): Promise<NewToken>;
+  revokeToken(accountId: string, tokenId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openAccess({ given, io, connect }: Invocation): Promise<AccountAccess> {
+  if (isForStore(given, io.env)) return openStoreAccess(given, io);
+  const { client, url } = connect();
+  return apiAccess(client, url);
+}
+
+function apiAccess(client: Client, url: string): AccountAccess {
+  return {
+    location: url,
+    ownAccountId: async () => (await client.getAccount()).accountId,
+    accounts: async () => (await client.listAccounts()).accounts,
+    createAccount: (name, tier) => client.createAccount({ name, ...(tier !== undefined && { tier }) }),
+    setTier: (accountId, tier) => client.setTier(accountId, tier),
+    setSuspended: (accountId, isSuspended) => client.setSuspended(accountId, isSuspended),
+    recount: null,
+    tokens: async (accountId) => (await client.listTokens(accountId)).tokens,
+    createToken: (accountId, name, scopes) => client.createToken({ accountId, name, scopes }),
+    revokeToken: async (accountId, tokenId) => {
+      await client.revokeToken(accountId, tokenId);
+    },
+    close: async () => {},
+  };
+}
+
+async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
+  const [data, store] = [given.text('data'), given.text('store')];
+  const ofService = CONNECTION_FLAGS.filter(({ name }) => given.has(name)).map(({ name }) => `--${name}`);
+  if (ofService.length > 0) {
+    const where = data === undefined && store === undefined ? 'POSTRIDER_DATA or POSTRIDER_STORE' : '--data or --store';
+    throw new Failure(`${ofService.join(', ')} has no effect on a store, and ${where} names one`, {
+      exit: EXIT.usage,
+      hint: 'Nothing was changed. Name a service or a store, not both.',
+    });
+  }
+  // The settings of `token create` are those that name a store.
+  const argv = [
+    '--admin',
+    ...(data === undefined ? [] : [`--data=${data}`]),
+    ...(store === undefined ? [] : [`--store=${store}`]),
+  ];
+  const parsed = parseConfig('token create', argv, io.env);
+  if (!('config' in parsed)) throw usageFailure('problems' in parsed ? parsed.problems : [], 'token');
+  const { storeAccess } = await import('../../service/store-access.ts');
+  try {
+    return await storeAccess(parsed.config);
+  } catch (error) {
+    const { message } = error as Error;
+    const hint = 'Name the directory of the service with --data, or its database with --store.';
+    throw new Failure(message, message.startsWith('there is no store') ? { hint } : {});
+  }
+}
+
+const NAMES_SHOWN_MAX = 10;
+
+/** By name or id. Without either, the caller's own, the only one, or the one called default. */
+export async function findAccount(access: AccountAccess, wanted: string | undefined): Promise<Account> {
+  const own = wanted === undefined ? await access.ownAccountId() : null;
+  const accounts = await access.accounts();
+  const name = wanted ?? (accounts.length === 1 ? accounts[0]!.name : 'default');
+  const found = accounts.find(({ id }) => id === (own ?? wanted)) ?? accounts.find((each) => each.name === name);
+  if (found) return found;
+  const names = accounts.slice(0, NAMES_SHOWN_MAX).map((each) => each.name);
+  const more = accounts.length > names.length ? ` and ${accounts.length - names.length} more` : '';
+  throw new Failure(wanted === undefined ? 'there are several accounts' : `there is no account "${wanted}"`, {
+    exit: wanted === undefined ? EXIT.usage : EXIT.notFound,
+    hint:
+      accounts.length === 0
+        ? 'There are none yet: start postrider serve, which prints the first token.'
+        : `${wanted === undefined ? 'Choose one with --account' : 'There are'}: ${names.join(', ')}${more}.`,
+  });
+}

@@ -1,0 +1,129 @@
+// `postrider config …`: the address and the token that the command uses, and the settings of the service, with where
+// each of them comes from. No secret is shown.
+
+import { readFileSync } from 'node:fs';
+import {
+  defaultOf,
+  environmentName,
+  parseConfig,
+  SETTING_KEYS,
+  SETTINGS,
+  type ServiceCommand,
+  type Setting,
+  TEMPORARY_DATA,
+} from '../../../../server/src/node/settings/config.ts';
+import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../../frame/client-file.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { findAddress, type Sourced, wrongUrl } from '../../frame/connection.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure, usageFailure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+
+export async function setConfig({ given, out, io }: Invocation): Promise<number> {
+  const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
+  const [url, headerPrefix] = [given.text('url'), given.text('header-prefix')];
+  const problem = url === undefined ? null : wrongUrl(url);
+  if (problem !== null) throw new Failure(`--url cannot be used: ${problem}`, { exit: EXIT.usage });
+  const token = await tokenToKeep({ given, io });
+  const change = {
+    ...(url !== undefined && { url }),
+    ...(token !== undefined && { token }),
+    ...(headerPrefix !== undefined && { headerPrefix }),
+  };
+  if (Object.keys(change).length === 0) {
+    throw new Failure('there is nothing to keep: give --url, --token-file or --header-prefix', { exit: EXIT.usage });
+  }
+  const file: ClientFile = readClientFile(path, false) ?? {};
+  const profile = given.text('profile');
+  const profiles = new Map(Object.entries(file.profiles ?? {}));
+  if (profile !== undefined) profiles.set(profile, { ...profiles.get(profile), ...change });
+  writeClientFile(
+    path,
+    profile === undefined ? { ...file, ...change } : { ...file, profiles: Object.fromEntries(profiles) },
+  );
+  if (out.isJson) out.json({ path, kept: Object.keys(change), ...(profile !== undefined && { profile }) });
+  else
+    out.line(
+      `${printable(path)}: kept ${Object.keys(change).join(', ')}${profile === undefined ? '' : ` as profile ${printable(profile)}`}.`,
+    );
+  return EXIT.done;
+}
+
+/** From a file or standard input, so that it stays out of the history of the shell. */
+async function tokenToKeep({ given, io }: Pick<Invocation, 'given' | 'io'>): Promise<string | undefined> {
+  const [token, file] = [given.text('token'), given.text('token-file')];
+  if (token !== undefined || file === undefined) return token;
+  let text = '';
+  if (file === '-') {
+    if (io.stdin.isTTY) io.stderr.write('Paste the token, then press Enter and Ctrl-D.\n');
+    const pieces: Uint8Array[] = [];
+    for await (const piece of io.stdin) pieces.push(piece);
+    text = Buffer.concat(pieces).toString('utf8').trim();
+  } else {
+    try {
+      text = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      throw new Failure(`cannot read the token from ${printable(file)}: ${(error as Error).message}`, {
+        exit: EXIT.usage,
+      });
+    }
+  }
+  if (text !== '') return text;
+  throw new Failure('the token is empty', { exit: EXIT.usage });
+}
+
+interface Shown {
+  readonly name: string;
+  readonly value: string;
+  readonly source: string;
+}
+
+/** In place of a secret. */
+const SECRET = 'set, not shown';
+/** In place of a directory, with a manual clock. */
+const TEMPORARY = 'a temporary folder, removed at the end';
+
+export async function showConfig(invocation: Invocation): Promise<number> {
+  const { given, out, io } = invocation;
+  const command: ServiceCommand = given.text('for') === 'dev' ? 'dev' : 'serve';
+  const service = serviceSettings(command, io.env);
+  const { url, token, headerPrefix } = findAddress(given, io);
+  const shown = (name: string, { value, source }: Sourced): Shown => ({ name, value: value ?? 'none', source });
+  const client = [
+    shown('url', url),
+    { name: 'token', value: token.value === null ? 'none' : SECRET, source: token.source },
+    shown('header-prefix', headerPrefix),
+  ];
+  if (out.isJson) {
+    const values = (all: readonly Shown[]) =>
+      Object.fromEntries(
+        all.map(({ name, value, source }) => [name, given.has('sources') ? { value, source } : value]),
+      );
+    out.json({ client: values(client), [command]: values(service) });
+    return EXIT.done;
+  }
+  const columns = [{ title: 'SETTING' }, { title: 'VALUE' }, ...(given.has('sources') ? [{ title: 'FROM' }] : [])];
+  const rowOf = ({ name, value, source }: Shown) => (given.has('sources') ? [name, value, source] : [name, value]);
+  out.line('The commands that call the API:');
+  out.table(columns, client.map(rowOf));
+  out.line();
+  out.line(`postrider ${command}, if it is started here without flags:`);
+  out.table(columns, service.map(rowOf));
+  return EXIT.done;
+}
+
+function serviceSettings(command: ServiceCommand, env: Invocation['io']['env']): Shown[] {
+  const parsed = parseConfig(command, [], env);
+  if (!('config' in parsed)) throw usageFailure('problems' in parsed ? parsed.problems : [], command);
+  const { config } = parsed;
+  return SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command)).map((key) => {
+    const setting: Setting<unknown> = SETTINGS[key];
+    const { flag, kind, isSecret } = setting;
+    const variable = environmentName(flag);
+    const isSet = Boolean(env[variable]);
+    const isTemporary = key === 'data' && config.data === TEMPORARY_DATA;
+    const shown = isTemporary ? TEMPORARY : kind.show(isSet ? config[key] : defaultOf(setting, command));
+    const value = isSet && isSecret ? SECRET : shown;
+    return { name: flag, value, source: isSet ? variable : 'default' };
+  });
+}

@@ -1,0 +1,84 @@
+// `postrider doctor`: looks at everything that the service needs on this machine, and says what is wrong and what to do.
+
+import { type Config, parseConfig } from '../../../../server/src/node/settings/config.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { wrap } from '../../frame/help.ts';
+import { printable } from '../../frame/printable.ts';
+import { checkDestination } from '../../service/doctor-egress.ts';
+import {
+  checkDirectory,
+  checkPort,
+  checkProgram,
+  checkStoreOpens,
+  type Finding,
+  finding,
+} from '../../service/doctor-machine.ts';
+import { checkService } from './doctor-service.ts';
+
+const [STATE_WIDTH, NAME_WIDTH] = [7, 9];
+const TEXT_AT = STATE_WIDTH + NAME_WIDTH + 4;
+const TEXT_WIDTH_MIN = 30;
+
+/** In one column, as wide as the terminal lets it be. */
+function wrapped(text: string, width: number | null): string[] {
+  return wrap(printable(text), width === null ? Number.POSITIVE_INFINITY : Math.max(TEXT_WIDTH_MIN, width - TEXT_AT));
+}
+
+export async function doctor(invocation: Invocation): Promise<number> {
+  const { given, io, out } = invocation;
+  const destination = given.text('destination');
+  if (destination !== undefined && !/^https?:\/\/./.test(destination)) {
+    throw new Failure('--destination must be a URL that starts with http:// or https://', { exit: EXIT.usage });
+  }
+  const findings: Finding[] = [checkProgram()];
+  const { config, problems } = settingsOf(invocation);
+  findings.push(...problems);
+  if (config) {
+    const directory = checkDirectory(config);
+    const isUsable = !directory.some(({ state }) => state === 'wrong');
+    findings.push(...directory);
+    findings.push(isUsable ? await checkStoreOpens(config) : finding('store', 'skipped', 'see the directory'));
+    const service = await checkService(invocation, config.port);
+    findings.push(...service.findings, await checkPort(config, service.port));
+    if (destination === undefined)
+      findings.push(
+        finding('egress', 'skipped', 'no destination was tried', 'Give one: --destination https://example.com'),
+      );
+    else findings.push(...(await checkDestination(config, destination, io.world.clock)));
+  }
+  const isWell = !findings.some(({ state }) => state === 'wrong');
+  if (out.isJson) out.json({ ok: isWell, checks: findings });
+  else {
+    for (const { name, state, says, todo } of findings) {
+      const [first, ...more] = wrapped(says, out.width);
+      out.line(`${out.state(state, state.padEnd(STATE_WIDTH))}  ${name.padEnd(NAME_WIDTH)}  ${first}`);
+      for (const line of [...more, ...wrapped(todo ?? '', out.width)]) {
+        if (line !== '') out.line(`${' '.repeat(TEXT_AT)}${line}`);
+      }
+    }
+    out.note(isWell ? 'Nothing is wrong.' : 'Something is wrong: see above.');
+  }
+  return isWell ? EXIT.done : EXIT.failed;
+}
+
+/** The settings as `serve` would read them here. */
+function settingsOf({ given, io }: Invocation): {
+  readonly config: Config | null;
+  readonly problems: readonly Finding[];
+} {
+  const argv = ['data', 'store', 'host', 'port', 'allow-cidr'].flatMap((flag) =>
+    given.list(flag).map((value) => `--${flag}=${value}`),
+  );
+  const parsed = parseConfig('serve', argv, io.env);
+  if ('config' in parsed)
+    return { config: parsed.config, problems: [finding('settings', 'ok', 'serve would start with them')] };
+  const problems = 'problems' in parsed ? parsed.problems : [];
+  return {
+    config: null,
+    problems: problems.map((problem) =>
+      finding('settings', 'wrong', problem, 'serve refuses to start until it is repaired.'),
+    ),
+  };
+}

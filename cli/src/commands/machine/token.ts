@@ -1,0 +1,211 @@
+// `postrider token …` and `postrider account …`, over the API or directly in a store.
+
+import type { Scope, Token } from 'postrider-sdk';
+import { SCOPES } from '../../../../server/src/rules/accounts/account.ts';
+import type { Invocation } from '../../frame/command.ts';
+import { confirm } from '../../frame/confirm.ts';
+import { EXIT } from '../../frame/exit-codes.ts';
+import { Failure } from '../../frame/failure.ts';
+import { printable } from '../../frame/printable.ts';
+import { timeText } from '../../frame/time-text.ts';
+import { type AccountAccess, findAccount, openAccess } from './account-access.ts';
+
+async function within<T>(invocation: Invocation, work: (access: AccountAccess) => Promise<T>): Promise<T> {
+  const access = await openAccess(invocation);
+  try {
+    return await work(access);
+  } finally {
+    await access.close();
+  }
+}
+
+export async function listTokens(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const account = await findAccount(access, given.text('account'));
+    const tokens = (await access.tokens(account.id)).filter(
+      ({ revokedAt }) => given.has('all') || revokedAt === undefined,
+    );
+    if (out.isJson) out.json(tokens);
+    else if (tokens.length === 0) out.note(`The account ${account.name} has no tokens.`);
+    else {
+      out.table(
+        [
+          { title: 'TOKEN' },
+          { title: 'NAME' },
+          { title: 'SCOPES' },
+          { title: 'CREATED', isExtra: true },
+          { title: 'LAST USED', isExtra: true },
+          { title: 'REVOKED' },
+        ],
+        tokens.map(tokenRow),
+      );
+    }
+    return EXIT.done;
+  });
+}
+
+function tokenRow({ tokenId, name, scopes, createdAt, lastUsedAt, revokedAt }: Token): string[] {
+  const at = (time: number | undefined) => (time === undefined ? '' : timeText(time));
+  return [tokenId, name, scopes.join(' '), timeText(createdAt), at(lastUsedAt) || 'never', at(revokedAt)];
+}
+
+/** Only the token goes to standard output, so that a script can read it. */
+export async function createToken(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  const scopes = scopesOf(given.has('admin'), given.list('scope'));
+  return within(invocation, async (access) => {
+    const account = await findAccount(access, given.text('account'));
+    const made = await access.createToken(account.id, given.text('name') ?? 'command-line', scopes);
+    if (out.isJson) {
+      out.json({ token: made.token, tokenId: made.tokenId, account: account.name, scopes: made.scopes });
+      return EXIT.done;
+    }
+    out.line(made.token);
+    out.note(
+      `A token of the account "${account.name}" at ${access.location}, with the scopes ${made.scopes.join(', ')}. ` +
+        'It is shown only this once: keep it.',
+    );
+    return EXIT.done;
+  });
+}
+
+function scopesOf(isAdmin: boolean, given: readonly string[]): readonly Scope[] {
+  const wanted = given.flatMap((each) => each.split(',')).map((each) => each.trim());
+  const unknown = wanted.filter((each) => !SCOPES.some((scope) => scope === each));
+  if (unknown.length > 0) {
+    throw new Failure(`--scope: ${unknown.map((each) => `"${each}"`).join(', ')} is not one of ${SCOPES.join(', ')}`, {
+      exit: EXIT.usage,
+    });
+  }
+  if (isAdmin === wanted.length > 0) {
+    throw new Failure('give --admin for a token that may do everything, or --scope with its scopes', {
+      exit: EXIT.usage,
+    });
+  }
+  return isAdmin ? SCOPES : SCOPES.filter((scope) => wanted.includes(scope));
+}
+
+export async function revokeToken(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  const tokenId = given.words[0]!;
+  return within(invocation, async (access) => {
+    const account = await findAccount(access, given.text('account'));
+    await confirm(
+      invocation,
+      `Revoke the token ${tokenId} of the account ${account.name}? Whoever uses it is locked out.`,
+    );
+    await access.revokeToken(account.id, tokenId);
+    if (out.isJson) out.json({ tokenId, revoked: true });
+    else out.line(`${printable(tokenId)}  revoked`);
+    return EXIT.done;
+  });
+}
+
+export async function showAccount({ out, connect }: Invocation): Promise<number> {
+  const account = await connect().client.getAccount();
+  if (out.isJson) {
+    out.json(account);
+    return EXIT.done;
+  }
+  out.facts([
+    ['account', `${account.name} (${account.accountId})`],
+    ['tier', account.tier],
+    ['token', `${account.token.name} (${account.token.tokenId})`],
+    ['scopes', account.token.scopes.join(', ')],
+    [
+      'service',
+      `${account.service.version}${account.service.isDev ? ', dev' : ''}, headers ${account.service.headerPrefix}`,
+    ],
+  ]);
+  out.table(
+    [{ title: 'LIMIT' }, { title: 'VALUE', isNumber: true }],
+    Object.entries(account.limits).map(([name, value]) => [name, value === null ? 'none' : String(value)]),
+  );
+  return EXIT.done;
+}
+
+export async function listAccounts(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  return within(invocation, async (access) => {
+    const accounts = await access.accounts();
+    if (out.isJson) out.json(accounts);
+    else if (accounts.length === 0) out.note(`There are no accounts at ${access.location}.`);
+    else {
+      out.table(
+        [{ title: 'ACCOUNT' }, { title: 'NAME' }, { title: 'TIER' }, { title: 'CREATED' }],
+        accounts.map(({ id, name, tier, createdAt }) => [id, name, tier, timeText(createdAt)]),
+      );
+    }
+    return EXIT.done;
+  });
+}
+
+export async function createAccount(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const account = await access.createAccount(given.words[0]!, given.text('tier'));
+    if (out.isJson) out.json(account);
+    else {
+      out.line(printable(account.id));
+      out.note(`It has no token yet: postrider token create --account ${account.name} --scope publish,read`);
+    }
+    return EXIT.done;
+  });
+}
+
+export async function setTier(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  const [wanted, tier] = given.words;
+  return within(invocation, async (access) => {
+    const { id } = await findAccount(access, wanted);
+    const account = await access.setTier(id, tier!);
+    if (out.isJson) out.json(account);
+    else out.line(`${printable(account.name)}  ${printable(account.tier)}`);
+    return EXIT.done;
+  });
+}
+
+export function suspendAccount(invocation: Invocation): Promise<number> {
+  return setSuspended(invocation, true);
+}
+
+export function resumeAccount(invocation: Invocation): Promise<number> {
+  return setSuspended(invocation, false);
+}
+
+function setSuspended(invocation: Invocation, isSuspended: boolean): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const { id } = await findAccount(access, given.words[0]);
+    const account = await access.setSuspended(id, isSuspended);
+    if (out.isJson) out.json(account);
+    else out.line(`${printable(account.name)}  ${isSuspended ? 'suspended' : 'active'}`);
+    return EXIT.done;
+  });
+}
+
+export function recountAccounts(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const { recount } = access;
+    if (recount === null) {
+      throw new Failure('what accounts store is counted again in the store, and not over the API', {
+        exit: EXIT.usage,
+        hint: 'Name the directory of the service with --data, or its database with --store. The service may run meanwhile.',
+      });
+    }
+    const wanted = given.text('account');
+    const accounts = wanted === undefined ? await access.accounts() : [await findAccount(access, wanted)];
+    const counted = [];
+    for (const { id, name } of accounts) counted.push({ accountId: id, name, ...(await recount(id)) });
+    if (out.isJson) out.json(counted);
+    else {
+      out.table(
+        [{ title: 'ACCOUNT' }, { title: 'STORED BYTES', isNumber: true }, { title: 'CORRECTED BY', isNumber: true }],
+        counted.map(({ name, storedBytes, correctedBy }) => [name, String(storedBytes), String(correctedBy)]),
+      );
+    }
+    return EXIT.done;
+  });
+}

@@ -1,0 +1,35 @@
+// The section "alerts" of the file of `apply` and `export`: the service's own rules say what is wrong with an entry, and
+// how it is written so that two that mean the same are equal.
+
+import { readAlert, shownDefinition } from '../../../../server/src/rules/alerts/alert-rules.ts';
+
+export interface AlertState {
+  readonly id: string;
+  readonly rule: Readonly<Record<string, unknown>>;
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly remindEvery?: string | number;
+}
+
+/** Stands for the default of the service, which only the service knows. */
+const SERVICE_DEFAULT = { freeBytes: 1 };
+
+/** Everything that is wrong with an entry. */
+export function wrongAlert({ id: _id, ...alert }: Readonly<Record<string, unknown>>, at: string): string[] {
+  const read = readAlert(alert, SERVICE_DEFAULT);
+  return 'problems' in read ? read.problems.map((problem) => `${at}: ${problem}`) : [];
+}
+
+/** The entry with all defaults, as the service shows it. `actual`: the alert that the service has under this id. */
+export function asShown(desired: AlertState, actual: AlertState | undefined): AlertState {
+  const freeBytes = actual?.rule.freeBytes;
+  const read = readAlert(
+    { rule: desired.rule, target: desired.target, remindEvery: desired.remindEvery },
+    typeof freeBytes === 'number' ? { freeBytes } : SERVICE_DEFAULT,
+  );
+  if (!('definition' in read)) return desired;
+  const shown = shownDefinition(read.definition);
+  if (shown.rule.type !== 'diskLow' || desired.rule.freeBytes !== undefined || actual) {
+    return { id: desired.id, ...shown };
+  }
+  return { id: desired.id, ...shown, rule: { type: 'diskLow' } };
+}

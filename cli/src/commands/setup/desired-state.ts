@@ -1,0 +1,285 @@
+// The file of `apply` and `export`: what it may say, and how it differs from what a service has. Pure: text and lists go
+// in, problems and changes come out.
+
+import { createHash } from 'node:crypto';
+import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
+import { type AlertState, asShown, wrongAlert } from './desired-alerts.ts';
+import { wrongValue } from './state-values.ts';
+
+export interface QueueState {
+  readonly name: string;
+  readonly parallelism?: number;
+  readonly paused?: boolean;
+}
+
+export interface TopicState {
+  readonly name: string;
+  readonly endpoints: readonly { readonly url: string; readonly name?: string }[];
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export interface ScheduleState {
+  readonly id: string;
+  readonly cron: string;
+  readonly destination: string;
+  readonly queue?: string;
+  readonly paused?: boolean;
+  readonly method?: string;
+  /** For the destination, Content-Type too. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly bodyBase64?: string;
+  /** Settings of its messages by the names of the API, without the prefix. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface State {
+  readonly queues?: readonly QueueState[];
+  readonly topics?: readonly TopicState[];
+  readonly schedules?: readonly ScheduleState[];
+  readonly alerts?: readonly AlertState[];
+}
+
+export type Kind = 'queue' | 'topic' | 'schedule' | 'alert';
+
+export interface Change {
+  readonly action: 'create' | 'update' | 'delete';
+  readonly kind: Kind;
+  readonly name: string;
+  /** What differs, as text: before and after. */
+  readonly fields: readonly { readonly field: string; readonly before: string | null; readonly after: string | null }[];
+}
+
+/** `checked`: together with the rest of its entry. */
+type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
+
+const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
+  queue: new Map<string, Shape>([
+    ['name', 'text'],
+    ['parallelism', 'number'],
+    ['paused', 'switch'],
+  ]),
+  topic: new Map<string, Shape>([
+    ['name', 'text'],
+    ['endpoints', 'endpoints'],
+    ['headers', 'lists'],
+  ]),
+  schedule: new Map<string, Shape>([
+    ['id', 'text'],
+    ['cron', 'text'],
+    ['destination', 'text'],
+    ['queue', 'text'],
+    ['paused', 'switch'],
+    ['method', 'text'],
+    ['headers', 'texts'],
+    ['body', 'text'],
+    ['bodyBase64', 'text'],
+    ['settings', 'texts'],
+  ]),
+  alert: new Map<string, Shape>([
+    ['id', 'text'],
+    ['rule', 'checked'],
+    ['target', 'checked'],
+    ['remindEvery', 'checked'],
+  ]),
+};
+const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
+  queue: ['name'],
+  topic: ['name', 'endpoints'],
+  schedule: ['id', 'cron', 'destination'],
+  alert: ['id', 'rule', 'target'],
+};
+const SECTIONS: ReadonlyMap<string, Kind> = new Map([
+  ['queues', 'queue'],
+  ['topics', 'topic'],
+  ['schedules', 'schedule'],
+  ['alerts', 'alert'],
+]);
+
+const nameOf = (kind: Kind, entry: object): string => {
+  const { name, id } = entry as { name?: unknown; id?: unknown };
+  return String((kind === 'schedule' || kind === 'alert' ? id : name) ?? '');
+};
+
+/** The state that a file asks for, or everything that is wrong with it. */
+export function readState(value: unknown): { readonly state: State } | { readonly problems: readonly string[] } {
+  // Most likely the output of something that failed. With --prune it must not mean that nothing is wanted.
+  if (value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0)) {
+    return { problems: ['it is empty: give it a section, such as queues: []'] };
+  }
+  if (!isRecord(value)) return { problems: ['the file must have sections: queues, topics, schedules, alerts'] };
+  const problems: string[] = [];
+  for (const [section, entries] of Object.entries(value)) {
+    const kind = SECTIONS.get(section);
+    if (kind === undefined) problems.push(unknownSection(section));
+    else if (!Array.isArray(entries)) problems.push(`${section} must be a list`);
+    else {
+      problems.push(...entries.flatMap((entry, index) => wrongEntry(kind, entry, `${section}[${index}]`)));
+      const names = entries.filter(isRecord).map((entry) => nameOf(kind, entry));
+      const twice = names.filter((name, index) => name !== '' && names.indexOf(name) !== index);
+      problems.push(...new Set(twice.map((name) => `${section} has "${name}" more than once`)));
+    }
+  }
+  return problems.length > 0 ? { problems } : { state: withTexts(value) };
+}
+
+function unknownSection(section: string): string {
+  const guess = nearestName(section, [...SECTIONS.keys()]);
+  return `unknown section "${section}"${guess ? `; did you mean "${guess}"?` : `; there are ${[...SECTIONS.keys()].join(', ')}`}`;
+}
+
+function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
+  if (!isRecord(entry)) return [`${at} must have fields such as ${REQUIRED[kind].join(', ')}`];
+  const fields = FIELDS[kind];
+  const missing = REQUIRED[kind]
+    .filter((field) => !Object.hasOwn(entry, field))
+    .map((field) => `${at}: ${field} is missing`);
+  const wrong = Object.entries(entry).flatMap(([field, value]) => {
+    const shape = fields.get(field);
+    if (shape !== undefined) {
+      const ofShape = wrongShape(shape, value, `${at}.${field}`);
+      return ofShape.length > 0 ? ofShape : wrongValue(kind, field, value, `${at}.${field}`);
+    }
+    const guess = nearestName(field, [...fields.keys()]);
+    return [
+      `${at}: unknown field "${field}"${guess ? `; did you mean "${guess}"?` : `; there are ${[...fields.keys()].join(', ')}`}`,
+    ];
+  });
+  const both = kind === 'schedule' && Object.hasOwn(entry, 'body') && Object.hasOwn(entry, 'bodyBase64');
+  const known = Object.fromEntries(Object.entries(entry).filter(([field]) => fields.has(field)));
+  const ofAlert = kind === 'alert' && missing.length === 0 ? wrongAlert(known, at) : [];
+  return [...missing, ...wrong, ...ofAlert, ...(both ? [`${at}: give body or bodyBase64, not both`] : [])];
+}
+
+const isScalar = (value: unknown) =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+
+function wrongShape(shape: Shape, value: unknown, at: string): string[] {
+  if (shape === 'checked') return [];
+  if (shape === 'text') return typeof value === 'string' ? [] : [`${at} must be a text: put it in quotes`];
+  if (shape === 'number')
+    return Number.isInteger(value) && (value as number) > 0 ? [] : [`${at} must be a whole number from 1`];
+  if (shape === 'switch') return typeof value === 'boolean' ? [] : [`${at} must be true or false`];
+  if (shape === 'endpoints') {
+    if (!Array.isArray(value) || value.length === 0) return [`${at} must be a list with at least one endpoint`];
+    return value.flatMap((each, index) => {
+      const isRight =
+        isRecord(each) && typeof each.url === 'string' && (each.name === undefined || typeof each.name === 'string');
+      return isRight ? [] : [`${at}[${index}] must have a url, and may have a name`];
+    });
+  }
+  if (!isRecord(value)) return [`${at} must have names and values`];
+  return Object.entries(value).flatMap(([name, each]) => {
+    const isList = shape === 'lists' && Array.isArray(each) && each.every(isScalar);
+    return isScalar(each) || isList ? [] : [`${at}.${name} must be a text`];
+  });
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Numbers and switches among headers and settings are texts on the wire. */
+function withTexts(value: Readonly<Record<string, unknown>>): State {
+  const texts = (map: object | undefined) =>
+    map &&
+    Object.fromEntries(
+      Object.entries(map).map(([name, each]) => [name, Array.isArray(each) ? each.map(String) : String(each)]),
+    );
+  const state = value as State;
+  return {
+    ...(state.queues && { queues: state.queues }),
+    ...(state.alerts && { alerts: state.alerts }),
+    ...(state.topics && {
+      topics: state.topics.map((topic) => ({ ...topic, ...(topic.headers && { headers: texts(topic.headers)! }) })),
+    }),
+    ...(state.schedules && {
+      // The method that a schedule has anyway is not shown by the service.
+      schedules: state.schedules.map(({ method, ...schedule }) => ({
+        ...schedule,
+        ...(method !== undefined && method !== 'POST' && { method }),
+        ...(schedule.headers && { headers: texts(schedule.headers) as Record<string, string> }),
+        ...(schedule.settings && { settings: texts(schedule.settings) as Record<string, string> }),
+      })),
+    }),
+  };
+}
+
+/** What must change so that `actual` becomes `desired`. Without `isPruned`, what the file does not name stays. */
+export function diffStates(desired: State, actual: State, isPruned: boolean): Change[] {
+  const alerts = desired.alerts?.map((alert) =>
+    asShown(
+      alert,
+      actual.alerts?.find(({ id }) => id === alert.id),
+    ),
+  );
+  return [
+    ...diffList('queue', desired.queues, actual.queues ?? [], isPruned),
+    ...diffList('topic', desired.topics, actual.topics ?? [], isPruned),
+    ...diffList('schedule', desired.schedules, actual.schedules ?? [], isPruned),
+    ...diffList('alert', alerts, actual.alerts ?? [], isPruned),
+  ];
+}
+
+function diffList(
+  kind: Kind,
+  desired: readonly object[] | undefined,
+  actual: readonly object[],
+  isPruned: boolean,
+): Change[] {
+  if (desired === undefined) return [];
+  const before = new Map(actual.map((entry) => [nameOf(kind, entry), entry]));
+  const changes = desired.flatMap((entry): Change[] => {
+    const name = nameOf(kind, entry);
+    const old = before.get(name);
+    const fields = diffFields(kind, old ?? {}, entry);
+    if (old === undefined) return [{ action: 'create', kind, name, fields }];
+    return fields.length === 0 ? [] : [{ action: 'update', kind, name, fields }];
+  });
+  const wanted = new Set(desired.map((entry) => nameOf(kind, entry)));
+  const surplus = [...before.keys()].filter((name) => isPruned && !wanted.has(name));
+  return [...changes, ...surplus.map((name): Change => ({ action: 'delete', kind, name, fields: [] }))];
+}
+
+function diffFields(kind: Kind, before: object, after: object): Change['fields'] {
+  const [old, wanted] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  return [...FIELDS[kind].keys()].flatMap((field) => {
+    if (field === 'name' || field === 'id') return [];
+    // A schedule or an alert is replaced whole. What the file does not say of a queue or a topic, or of a pause, stays as it is.
+    const isWhole = kind === 'schedule' || kind === 'alert';
+    const isLeft = !wanted.has(field) && (!isWhole || field === 'paused');
+    if (isLeft) return [];
+    const [from, to] = [textOf(old.get(field)), textOf(wanted.get(field))];
+    return isSame(old.get(field), wanted.get(field)) ? [] : [{ field, before: from, after: to }];
+  });
+}
+
+function textOf(value: unknown): string | null {
+  if (value === undefined) return null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** A value that no read shows is compared by its hash. */
+function isSame(actual: unknown, desired: unknown): boolean {
+  if (actual === desired) return true;
+  if (actual === undefined || desired === undefined) return isEmpty(actual) && isEmpty(desired);
+  if (typeof actual === 'string' && typeof desired === 'string') {
+    return (
+      actual.startsWith('REDACTED:') && actual === `REDACTED:${createHash('sha256').update(desired).digest('hex')}`
+    );
+  }
+  if (Array.isArray(actual) && Array.isArray(desired)) {
+    return actual.length === desired.length && actual.every((each, index) => isSame(each, desired[index]));
+  }
+  if (!isRecord(actual) || !isRecord(desired)) return String(actual) === String(desired);
+  const [old, wanted] = [lowered(actual), lowered(desired)];
+  return [...new Set([...old.keys(), ...wanted.keys()])].every((name) => isSame(old.get(name), wanted.get(name)));
+}
+
+const isEmpty = (value: unknown) =>
+  value === undefined || value === false || (isRecord(value) && Object.keys(value).length === 0);
+
+/** Names of headers and settings are the same in upper and lower case. */
+function lowered(record: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
+  return new Map(Object.entries(record).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,46 @@
+// What the service would refuse of a file for `apply`, by the service's own rules: so that a dry run says it, and a run
+// changes nothing before all of the file is known to be right. What only the service can know is left to it.
+
+import { QUEUE_PARALLELISM_MAX } from '../../../../server/src/rules/lines/queue.ts';
+import { parseDestination, parseTargetUrl } from '../../../../server/src/rules/publish/destination.ts';
+import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../../server/src/rules/requests/name.ts';
+import { parseCron } from '../../../../server/src/rules/schedules/cron.ts';
+
+type Rule = (value: unknown) => readonly string[];
+
+const problemOf = (parsed: object) => ('problem' in parsed ? [`: ${String(parsed.problem)}`] : []);
+const name: Rule = (value) => (isName(value as string) ? [] : [` must have ${NAME_RULE}`]);
+
+interface Endpoint {
+  readonly url: string;
+  readonly name?: string;
+}
+
+/** By the names of the kind and the field. The form of the value is right already. */
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['queue.name', name],
+  ['topic.name', name],
+  ['schedule.id', name],
+  ['schedule.queue', name],
+  ['alert.id', name],
+  [
+    'queue.parallelism',
+    (value) => ((value as number) <= QUEUE_PARALLELISM_MAX ? [] : [` must be at most ${QUEUE_PARALLELISM_MAX}`]),
+  ],
+  ['schedule.cron', (value) => problemOf(parseCron(value as string))],
+  ['schedule.destination', (value) => problemOf(parseDestination(value as string))],
+  ['topic.endpoints', (value) => (value as readonly Endpoint[]).flatMap(wrongEndpoint)],
+]);
+
+function wrongEndpoint(endpoint: Endpoint, index: number): string[] {
+  const ofName = endpoint.name === undefined || isTextName(endpoint.name) ? [] : [` must have ${TEXT_NAME_RULE}`];
+  return [
+    ...problemOf(parseTargetUrl(endpoint.url)).map((problem) => `[${index}].url${problem}`),
+    ...ofName.map((problem) => `[${index}].name${problem}`),
+  ];
+}
+
+/** Each problem starts with the place: `queues[0].name must have …`. */
+export function wrongValue(kind: string, field: string, value: unknown, at: string): string[] {
+  return (RULES.get(`${kind}.${field}`)?.(value) ?? []).map((problem) => `${at}${problem}`);
+}

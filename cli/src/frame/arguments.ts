@@ -1,0 +1,211 @@
+// Reads the arguments of a command by its table. Reports all problems at once, each with what was probably meant.
+
+import { unknownFlag } from '../../../server/src/node/settings/near-misses.ts';
+import { parseDurationMs } from '../../../server/src/rules/time/duration.ts';
+import { printable } from './printable.ts';
+import { readTime } from './time-text.ts';
+
+/** How the value of a flag is read. */
+export type FlagKind = 'text' | 'number' | 'duration' | 'time';
+
+export interface FlagSpec {
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for the value in help. Absent for a switch. */
+  readonly placeholder?: string;
+  readonly about: string;
+  readonly kind?: FlagKind;
+  /** Whether it may be repeated. */
+  readonly isList?: boolean;
+  /** The only values it takes. */
+  readonly values?: readonly string[];
+  /** Has no effect without this flag, and is refused then. */
+  readonly needs?: string;
+  /** Cannot be given beside any of these flags. */
+  readonly not?: readonly string[];
+  /** Of a command that takes ids or filters: belongs to only one of the two. */
+  readonly by?: 'id' | 'filter';
+}
+
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly about: string;
+  readonly isOptional?: boolean;
+  /** Takes all that follow. */
+  readonly isRepeated?: boolean;
+  readonly values?: readonly string[];
+}
+
+/** The arguments and flags of a call. Their names are those of the table; the parser has checked their values. */
+export interface Given {
+  /** The arguments in order, without flags. */
+  readonly words: readonly string[];
+  has(flag: string): boolean;
+  text(flag: string): string | undefined;
+  list(flag: string): readonly string[];
+  number(flag: string): number | undefined;
+  /** In milliseconds. */
+  duration(flag: string): number | undefined;
+  /** In milliseconds since 1970. How long ago is meant from `now`. Default: the time of this machine. */
+  time(flag: string, now?: number): number | undefined;
+  /** The flags that the caller gave and no code has asked for yet. Those of every command are left out. */
+  unread(): readonly string[];
+}
+
+export interface Shape {
+  readonly arguments: readonly ArgumentSpec[];
+  readonly flags: readonly FlagSpec[];
+}
+
+export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
+
+const NUMBER = /^\d{1,15}$/;
+/** They may be given where they change nothing: how it is printed, and a yes that nobody asks for. */
+const ALWAYS_FINE: readonly string[] = ['json', 'no-color', 'quiet', 'yes'];
+
+export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
+  const { values, words, problems, isHelp } = read(shape.flags, argv);
+  if (isHelp) return { help: true };
+  const flagProblems = shape.flags.flatMap((flag) =>
+    (values.get(flag.name) ?? []).flatMap((value) => wrongValue(flag, value, now) ?? []),
+  );
+  // A word after an unknown flag was most likely its value: one mistake, one problem.
+  const hasUnknown = problems.some((problem) => problem.startsWith('unknown flag'));
+  const all = [...problems, ...flagProblems, ...(hasUnknown ? [] : wrongWords(shape.arguments, words))];
+  const wrong = all.length > 0 ? all : wrongTogether(shape.flags, values, words);
+  return wrong.length > 0 ? { problems: wrong } : { given: givenOf(values, words, now) };
+}
+
+/** Flags that would have no effect in this company. */
+function wrongTogether(
+  flags: readonly FlagSpec[],
+  values: ReadonlyMap<string, unknown>,
+  words: readonly string[],
+): string[] {
+  return flags
+    .filter(({ name }) => values.has(name))
+    .flatMap(({ name, needs, not = [], by }) => {
+      const rivals = not.filter((other) => values.has(other));
+      return [
+        ...(needs !== undefined && !values.has(needs) ? [`--${name} has no effect without --${needs}`] : []),
+        ...rivals.map((other) => `give --${other} or --${name}, not both`),
+        ...(by === 'filter' && words.length > 0 ? [`--${name} is for filters: it cannot be given beside ids`] : []),
+        ...(by === 'id' && words.length === 0 ? [`--${name} is for ids: it cannot be given without any`] : []),
+      ];
+    });
+}
+
+function read(flags: readonly FlagSpec[], argv: readonly string[]) {
+  const byLong: ReadonlyMap<string, FlagSpec> = new Map(flags.map((flag) => [`--${flag.name}`, flag]));
+  const byShort: ReadonlyMap<string, FlagSpec> = new Map(
+    flags.flatMap((flag) => (flag.short ? [[`-${flag.short}`, flag] as const] : [])),
+  );
+  const values = new Map<string, string[]>();
+  const words: string[] = [];
+  const problems: string[] = [];
+  let isHelp = false;
+  const isFlag = (text: string) => text.startsWith('--') || byShort.has(text) || text === '-h';
+  const add = (flag: FlagSpec, shownName: string, value: string | undefined) => {
+    const before = values.get(flag.name);
+    if (value === undefined) problems.push(`${shownName} needs a value: ${shownName} ${flag.placeholder}`);
+    else if (before && !flag.isList) problems.push(`${shownName} is given more than once`);
+    else values.set(flag.name, [...(before ?? []), value]);
+  };
+  for (let at = 0; at < argv.length; at += 1) {
+    const argument = argv[at]!;
+    if (argument === '--') {
+      words.push(...argv.slice(at + 1));
+      break;
+    }
+    if (argument === '--help' || argument === '-h') {
+      isHelp = true;
+      continue;
+    }
+    if (!argument.startsWith('-') || argument === '-' || /^-\d/.test(argument)) {
+      words.push(argument);
+      continue;
+    }
+    const [, name, inline] = /^(--[^=]*|-[^-])=?(.*)$/s.exec(argument) ?? [];
+    const flag = byLong.get(name ?? '') ?? byShort.get(name ?? '');
+    if (name === undefined || flag === undefined) {
+      problems.push(
+        argument.startsWith('--')
+          ? unknownFlag(
+              printable((name ?? argument).slice(2)),
+              [...byLong.keys()].map((each) => each.slice(2)),
+            )
+          : `unknown flag ${printable(argument)}; --help lists all`,
+      );
+      continue;
+    }
+    const rest = argument.length > name.length ? inline : undefined;
+    if (flag.placeholder === undefined) {
+      if (rest === undefined || rest === 'true') add(flag, name, 'true');
+      else if (rest !== 'false') problems.push(`${name} is a switch and takes no value`);
+      continue;
+    }
+    const next = argv[at + 1];
+    const takesNext = rest === undefined && next !== undefined && !isFlag(next);
+    if (takesNext) at += 1;
+    add(flag, name, rest ?? (takesNext ? next : undefined));
+  }
+  return { values, words, problems, isHelp };
+}
+
+function wrongValue(flag: FlagSpec, value: string, now: number): string | null {
+  const not = `, not ${quoted(value)}`;
+  const name = `--${flag.name}`;
+  if (flag.values && !flag.values.includes(value)) return `${name} must be one of ${flag.values.join(', ')}${not}`;
+  if (flag.kind === 'number' && !NUMBER.test(value)) return `${name} must be a whole number${not}`;
+  if (flag.kind === 'duration' && parseDurationMs(value) === null) {
+    return `${name} must be a duration such as 30s, 1h30m or 250ms${not}`;
+  }
+  if (flag.kind === 'time' && readTime(value, now) === null) {
+    return `${name} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 1h${not}`;
+  }
+  return null;
+}
+
+function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): string[] {
+  const missing = wanted
+    .filter((each, index) => !each.isOptional && words[index] === undefined)
+    .map(({ name, about }) => `<${name}> is missing: ${about}`);
+  const takesAll = wanted.at(-1)?.isRepeated ?? false;
+  const extra = takesAll ? [] : words.slice(wanted.length).map((word) => `unexpected argument ${quoted(word)}`);
+  const empty = words.some((word) => word === '') ? ['an argument is empty: is a variable of the shell not set?'] : [];
+  const notListed = wanted.flatMap(({ name, values }, index) => {
+    const word = words[index];
+    if (!values || word === undefined || values.includes(word)) return [];
+    return [`<${name}> must be one of ${values.join(', ')}, not ${quoted(word)}`];
+  });
+  return [...missing, ...extra, ...empty, ...notListed];
+}
+
+function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly string[], now: number): Given {
+  const read = new Set(ALWAYS_FINE);
+  const list = (flag: string) => {
+    read.add(flag);
+    return values.get(flag) ?? [];
+  };
+  const text = (flag: string) => list(flag)[0];
+  const as =
+    <T>(parse: (value: string) => T) =>
+    (flag: string) => {
+      const value = text(flag);
+      return value === undefined ? undefined : parse(value);
+    };
+  return {
+    words,
+    has: (flag) => text(flag) !== undefined,
+    text,
+    list,
+    number: as(Number),
+    duration: as((value) => parseDurationMs(value)!),
+    time: (flag, from = now) => as((value) => readTime(value, from)!)(flag),
+    unread: () => [...values.keys()].filter((flag) => !read.has(flag)),
+  };
+}
+
+export function quoted(given: string): string {
+  return printable(JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given));
+}

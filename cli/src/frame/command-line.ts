@@ -1,0 +1,146 @@
+// One call of the command: finds it in the table, reads its arguments, runs it, and turns whatever happens into words
+// and an exit code. Tests call it in their own process.
+
+import { nearestName } from '../../../server/src/rules/requests/nearest-name.ts';
+import { VERSION } from '../../../server/src/version.ts';
+import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../table/flags.ts';
+import { COMMAND_TABLE, SECTIONS, SETTINGS_COMMANDS } from '../table/table.ts';
+import type { FlagSpec } from './arguments.ts';
+import { type Given, parseArguments } from './arguments.ts';
+import type { CommandSpec } from './command.ts';
+import { type Connection, connectTo } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import { Failure, failureOf, usageFailure } from './failure.ts';
+import { commandHelp, overview } from './help.ts';
+import { Output } from './output.ts';
+import { printable } from './printable.ts';
+import type { Io } from './terminal.ts';
+
+/** The flags that a command has beside its own. */
+export function sharedFlags({ scope }: CommandSpec): readonly FlagSpec[] {
+  return scope === undefined ? OUTPUT_FLAGS : [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
+}
+
+export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
+  const [first, second] = argv;
+  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
+    if (second !== undefined && first === 'help') return runCommand([...argv.slice(1), '--help'], io);
+    io.stdout.write(overview(VERSION, SECTIONS));
+    return first === undefined ? EXIT.usage : EXIT.done;
+  }
+  if (first === '--version' || first === '-V') return runCommand(['version', ...argv.slice(1)], io);
+  const found = findCommand(argv);
+  if (!found) return unknownCommand(argv, io);
+  const { spec, rest } = found;
+  const shared = sharedFlags(spec);
+  const flags = [...(spec.flags ?? []), ...shared];
+  const parsed = parseArguments({ arguments: spec.arguments ?? [], flags }, rest, io.world.clock.now());
+  if ('help' in parsed) {
+    io.stdout.write(commandHelp(spec, shared));
+    return EXIT.done;
+  }
+  const isAskedForJson = 'problems' in parsed ? rest.includes('--json') : parsed.given.has('json');
+  const isJson = isAskedForJson || isJsonByVariable(io);
+  const isPlain = 'problems' in parsed ? rest.includes('--no-color') : parsed.given.has('no-color');
+  const out = new Output(io, { isJson, isPlain, isQuiet: 'given' in parsed && parsed.given.has('quiet') });
+  if ('problems' in parsed) {
+    const failure = usageFailure(parsed.problems, spec.name);
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
+  const twice = standardInputTwice(parsed.given, spec);
+  if (twice !== null) {
+    const failure = usageFailure([twice], spec.name);
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
+  return run(spec, parsed.given, io, out);
+}
+
+const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
+
+/** The first who reads standard input takes all of it: a body after the token would be empty. */
+function standardInputTwice(given: Given, { name }: CommandSpec): string | null {
+  const readers = ['token-file', 'data', 'file']
+    .filter((flag) => given.text(flag) === '-')
+    .map((flag) => `--${flag} -`);
+  if (name === 'batch' && given.words[0] === '-') readers.push('the file -');
+  return readers.length < 2 ? null : `standard input can be read only once, not for both ${readers.join(' and ')}`;
+}
+
+async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promise<number> {
+  let connection: Connection | null = null;
+  const connect = () => {
+    connection ??= connectTo(given, io, out);
+    return connection;
+  };
+  try {
+    const command = await spec.load();
+    return await command({ given, out, io, connect });
+  } catch (error) {
+    if (io.interrupted.aborted) return interruptedExit(io.interrupted);
+    const where = connection as Connection | null;
+    const failure =
+      failureOf(error, { url: where?.url ?? '', hasToken: where?.hasToken ?? false }) ??
+      (where === null ? null : oddAnswer(error, where.url));
+    if (failure === null) throw error;
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
+}
+
+/** An answer that has the fields of ours, with something else in them. */
+function oddAnswer(error: unknown, url: string): Failure | null {
+  const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  if (!isOdd) return null;
+  const place = /\n\s+at (.*)/.exec(error.stack ?? '')?.[1] ?? 'an unknown place';
+  return new Failure(`${url} gave an answer that this command does not understand: ${error.message}`, {
+    exit: EXIT.unreachable,
+    hint: `Something else may listen there: check --url. If it is Postrider ${VERSION}, this is a fault of the command, at ${place}.`,
+  });
+}
+
+export function interruptedExit(signal: AbortSignal): number {
+  return signal.reason === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
+}
+
+/** A command is one word or two. A group alone means its default verb, if it has one. */
+function findCommand(argv: readonly string[]): { readonly spec: CommandSpec; readonly rest: readonly string[] } | null {
+  const [first, second] = argv;
+  const named = (name: string) => COMMAND_TABLE.find((spec) => spec.name === name);
+  const pair = second === undefined ? undefined : named(`${first} ${second}`);
+  if (pair) return { spec: pair, rest: argv.slice(2) };
+  const alone = named(first!);
+  if (alone) return { spec: alone, rest: argv.slice(1) };
+  const isGroupAlone = second === undefined || (second.startsWith('-') && second !== '--help' && second !== '-h');
+  const byDefault = COMMAND_TABLE.find((spec) => spec.isDefault && spec.name.startsWith(`${first} `));
+  return isGroupAlone && byDefault ? { spec: byDefault, rest: argv.slice(1) } : null;
+}
+
+function unknownCommand(argv: readonly string[], io: Io): number {
+  const [first, second] = argv;
+  const names = [...COMMAND_TABLE, ...SETTINGS_COMMANDS].map(({ name }) => name);
+  const isGroup = names.some((name) => name.startsWith(`${first} `));
+  if (isGroup && (second === undefined || second === '--help' || second === '-h')) {
+    const page = overview(VERSION, SECTIONS, first!);
+    (second === undefined ? io.stderr : io.stdout).write(page);
+    return second === undefined ? EXIT.usage : EXIT.done;
+  }
+  const name = isGroup ? `${first} ${second}` : first!;
+  const guess = nearestName(name, names) ?? nearestName(name, [...new Set(names.map((each) => each.split(' ')[0]!))]);
+  const out = new Output(io, {
+    isJson: argv.includes('--json') || isJsonByVariable(io),
+    isPlain: true,
+    isQuiet: false,
+  });
+  const meant = guess ? `; did you mean "${guess}"?` : '';
+  const list = isGroup ? `postrider ${first} --help` : 'postrider help';
+  out.fail(
+    '',
+    new Failure(`there is no command "${printable(name)}"${meant}`, {
+      exit: EXIT.usage,
+      hint: `${list} lists all commands.`,
+    }),
+  );
+  return EXIT.usage;
+}

@@ -1,0 +1,288 @@
+// The service that a command talks to: its address and token from flags, the environment and the config file, and a
+// client of the SDK for it. The one file of the server that calls fetch: the command is a caller of the API.
+
+import { readFileSync } from 'node:fs';
+import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
+import { DEV_TOKEN } from '../../../server/src/accounts/well-known.ts';
+import type { Clock } from '../../../server/src/runtime/world.ts';
+import { VERSION } from '../../../server/src/version.ts';
+import { checkedClient } from './answer-shape.ts';
+import type { Given } from './arguments.ts';
+import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
+import { EXIT } from './exit-codes.ts';
+import { Failure, NotPostriderResponse } from './failure.ts';
+import type { Output } from './output.ts';
+import { printable } from './printable.ts';
+import type { Io } from './terminal.ts';
+
+export const DEFAULT_URL = 'http://127.0.0.1:8411';
+const REQUEST_MS_MAX = 60_000;
+const DEV_SOURCE = 'the token of postrider dev';
+
+export interface Connection {
+  readonly url: string;
+  /** Whether the caller gave one: that of dev is tried without being asked for. */
+  readonly hasToken: boolean;
+  readonly headerPrefix: string;
+  readonly client: Client;
+}
+
+/** A value, and where it came from, for `config show`. */
+export interface Sourced {
+  readonly value: string | null;
+  readonly source: string;
+}
+
+export interface Address {
+  readonly url: Sourced;
+  readonly token: Sourced;
+  readonly headerPrefix: Sourced;
+}
+
+/**
+ * The first of flag, environment, config file and default. A profile or a config file that a flag names comes before
+ * the environment: whoever names it means it.
+ */
+export function findAddress(given: Given, io: Io): Address {
+  const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
+  const file = readClientFile(path, given.has('config') || Boolean(io.env.POSTRIDER_CONFIG));
+  const profile = profileOf(file, given.text('profile') ?? (io.env.POSTRIDER_PROFILE || undefined), path);
+  const isFileMeant = given.has('profile') || given.has('config');
+  const pick = (flag: string, variable: string, key: 'url' | 'headerPrefix', byDefault: string): Sourced => {
+    const fromFlag = given.text(flag);
+    if (fromFlag !== undefined) return { value: fromFlag, source: `--${flag}` };
+    const fromFile = profile?.[key];
+    if (fromFile !== undefined && isFileMeant) return { value: fromFile, source: path };
+    if (io.env[variable]) return { value: io.env[variable], source: variable };
+    if (fromFile !== undefined) return { value: fromFile, source: path };
+    return { value: byDefault, source: 'default' };
+  };
+  const url = pick('url', 'POSTRIDER_URL', 'url', DEFAULT_URL);
+  const headerPrefix = pick('header-prefix', 'POSTRIDER_HEADER_PREFIX', 'headerPrefix', DEFAULT_PREFIX);
+  return { url, headerPrefix, token: findToken(given, io, { profile, path, isFileMeant }, url) };
+}
+
+type Profile = Omit<ClientFile, 'profiles'>;
+
+function profileOf(file: ClientFile | null, name: string | undefined, path: string): Profile | null {
+  if (name === undefined) return file;
+  const profiles = new Map(Object.entries(file?.profiles ?? {}));
+  const found = profiles.get(name);
+  if (found) return found;
+  const known = [...profiles.keys()].map(printable).join(', ');
+  throw new Failure(`there is no profile "${printable(name)}" in ${path}`, {
+    exit: EXIT.usage,
+    hint: known === '' ? 'Make it with postrider config set --profile <name> --url <url>.' : `There are: ${known}.`,
+  });
+}
+
+interface FromFile {
+  readonly profile: Profile | null;
+  readonly path: string;
+  /** Whether a flag names the profile or the file. */
+  readonly isFileMeant: boolean;
+}
+
+function findToken(given: Given, io: Io, file: FromFile, url: Sourced): Sourced {
+  const fromFlag = given.text('token');
+  if (fromFlag !== undefined) return { value: fromFlag, source: '--token' };
+  const tokenFile = given.text('token-file');
+  if (tokenFile !== undefined) return { value: readTokenFile(tokenFile), source: `--token-file ${tokenFile}` };
+  const ofFile = () => tokenOfFile(file, url);
+  const ofEnvironment = () => tokenOfEnvironment(io);
+  const found = file.isFileMeant ? (ofFile() ?? ofEnvironment()) : (ofEnvironment() ?? ofFile());
+  if (found) return found;
+  // Everybody knows it, and it opens nothing but a service that dev has started on this machine.
+  if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: DEV_SOURCE };
+  return { value: null, source: 'none' };
+}
+
+function tokenOfEnvironment({ env }: Io): Sourced | null {
+  if (env.POSTRIDER_TOKEN) return { value: env.POSTRIDER_TOKEN, source: 'POSTRIDER_TOKEN' };
+  if (!env.POSTRIDER_TOKEN_FILE) return null;
+  return { value: readTokenFile(env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
+}
+
+/** The token of the file belongs to the address of the file: to no other is it sent. */
+function tokenOfFile({ profile, path }: FromFile, url: Sourced): Sourced | null {
+  const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
+  if (!isItsAddress) return null;
+  if (profile?.token !== undefined) return { value: profile.token, source: path };
+  if (profile?.tokenFile === undefined) return null;
+  return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
+}
+
+function readTokenFile(path: string): string {
+  let text: string;
+  try {
+    // Standard input when it is "-".
+    text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Failure(
+      `cannot read the token from ${printable(path)}: ${code === 'ENOENT' ? 'there is no such file' : message}`,
+      {
+        exit: EXIT.usage,
+      },
+    );
+  }
+  if (text !== '') return text;
+  throw new Failure(`${path === '-' ? 'standard input' : printable(path)} holds no token: it is empty`, {
+    exit: EXIT.usage,
+  });
+}
+
+export function isLoopback(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** What is wrong with an address, or null. */
+export function wrongUrl(url: string): string | null {
+  if (!URL.canParse(url)) return `${JSON.stringify(url)} is not a URL such as https://postrider.example.com`;
+  const { protocol, username, password, search, hash } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') return `"${url}" must start with http:// or https://`;
+  if (username !== '' || password !== '') return 'it must not hold a password: give the token by POSTRIDER_TOKEN';
+  return search !== '' || hash !== '' ? `"${url}" must not have a query or a fragment` : null;
+}
+
+export function connectTo(given: Given, io: Io, out: Output): Connection {
+  const { url: from, token, headerPrefix } = findAddress(given, io);
+  const problem = wrongUrl(from.value!);
+  if (problem !== null)
+    throw new Failure(`the address from ${from.source} cannot be used: ${problem}`, { exit: EXIT.usage });
+  const url = from.value!.replace(/\/+$/, '');
+  if (token.value === '') {
+    throw new Failure(`the token from ${token.source} is empty`, {
+      exit: EXIT.usage,
+      hint: 'Is a variable of the shell not set?',
+    });
+  }
+  // A header cannot hold it, and the error of the runtime would show it.
+  if (token.value !== null && !/^[\x21-\x7e]+$/.test(token.value)) {
+    throw new Failure(`the token from ${token.source} has a character that no token has`, {
+      exit: EXIT.usage,
+      hint: 'Was it copied with a space, a quote or a line break?',
+    });
+  }
+  const client = createClient({
+    baseUrl: url,
+    ...(token.value !== null && { token: token.value }),
+    headerPrefix: headerPrefix.value!,
+    headers: { 'User-Agent': `postrider-cli/${VERSION}` },
+    // The command has deadlines, retries and warnings of its own.
+    retries: 0,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    onWarning: () => {},
+    fetch: callerOf(io, given, prefixCheck(url, headerPrefix), (warning) => out.warn(warning)),
+  });
+  return {
+    url,
+    hasToken: token.value !== null && token.source !== DEV_SOURCE,
+    headerPrefix: headerPrefix.value!,
+    client: checkedClient(client, url),
+  };
+}
+
+/** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
+function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (text: string) => void): typeof fetch {
+  const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
+  return async (input, init) => {
+    const url = String(input);
+    if (init?.method !== 'GET') refuseUnread(given);
+    const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
+    const deadline = deadlineOf(io.world.clock, timeoutMs);
+    const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
+    try {
+      await requirePrefix(init, url, AbortSignal.any(signals));
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any(signals) });
+      requireOurs(response, url, isStream);
+      for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
+      if (isStream) return response;
+      const body = await response.arrayBuffer();
+      requireJson(response, body, url);
+      // A batch without any good element is refused, but its answer is the list: that is what the caller wants to see.
+      const isRefusedBatch = response.status === 400 && Buffer.from(body.slice(0, 1)).toString() === '[';
+      return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
+    } catch (error) {
+      if (!deadline.signal.aborted) throw error;
+      throw new NotPostriderResponse(
+        `${new URL(url).origin} did not answer within ${timeoutMs / 1000} s`,
+        'It may still have done what was asked. Look before you repeat it, or wait longer with --request-timeout.',
+      );
+    } finally {
+      deadline.cancel();
+    }
+  };
+}
+
+type PrefixCheck = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
+
+/**
+ * If nobody named the prefix, the service is asked before the first call that has settings: under another prefix all of
+ * them would be lost, and a delayed message would go at once.
+ */
+function prefixCheck(baseUrl: string, { value: prefix, source }: Sourced): PrefixCheck {
+  let isChecked = source !== 'default';
+  return async (init, url, signal) => {
+    const hasSettings = [...new Headers(init?.headers).keys()].some((name) => name.startsWith(prefix!.toLowerCase()));
+    if (isChecked || !(hasSettings || url.endsWith('/v2/batch'))) return;
+    const headers = { Accept: 'application/json' };
+    const root = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal })
+      .then((response) => response.json() as Promise<{ headerPrefix?: unknown } | null>)
+      // The call itself will tell what is wrong with the service.
+      .catch(() => null);
+    const found = root?.headerPrefix;
+    isChecked = found === prefix;
+    if (typeof found !== 'string' || isChecked) return;
+    throw new Failure(`settings of this service start with ${printable(found)}, not with ${prefix}`, {
+      exit: EXIT.usage,
+      hint: `Nothing was sent. Give --header-prefix ${printable(found)}, or set POSTRIDER_HEADER_PREFIX.`,
+    });
+  };
+}
+
+/** A flag that no code has asked for would be ignored, and the service would change more or other things than meant. */
+function refuseUnread(given: Given): void {
+  const unread = given.unread().map((flag) => `--${flag}`);
+  if (unread.length === 0) return;
+  throw new Failure(`${unread.join(', ')} would have no effect here`, {
+    exit: EXIT.usage,
+    hint: 'Nothing was changed. Leave it out.',
+  });
+}
+
+function deadlineOf(clock: Clock, ms: number) {
+  const controller = new AbortController();
+  const cancel = clock.after(ms, () => controller.abort());
+  return { signal: controller.signal, cancel };
+}
+
+function requireOurs(response: Response, url: string, isStream: boolean): void {
+  const { origin } = new URL(url);
+  const to = response.headers.get('Location');
+  if (response.status >= 300 && response.status < 400) {
+    throw new NotPostriderResponse(
+      `${origin} redirects to ${to === null ? 'another place' : printable(to)}`,
+      'The command follows no redirect, because the token would go along: give the right address with --url.',
+    );
+  }
+  const kind = response.headers.get('Content-Type') ?? 'no Content-Type';
+  const isRight = isStream && response.ok ? kind.startsWith('text/event-stream') : /[/+]json\b/.test(kind);
+  if (isRight) return;
+  throw new NotPostriderResponse(
+    `${origin} answered ${response.status} with ${printable(kind)}, where Postrider answers with JSON`,
+    'Something else listens at this address, or a proxy in between has answered. Check --url and its path.',
+  );
+}
+
+function requireJson(response: Response, body: ArrayBuffer, url: string): void {
+  try {
+    JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch {
+    throw new NotPostriderResponse(
+      `${new URL(url).origin} answered ${response.status} with text that is not JSON`,
+      'The answer may be cut off. Look at the log of a proxy in between.',
+    );
+  }
+}

@@ -1,0 +1,82 @@
+// How far a long piece of work is: on a terminal one line that is overwritten, elsewhere a new line now and then.
+
+import type { Clock } from '../../../server/src/runtime/world.ts';
+import type { Sink } from './terminal.ts';
+import { spanText } from './time-text.ts';
+
+const TERMINAL_EVERY_MS = 100;
+const PLAIN_EVERY_MS = 5000;
+/** With its brackets. */
+const BAR_WIDTH = 26;
+const BAR_WIDTH_MIN = 8;
+/** The terminal itself writes ^C behind the line. On a line of its own, it would keep this one from being erased. */
+const RESERVED = 3;
+const COLUMNS_ASSUMED = 100;
+/** Rates are shown only after this time: before, they jump. */
+const RATE_MS_MIN = 1000;
+
+export class ProgressBar {
+  readonly #sink: Sink;
+  readonly #clock: Clock;
+  readonly #isSilent: boolean;
+  #startedMs: number | null = null;
+  #startedWith = 0;
+  #shownMs: number | null = null;
+  #isLineOpen = false;
+
+  constructor(sink: Sink, clock: Clock, isSilent: boolean) {
+    this.#sink = sink;
+    this.#clock = clock;
+    this.#isSilent = isSilent;
+  }
+
+  show(done: number, total: number, unit: string): void {
+    if (this.#isSilent) return;
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#startedMs === null) {
+      this.#startedMs = nowMs;
+      this.#startedWith = done;
+      // Work that is soon done needs no line in a log.
+      if (!this.#sink.isTTY) this.#shownMs = nowMs;
+    }
+    const everyMs = this.#sink.isTTY ? TERMINAL_EVERY_MS : PLAIN_EVERY_MS;
+    if (this.#shownMs !== null && nowMs - this.#shownMs < everyMs) return;
+    this.#shownMs = nowMs;
+    const text = progressText(done, total, unit, done - this.#startedWith, nowMs - this.#startedMs);
+    if (!this.#sink.isTTY) {
+      this.#sink.write(`${text}\n`);
+      return;
+    }
+    // Some terminals report a width of 0.
+    const widthMax = (this.#sink.columns || COLUMNS_ASSUMED) - RESERVED;
+    const room = widthMax - text.length - 1;
+    const line = room < BAR_WIDTH_MIN ? text : `${barText(done, total, Math.min(BAR_WIDTH, room))} ${text}`;
+    this.#sink.write(`\r\u001b[K${line.slice(0, widthMax)}`);
+    this.#isLineOpen = true;
+  }
+
+  /** Later output starts on a new line. */
+  end(): void {
+    if (this.#isLineOpen) this.#sink.write('\r\u001b[K');
+    this.#isLineOpen = false;
+  }
+}
+
+function percent(done: number, total: number): number {
+  return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100));
+}
+
+export function barText(done: number, total: number, width = BAR_WIDTH): string {
+  const inside = width - 2;
+  const filled = Math.round((inside * percent(done, total)) / 100);
+  return `[${'#'.repeat(filled)}${'-'.repeat(inside - filled)}]`;
+}
+
+export function progressText(done: number, total: number, unit: string, newlyDone: number, ms: number): string {
+  const parts = [`${percent(done, total)} %`, `${done} of ${total} ${unit}`];
+  const rate = (newlyDone / Math.max(1, ms)) * 1000;
+  if (ms >= RATE_MS_MIN && rate > 0) {
+    parts.push(`${Math.round(rate)}/s`, `${spanText(((total - done) / rate) * 1000)} left`);
+  }
+  return parts.join(' · ');
+}

@@ -1,0 +1,34 @@
+// Whether a command about accounts and tokens is for a store on this machine or for a service.
+
+import type { Environment } from '../../../server/src/node/settings/config.ts';
+import type { Given } from './arguments.ts';
+
+const STORE_FLAGS = ['data', 'store'];
+const SERVICE_FLAGS = ['url', 'token', 'token-file', 'profile', 'config'];
+const STORE_VARIABLES = ['POSTRIDER_DATA', 'POSTRIDER_STORE'];
+const SERVICE_VARIABLES = [
+  'POSTRIDER_URL',
+  'POSTRIDER_TOKEN',
+  'POSTRIDER_TOKEN_FILE',
+  'POSTRIDER_PROFILE',
+  'POSTRIDER_CONFIG',
+];
+
+/** Flags decide before variables. Null when neither says. */
+function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | 'service' | null {
+  if (STORE_FLAGS.some(hasFlag)) return 'store';
+  if (SERVICE_FLAGS.some(hasFlag)) return 'service';
+  if (STORE_VARIABLES.some((name) => env[name])) return 'store';
+  return SERVICE_VARIABLES.some((name) => env[name]) ? 'service' : null;
+}
+
+/** A store only when it is named. */
+export function isForStore(given: Given, env: Environment): boolean {
+  return said((flag) => given.has(flag), env) === 'store';
+}
+
+/** `token create` is for the store in the usual directory, unless a service is named. */
+export function isTokenForStore(argv: readonly string[], env: Environment): boolean {
+  const hasFlag = (flag: string) => argv.some((each) => each === `--${flag}` || each.startsWith(`--${flag}=`));
+  return said(hasFlag, env) !== 'service';
+}

@@ -1,0 +1,29 @@
+// What a command sees of the process it runs in: where it writes, what it reads, the environment and the clock. Tests
+// give it others.
+
+import type { Environment } from '../../../server/src/node/settings/config.ts';
+import type { World } from '../../../server/src/runtime/world.ts';
+
+export interface Sink {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  /** False when the reader is behind: wait for `drained` before more is written. */
+  write(data: string | Uint8Array): boolean;
+  /** Resolves when there is room again. */
+  drained(): Promise<void>;
+}
+
+export interface Source extends AsyncIterable<Uint8Array> {
+  readonly isTTY?: boolean;
+}
+
+export interface Io {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly stdin: Source;
+  readonly env: Environment;
+  readonly home: string;
+  readonly world: World;
+  /** Aborts at the first Ctrl-C or SIGTERM. */
+  readonly interrupted: AbortSignal;
+}

@@ -1,0 +1,69 @@
+// The command line. A command that runs the service or works on a store reads its settings by config.ts; all others are
+// in the table of commands. Each loads only the code that it needs.
+
+import {
+  COMMANDS,
+  type Command,
+  type Config,
+  environment,
+  parseConfig,
+} from '../../server/src/node/settings/config.ts';
+import { EXIT } from './frame/exit-codes.ts';
+import { tellFailure } from './service/tell-failure.ts';
+
+type RunSettings = (config: Config) => Promise<number>;
+
+const LOAD: Readonly<Record<Command, () => Promise<RunSettings>>> = {
+  dev: async () => (await import('./service/run.ts')).run,
+  serve: async () => (await import('./service/run.ts')).run,
+  backup: async () => (await import('./service/backup.ts')).runBackup,
+  check: async () => (await import('./service/check.ts')).runCheck,
+  'migrate-store': async () => (await import('./service/migrate-store.ts')).runMove,
+  'token create': async () => (await import('./service/token-create.ts')).runTokenCreate,
+};
+
+async function main(given: readonly string[]): Promise<number> {
+  const argv = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given;
+  const named = COMMANDS.find((each) => each === argv[0] || each === `${argv[0]} ${argv[1]}`);
+  const isOverApi = named === 'token create' && (await isTokenOverApi(argv));
+  const command = isOverApi ? undefined : named;
+  if (command === undefined) {
+    // Others on this machine can read the arguments of a process. The title takes their place.
+    if (argv.some((each) => each.startsWith('--token'))) process.title = 'postrider';
+    const [{ runCommand }, { processIo }] = await Promise.all([
+      import('./frame/command-line.ts'),
+      import('./frame/process-io.ts'),
+    ]);
+    return runCommand(argv, processIo());
+  }
+  const parsed = parseConfig(command, argv.slice(command.split(' ').length));
+  if ('help' in parsed) {
+    process.stdout.write(parsed.help);
+    return EXIT.done;
+  }
+  if ('problems' in parsed) {
+    const list = parsed.problems.map((each) => `\n  - ${each}`).join('');
+    const failure = {
+      text: `postrider ${command} cannot start:${list}`,
+      message: parsed.problems.length === 1 ? parsed.problems[0]! : list,
+      hint: `postrider ${command} --help shows how it is used.`,
+      exit: EXIT.usage,
+    };
+    return tellFailure(failure, !isService(command) && isJsonAsked(argv));
+  }
+  const run = await LOAD[command]();
+  return run(parsed.config);
+}
+
+/** Its reasons go to the same place as its log, in words: whoever starts a service shows them to people. */
+const isService = (command: Command) => command === 'dev' || command === 'serve';
+
+const isJsonAsked = (argv: readonly string[]) =>
+  argv.includes('--json') || /^(?:1|true)$/.test(environment().POSTRIDER_JSON ?? '');
+
+async function isTokenOverApi(argv: readonly string[]): Promise<boolean> {
+  const { isTokenForStore } = await import('./frame/store-or-service.ts');
+  return !isTokenForStore(argv, environment());
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,44 @@
+// `postrider restore`: puts a backup into an empty directory, reads it back, and says what to do next.
+
+import { restoreStore } from '../../../server/src/node/main.ts';
+import type { Invocation } from '../frame/command.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import { printable } from '../frame/printable.ts';
+import { sizeText } from './size-text.ts';
+
+const DIRECTORY_BY_DEFAULT = 'postrider-data';
+
+export async function restore({ given, out, io }: Invocation): Promise<number> {
+  if (!given.has('data') && io.env.POSTRIDER_STORE) {
+    throw new Failure('POSTRIDER_STORE names a database, and this command is for a data directory', {
+      exit: EXIT.usage,
+      hint: 'PostgreSQL restores with its own tools: pg_restore, or a base backup with its log. Name a directory with --data otherwise.',
+    });
+  }
+  if (given.text('data') === '') {
+    throw new Failure('--data is empty: is a variable of the shell not set?', { exit: EXIT.usage });
+  }
+  const directory = given.text('data') ?? (io.env.POSTRIDER_DATA || DIRECTORY_BY_DEFAULT);
+  // SQLite blocks this process while it reads: without a handler, a signal ends it at once. The copy has no name until then.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
+  let restored: ReturnType<typeof restoreStore>;
+  try {
+    restored = restoreStore(given.words[0]!, directory);
+  } catch (error) {
+    throw new Failure((error as Error).message, { hint: 'Nothing was restored.' });
+  }
+  const { path, bytes, rows } = restored;
+  const counts = new Map(rows.map(({ table, rows: count }) => [table, count]));
+  if (out.isJson) out.json({ path, bytes, rows: Object.fromEntries(counts) });
+  else {
+    out.line(
+      `${printable(path)}: ${sizeText(bytes)}, ${counts.get('messages')} messages and ${counts.get('accounts')} accounts, written and checked.`,
+    );
+    out.note(
+      `Next: postrider serve --data ${directory}. The tokens are those of the backup.\n` +
+        'What was open at the backup is delivered, even if it was delivered since. Start it only when the old service is gone.',
+    );
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,76 @@
+// Accounts and tokens directly in a store, beside a service that may run on it.
+
+import { Accounts } from '../../../server/src/accounts/accounts.ts';
+import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
+import type { Config } from '../../../server/src/node/settings/config.ts';
+import { type Account, shownToken, type Token } from '../../../server/src/rules/accounts/account.ts';
+import type { TierName } from '../../../server/src/rules/limits/tier.ts';
+import { idMaker } from '../../../server/src/rules/requests/id.ts';
+import { isName, NAME_RULE } from '../../../server/src/rules/requests/name.ts';
+import { systemWorld } from '../../../server/src/runtime/world.ts';
+import { everyEntry, type ListPart } from '../../../server/src/store/ports/list-piece.ts';
+import type { AccountAccess } from '../commands/machine/account-access.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+
+export async function storeAccess(config: Config): Promise<AccountAccess> {
+  const store = await openStoreBeside(config);
+  const world = systemWorld();
+  const newId = idMaker(
+    () => world.clock.now(),
+    (length) => world.random.bytes(length),
+  );
+  const accounts = new Accounts(store, world, newId);
+  const everyAccount = async () => {
+    const all: Account[] = [];
+    for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) all.push(account);
+    return all;
+  };
+  return {
+    location: storeLocation(config),
+    ownAccountId: async () => null,
+    accounts: everyAccount,
+    async createAccount(name, tier) {
+      if (!isName(name)) throw new Failure(`the name of an account: ${NAME_RULE}`, { exit: EXIT.usage });
+      const made = await accounts.createAccount(name, (tier ?? 'free') as TierName);
+      if (made === 'nameTaken') throw new Failure(`there is an account "${name}" already`);
+      return made;
+    },
+    async setTier(accountId, tier) {
+      const isKnown = await accounts.setTier(accountId, tier as TierName);
+      const account = await store.getAccount(accountId);
+      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
+      return account;
+    },
+    async setSuspended(accountId, isSuspended) {
+      const isKnown = await accounts.setSuspended(accountId, isSuspended);
+      const account = await store.getAccount(accountId);
+      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
+      return account;
+    },
+    async recount(accountId) {
+      const wrongBy = await store.recountStored(accountId);
+      return { storedBytes: await store.storedBytes(accountId), correctedBy: 0 - wrongBy };
+    },
+    async tokens(accountId) {
+      const all: Token[] = [];
+      const list = (part?: ListPart) => store.listTokens(accountId, part);
+      for await (const token of everyEntry(list, ({ id }) => id)) all.push(token);
+      return all.map(shownToken);
+    },
+    async createToken(accountId, name, scopes) {
+      const { token, text } = await accounts.createToken(accountId, name, scopes);
+      return { ...shownToken(token), token: text };
+    },
+    async revokeToken(accountId, tokenId) {
+      const result = await accounts.revokeToken(accountId, tokenId);
+      if (result === 'revoked') return;
+      throw result === 'lastAdmin'
+        ? new Failure('it is the last token that may administer, and cannot be revoked', {
+            hint: 'Make another one first: postrider token create --admin, with the same --data or --store.',
+          })
+        : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });
+    },
+    close: () => store.close(),
+  };
+}

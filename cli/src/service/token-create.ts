@@ -1,0 +1,72 @@
+// `postrider token create`: makes a token directly in the store, for an operator without any other access. Only the
+// token (with --json, an object) goes to standard output, so that a script can read it. Everything else goes to
+// standard error.
+
+import { Accounts } from '../../../server/src/accounts/accounts.ts';
+import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
+import type { Config } from '../../../server/src/node/settings/config.ts';
+import { type Account, SCOPES } from '../../../server/src/rules/accounts/account.ts';
+import { idMaker } from '../../../server/src/rules/requests/id.ts';
+import { systemWorld } from '../../../server/src/runtime/world.ts';
+import type { AccessStore } from '../../../server/src/store/ports/access-store.ts';
+import type { AccountStore } from '../../../server/src/store/ports/account-store.ts';
+import { everyEntry } from '../../../server/src/store/ports/list-piece.ts';
+import type { Store } from '../../../server/src/store/ports/store.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { tellFailure } from './tell-failure.ts';
+
+const NAMES_SHOWN_MAX = 10;
+
+export async function runTokenCreate(config: Config): Promise<number> {
+  let store: Store | null = null;
+  try {
+    store = await openStoreBeside(config);
+    const made = await createToken(store, config);
+    process.stdout.write(config.json ? `${JSON.stringify(made)}\n` : `${made.token}\n`);
+    if (!config.json) {
+      process.stderr.write(
+        `A token of the account "${made.account}" in ${storeLocation(config)}, with the scopes ${made.scopes.join(', ')}. ` +
+          'It is shown only once: keep it.\n',
+      );
+    }
+    return 0;
+  } catch (error) {
+    const { message } = error as Error;
+    return tellFailure({ text: `postrider token create: ${message}`, message, exit: EXIT.failed }, config.json);
+  } finally {
+    await store?.close();
+  }
+}
+
+async function createToken(store: AccountStore & AccessStore, config: Config) {
+  const world = systemWorld();
+  const newId = idMaker(
+    () => world.clock.now(),
+    (length) => world.random.bytes(length),
+  );
+  const account = chooseAccount(await everyAccount(store), config);
+  const scopes = config.admin ? SCOPES : config.scope;
+  const { token, text } = await new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes);
+  return { token: text, tokenId: token.id, account: account.name, scopes };
+}
+
+async function everyAccount(store: AccountStore): Promise<Account[]> {
+  const accounts: Account[] = [];
+  for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) accounts.push(account);
+  return accounts;
+}
+
+function chooseAccount(accounts: readonly Account[], config: Config): Account {
+  if (accounts.length === 0) {
+    throw new Error(
+      `${storeLocation(config)} has no account yet; start postrider serve on it: that prints the first token`,
+    );
+  }
+  const wanted = config.account ?? (accounts.length === 1 ? accounts[0]!.name : 'default');
+  const found = accounts.find(({ name }) => name === wanted);
+  if (found) return found;
+  const names = accounts.slice(0, NAMES_SHOWN_MAX).map(({ name }) => name);
+  const more = accounts.length > names.length ? ` and ${accounts.length - names.length} more` : '';
+  const missing = config.account === null ? 'there are several accounts' : `there is no account "${wanted}"`;
+  throw new Error(`${missing}; choose one with --account: ${names.join(', ')}${more}`);
+}

@@ -1,0 +1,102 @@
+// The commands about alerts.
+
+import { RULE_TYPES } from '../../../server/src/rules/alerts/alert.ts';
+import type { ArgumentSpec } from '../frame/arguments.ts';
+import type { CommandSpec } from '../frame/command.ts';
+
+const ALERT: ArgumentSpec = { name: 'id', about: 'the id of an alert' };
+
+export const ALERT_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'alerts list',
+    summary: 'list alerts with their state',
+    isDefault: true,
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/alerts.ts')).listAlerts,
+  },
+  {
+    name: 'alerts get',
+    summary: 'show an alert, and what its target was told last',
+    arguments: [ALERT],
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/alerts.ts')).getAlert,
+  },
+  {
+    name: 'alerts create',
+    summary: 'make an alert, or replace the one with the same id',
+    about:
+      'Makes an alert: a rule, and a URL that is told when the rule begins to apply and when that is over. diskLow needs the scope admin.',
+    arguments: [{ name: 'rule', about: 'the type of the rule', values: RULE_TYPES }],
+    flags: [
+      { name: 'target', placeholder: '<url>', about: 'Required. The URL to tell.' },
+      { name: 'slack', about: 'Send only {"text": …}, as Slack and other chats read it.' },
+      { name: 'id', placeholder: '<id>', about: 'Its id. An alert with this id is replaced.' },
+      {
+        name: 'remind-every',
+        placeholder: '<duration>',
+        kind: 'duration',
+        about: 'Tell again, at most this often, while it lasts.',
+      },
+      { name: 'host', placeholder: '<host>', about: 'Only messages to this host.' },
+      { name: 'queue', placeholder: '<name>', about: 'Only this queue.' },
+      { name: 'label', placeholder: '<label>', about: 'Only messages with this label.' },
+      { name: 'schedule', placeholder: '<id>', about: 'scheduleFailed: only this schedule.' },
+      { name: 'count', placeholder: '<number>', kind: 'number', about: 'messageFailed: how many. Default: 1.' },
+      {
+        name: 'window',
+        placeholder: '<duration>',
+        kind: 'duration',
+        about: 'messageFailed, failureRate: within which time. Default: 5m.',
+      },
+      {
+        name: 'share',
+        placeholder: '<share>',
+        about: 'failureRate: of the ended messages. Default: 10%. quotaNear: of the quota. Default: 80%.',
+      },
+      {
+        name: 'minimum',
+        placeholder: '<number>',
+        kind: 'number',
+        about: 'failureRate: of fewer messages, the share says nothing. Default: 10.',
+      },
+      {
+        name: 'older-than',
+        placeholder: '<duration>',
+        kind: 'duration',
+        about: 'queueStalled: for how long the oldest message is due. Default: 5m.',
+      },
+      {
+        name: 'attempts',
+        placeholder: '<number>',
+        kind: 'number',
+        about: 'hostFailing: failed attempts in a row. Default: 10.',
+      },
+      {
+        name: 'free-bytes',
+        placeholder: '<number>',
+        kind: 'number',
+        about: 'diskLow: below how much free space. Default: twice what the service keeps free.',
+      },
+    ],
+    scope: 'manage',
+    examples: [
+      'postrider alerts create messageFailed --label bill --target https://example.com/alert --id bills',
+      'postrider alerts create failureRate --share 5% --slack --target https://hooks.slack.com/services/T/B/X',
+    ],
+    load: async () => (await import('../commands/setup/alerts.ts')).createAlert,
+  },
+  {
+    name: 'alerts test',
+    summary: 'send a test message to the target of an alert',
+    arguments: [ALERT],
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/alerts.ts')).testAlert,
+  },
+  {
+    name: 'alerts delete',
+    summary: 'delete an alert; no message is made for its target any more',
+    arguments: [ALERT],
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/alerts.ts')).deleteAlert,
+  },
+];
