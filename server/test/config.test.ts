@@ -207,6 +207,7 @@ test('an unknown flag is a problem, with the one that was probably meant', () =>
   assert.deepEqual(problemsOf(['--data-dir', 'x']), ['unknown flag --data-dir; did you mean --data?']);
   assert.deepEqual(problemsOf(['--zebra']), ['unknown flag --zebra; --help lists all']);
   assert.deepEqual(problemsOf(['--constructor']), ['unknown flag --constructor; --help lists all']);
+  assert.deepEqual(problemsOf(['-p', '1']), ['unknown flag -p; --help lists all']);
 });
 
 test('an unknown variable is a problem only when it is clearly misspelt', () => {

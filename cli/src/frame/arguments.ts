@@ -1,6 +1,6 @@
 // Reads the arguments of a command by its table. Reports all problems at once, each with what was probably meant.
 
-import { unknownFlag } from '../../../server/src/node/settings/near-misses.ts';
+import { isSwitch, type KnownFlag, quote, readFlags } from '../../../server/src/node/settings/read-flags.ts';
 import { parseDurationMs } from '../../../server/src/rules/time/duration.ts';
 import { printable } from './printable.ts';
 import { readTime } from './time-text.ts';
@@ -8,15 +8,10 @@ import { readTime } from './time-text.ts';
 /** How the value of a flag is read. */
 export type FlagKind = 'text' | 'number' | 'duration' | 'time';
 
-export interface FlagSpec {
+export interface FlagSpec extends KnownFlag {
   readonly name: string;
-  readonly short?: string;
-  /** What stands for the value in help. Absent for a switch. */
-  readonly placeholder?: string;
   readonly about: string;
   readonly kind?: FlagKind;
-  /** Whether it may be repeated. */
-  readonly isList?: boolean;
   /** The only values it takes. */
   readonly values?: readonly string[];
   /** Has no effect without this flag, and is refused then. */
@@ -64,14 +59,16 @@ const NUMBER = /^\d{1,15}$/;
 const ALWAYS_FINE: readonly string[] = ['json', 'no-color', 'quiet', 'yes'];
 
 export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
-  const { values, words, problems, isHelp } = read(shape.flags, argv);
-  if (isHelp) return { help: true };
+  const line = readFlags(new Map(shape.flags.map((flag) => [flag.name, flag])), argv);
+  const { values, words, hasUnknown } = line;
+  if (line.isHelp) return { help: true };
+  const problems = line.problems.map(printable);
   const flagProblems = shape.flags.flatMap((flag) =>
     (values.get(flag.name) ?? []).flatMap((value) => wrongValue(flag, value, now) ?? []),
   );
-  // A word after an unknown flag was most likely its value: one mistake, one problem.
-  const hasUnknown = problems.some((problem) => problem.startsWith('unknown flag'));
   const all = [...problems, ...flagProblems, ...(hasUnknown ? [] : wrongWords(shape.arguments, words))];
+  const isOff = (flag: FlagSpec) => isSwitch(flag) && values.get(flag.name)?.[0] === 'false';
+  for (const { name } of shape.flags.filter(isOff)) values.delete(name);
   const wrong = all.length > 0 ? all : wrongTogether(shape.flags, values, words);
   return wrong.length > 0 ? { problems: wrong } : { given: givenOf(values, words, now) };
 }
@@ -95,66 +92,12 @@ function wrongTogether(
     });
 }
 
-function read(flags: readonly FlagSpec[], argv: readonly string[]) {
-  const byLong: ReadonlyMap<string, FlagSpec> = new Map(flags.map((flag) => [`--${flag.name}`, flag]));
-  const byShort: ReadonlyMap<string, FlagSpec> = new Map(
-    flags.flatMap((flag) => (flag.short ? [[`-${flag.short}`, flag] as const] : [])),
-  );
-  const values = new Map<string, string[]>();
-  const words: string[] = [];
-  const problems: string[] = [];
-  let isHelp = false;
-  const isFlag = (text: string) => text.startsWith('--') || byShort.has(text) || text === '-h';
-  const add = (flag: FlagSpec, shownName: string, value: string | undefined) => {
-    const before = values.get(flag.name);
-    if (value === undefined) problems.push(`${shownName} needs a value: ${shownName} ${flag.placeholder}`);
-    else if (before && !flag.isList) problems.push(`${shownName} is given more than once`);
-    else values.set(flag.name, [...(before ?? []), value]);
-  };
-  for (let at = 0; at < argv.length; at += 1) {
-    const argument = argv[at]!;
-    if (argument === '--') {
-      words.push(...argv.slice(at + 1));
-      break;
-    }
-    if (argument === '--help' || argument === '-h') {
-      isHelp = true;
-      continue;
-    }
-    if (!argument.startsWith('-') || argument === '-' || /^-\d/.test(argument)) {
-      words.push(argument);
-      continue;
-    }
-    const [, name, inline] = /^(--[^=]*|-[^-])=?(.*)$/s.exec(argument) ?? [];
-    const flag = byLong.get(name ?? '') ?? byShort.get(name ?? '');
-    if (name === undefined || flag === undefined) {
-      problems.push(
-        argument.startsWith('--')
-          ? unknownFlag(
-              printable((name ?? argument).slice(2)),
-              [...byLong.keys()].map((each) => each.slice(2)),
-            )
-          : `unknown flag ${printable(argument)}; --help lists all`,
-      );
-      continue;
-    }
-    const rest = argument.length > name.length ? inline : undefined;
-    if (flag.placeholder === undefined) {
-      if (rest === undefined || rest === 'true') add(flag, name, 'true');
-      else if (rest !== 'false') problems.push(`${name} is a switch and takes no value`);
-      continue;
-    }
-    const next = argv[at + 1];
-    const takesNext = rest === undefined && next !== undefined && !isFlag(next);
-    if (takesNext) at += 1;
-    add(flag, name, rest ?? (takesNext ? next : undefined));
-  }
-  return { values, words, problems, isHelp };
-}
-
 function wrongValue(flag: FlagSpec, value: string, now: number): string | null {
   const not = `, not ${quoted(value)}`;
   const name = `--${flag.name}`;
+  if (isSwitch(flag)) {
+    return /^(?:true|false)$/.test(value) ? null : `${name} is a switch and takes no value`;
+  }
   if (flag.values && !flag.values.includes(value)) return `${name} must be one of ${flag.values.join(', ')}${not}`;
   if (flag.kind === 'number' && !NUMBER.test(value)) return `${name} must be a whole number${not}`;
   if (flag.kind === 'duration' && parseDurationMs(value) === null) {
@@ -207,5 +150,5 @@ function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly
 }
 
 export function quoted(given: string): string {
-  return printable(JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given));
+  return printable(quote(given));
 }

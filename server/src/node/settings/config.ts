@@ -9,7 +9,17 @@ import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../rules/publi
 import { helpPage } from './help-page.ts';
 import { misspeltVariables } from './near-misses.ts';
 import { quote, readFlags } from './read-flags.ts';
-import { alsoIn, both, type Command, defaultOf, onlyIn, type Setting, setting } from './setting.ts';
+import {
+  alsoIn,
+  both,
+  type Command,
+  defaultOf,
+  onlyIn,
+  readSetting,
+  type Setting,
+  type Source,
+  setting,
+} from './setting.ts';
 import { contradictionsOf } from './setting-contradictions.ts';
 import {
   bytes,
@@ -326,34 +336,34 @@ export function parseConfig(
   argv: readonly string[],
   env: Environment = process.env,
 ): { readonly config: Config } | { readonly problems: string[] } | { readonly help: string } {
-  if (argv.includes('--help') || argv.includes('-h')) return { help: helpText(command) };
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
-  const { given, problems } = readFlags(new Map(keys.map((key) => [SETTINGS[key].flag, SETTINGS[key].kind])), argv);
+  const line = readFlags(new Map(keys.map((key) => [SETTINGS[key].flag, SETTINGS[key].kind])), argv);
+  if (line.isHelp) return { help: helpText(command) };
   const variables = SETTING_KEYS.map((key) => environmentName(SETTINGS[key].flag));
-  problems.push(...misspeltVariables(Object.keys(env), variables, environmentName('')));
-
+  const problems = [
+    ...line.problems,
+    ...line.words.map((word) => `unexpected argument ${quote(word)}`),
+    ...misspeltVariables(Object.keys(env), variables, environmentName('')),
+  ];
+  const sources = new Map(keys.map((key) => [key, sourceOf(SETTINGS[key].flag, line.values, env)]));
   const values: Record<string, unknown> = Object.assign(Object.create(null), { command });
   for (const key of SETTING_KEYS) {
-    const setting: Setting<unknown> = SETTINGS[key];
-    const { flag, kind, isSecret } = setting;
-    const fromFlag = given.get(flag);
-    const fromEnv = keys.includes(key) ? env[environmentName(flag)] : undefined;
-    const source = fromFlag ?? fromEnv;
-    // An empty variable counts as absent: compose files and shells set unset variables to an empty text.
-    if (source === undefined || (fromFlag === undefined && source === '')) {
-      values[key] = defaultOf(setting, command);
-      continue;
-    }
-    const parsed = kind.parse(source);
-    const name = fromFlag === undefined ? environmentName(flag) : `--${flag}`;
-    if ('value' in parsed) values[key] = parsed.value;
-    else if ('rule' in parsed) problems.push(`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(source)}`}`);
-    else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
+    const read = readSetting<unknown>(SETTINGS[key], command, sources.get(key) ?? null);
+    if ('value' in read) values[key] = read.value;
+    else problems.push(...read.problems);
   }
   problems.push(...contradictionsOf(command, values));
-  const isDataGiven = given.has('data') || Boolean(env[environmentName('data')]);
-  if (values.clock === 'manual' && !isDataGiven) values.data = TEMPORARY_DATA;
+  if (values.clock === 'manual' && sources.get('data') === null) values.data = TEMPORARY_DATA;
   return problems.length > 0 ? { problems } : { config: values as Config };
+}
+
+function sourceOf(flag: string, flags: ReadonlyMap<string, readonly string[]>, env: Environment): Source | null {
+  const texts = flags.get(flag);
+  if (texts !== undefined) return { name: `--${flag}`, text: texts.join(',') };
+  const name = environmentName(flag);
+  // An empty variable counts as absent: compose files and shells set unset variables to an empty text.
+  const text = env[name] ?? '';
+  return text === '' ? null : { name, text };
 }
 
 function helpText(command: Command): string {

@@ -1,37 +1,101 @@
-// Reads the flags of a command line. Reports all errors; parseArgs stops at the first one.
+// Reads the flags and words of a command line, for the settings and for all other commands. Reports all errors; parseArgs
+// stops at the first one.
 
 import { unknownFlag } from './near-misses.ts';
-import type { Kind } from './setting-kind.ts';
 
-/** `kinds` are the known flags. `given` has the texts of those that were given; the texts of a list are joined. */
-export function readFlags(
-  kinds: ReadonlyMap<string, Pick<Kind<unknown>, 'placeholder' | 'isList'>>,
-  argv: readonly string[],
-) {
-  const given = new Map<string, string>();
-  const problems: string[] = [];
-  for (let i = 0; i < argv.length; i += 1) {
-    const argument = argv[i]!;
-    const [, flag, inline] = /^--([^=]+)(?:=(.*))?$/s.exec(argument) ?? [];
-    const next = argv[i + 1];
-    const hasNext = inline === undefined && next !== undefined && !next.startsWith('--');
-    const kind = flag === undefined ? undefined : kinds.get(flag);
-    if (flag === undefined || kind === undefined) {
-      problems.push(
-        flag === undefined ? `unexpected argument ${quote(argument)}` : unknownFlag(flag, [...kinds.keys()]),
-      );
-      if (flag !== undefined && hasNext) i += 1; // most likely the value of the unknown flag: one mistake, one problem
-      continue;
+export interface KnownFlag {
+  /** One letter that stands for the name. */
+  readonly short?: string;
+  /** What stands for the value in help. A switch has none. */
+  readonly placeholder?: string | null;
+  /** Whether it may be repeated. */
+  readonly isList?: boolean;
+}
+
+interface Found {
+  readonly name: string;
+  readonly flag: KnownFlag;
+}
+
+/** Reads `argv` by the known flags, which are given by their names. */
+export function readFlags(flags: ReadonlyMap<string, KnownFlag>, argv: readonly string[]): FlagReader {
+  const reader = new FlagReader(flags);
+  const end = argv.indexOf('--');
+  const [before, after] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
+  for (let at = 0; at < before.length; at += 1) if (reader.take(before[at]!, before[at + 1])) at += 1;
+  reader.words.push(...after);
+  return reader;
+}
+
+class FlagReader {
+  /** The texts of each flag that was given, by its name: "true" for a switch without a text. */
+  readonly values = new Map<string, string[]>();
+  readonly words: string[] = [];
+  readonly problems: string[] = [];
+  isHelp = false;
+  /** A word beside an unknown flag may be its value, or not. */
+  hasUnknown = false;
+  readonly #names: readonly string[];
+  /** As they are written: `--name` and `-n`. */
+  readonly #found = new Map<string, Found>();
+
+  constructor(flags: ReadonlyMap<string, KnownFlag>) {
+    this.#names = [...flags.keys()];
+    for (const [name, flag] of flags) {
+      this.#found.set(`--${name}`, { name, flag });
+      if (flag.short !== undefined) this.#found.set(`-${flag.short}`, { name, flag });
     }
-    const isSwitch = kind.placeholder === null;
-    const value = inline ?? (isSwitch ? 'true' : hasNext ? next : '');
-    if (!isSwitch && hasNext) i += 1;
-    const before = given.get(flag);
-    if (value === '') problems.push(`--${flag} needs a value${isSwitch ? '' : `: --${flag} ${kind.placeholder}`}`);
-    else if (before !== undefined && !kind.isList) problems.push(`--${flag} is given more than once`);
-    else given.set(flag, before === undefined ? value : `${before},${value}`);
   }
-  return { given, problems };
+
+  /** Returns whether the next argument was taken as well. */
+  take(argument: string, next: string | undefined): boolean {
+    if (isHelpFlag(argument)) this.isHelp = true;
+    else if (isWord(argument)) this.words.push(argument);
+    else return this.#takeFlag(argument, next !== undefined && !this.#isFlag(next) ? next : undefined);
+    return false;
+  }
+
+  #takeFlag(argument: string, next: string | undefined): boolean {
+    const [, written = argument, rest] = /^(--[^=]+|-[^-])=?(.*)$/s.exec(argument) ?? [];
+    const inline = argument.length > written.length ? rest : undefined;
+    const found = this.#found.get(written);
+    const isOn = found !== undefined && isSwitch(found.flag);
+    const isNextTaken = inline === undefined && next !== undefined && !isOn;
+    if (found === undefined) this.#refuse(written);
+    else this.#add(found, written, inline ?? (isOn ? 'true' : next));
+    return isNextTaken;
+  }
+
+  /** The next argument is most likely its value, and is taken with it: one mistake, one problem. */
+  #refuse(written: string): void {
+    this.hasUnknown = true;
+    const isLong = written.startsWith('--');
+    this.problems.push(
+      isLong ? unknownFlag(written.slice(2), this.#names) : `unknown flag ${written}; --help lists all`,
+    );
+  }
+
+  #add({ name, flag }: Found, written: string, value: string | undefined): void {
+    const before = this.values.get(name);
+    if (value === undefined) this.problems.push(needsValue(written, flag));
+    else if (before !== undefined && !flag.isList) this.problems.push(`${written} is given more than once`);
+    else this.values.set(name, [...(before ?? []), value]);
+  }
+
+  #isFlag(text: string): boolean {
+    return text.startsWith('--') || isHelpFlag(text) || this.#found.has(text);
+  }
+}
+
+export const isSwitch = ({ placeholder }: KnownFlag) => (placeholder ?? null) === null;
+
+const isHelpFlag = (text: string) => text === '--help' || text === '-h';
+
+/** A dash alone stands for standard input, and a number may be negative. */
+const isWord = (text: string) => !text.startsWith('-') || text === '-' || /^-\d/.test(text);
+
+export function needsValue(written: string, flag: KnownFlag): string {
+  return `${written} needs a value${isSwitch(flag) ? '' : `: ${written} ${flag.placeholder}`}`;
 }
 
 export function quote(given: string): string {

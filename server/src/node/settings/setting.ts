@@ -1,5 +1,7 @@
 // What a setting is, and the short ways to write one: which commands have it, its defaults, and what it means there.
+// And how it is read from what a caller gave.
 
+import { needsValue, quote } from './read-flags.ts';
 import type { Kind } from './setting-kind.ts';
 
 /** Commands that run the service, and commands that work on its store. */
@@ -48,4 +50,26 @@ export function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
 /** Other commands use the default of `serve`. */
 export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
   return defaults[command === 'dev' ? 'dev' : 'serve'];
+}
+
+/** What a caller gave for a setting, and the name of the flag or variable. */
+export interface Source {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Without a source, the default. */
+export function readSetting<T>(
+  setting: Setting<T>,
+  command: Command,
+  source: Source | null,
+): { readonly value: T } | { readonly problems: readonly string[] } {
+  if (source === null) return { value: defaultOf(setting, command) };
+  const { kind, isSecret } = setting;
+  const { name, text } = source;
+  if (text === '') return { problems: [needsValue(name, kind)] };
+  const parsed = kind.parse(text);
+  if ('value' in parsed) return parsed;
+  if ('rule' in parsed) return { problems: [`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(text)}`}`] };
+  return { problems: parsed.problems.map((problem) => `${name}: ${problem}`) };
 }
