@@ -1,16 +1,15 @@
 // The service that a command talks to: its address and token from flags, the environment and the config file, and a
-// client of the SDK for it. The one file of the server that calls fetch: the command is a caller of the API.
+// client of the SDK for it. The one file of the command that calls fetch.
 
 import { readFileSync } from 'node:fs';
 import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
 import { DEV_TOKEN } from '../../../server/src/accounts/well-known.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
 import { VERSION } from '../../../server/src/version.ts';
-import { checkedClient } from './answer-shape.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';
-import { Failure, NotPostriderResponse } from './failure.ts';
+import { Failure, foreignJson, NotPostriderResponse } from './failure.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
 import type { Io } from './terminal.ts';
@@ -174,18 +173,18 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
     retries: 0,
     timeoutMs: Number.POSITIVE_INFINITY,
     onWarning: () => {},
-    fetch: callerOf(io, given, prefixCheck(url, headerPrefix), (warning) => out.warn(warning)),
+    fetch: callerOf(io, given, introduction(url, headerPrefix), (warning) => out.warn(warning)),
   });
   return {
     url,
     hasToken: token.value !== null && token.source !== DEV_SOURCE,
     headerPrefix: headerPrefix.value!,
-    client: checkedClient(client, url),
+    client,
   };
 }
 
 /** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
-function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (text: string) => void): typeof fetch {
+function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: string) => void): typeof fetch {
   const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
   return async (input, init) => {
     const url = String(input);
@@ -194,7 +193,7 @@ function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (
     const deadline = deadlineOf(io.world.clock, timeoutMs);
     const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
     try {
-      await requirePrefix(init, url, AbortSignal.any(signals));
+      await introduce(init, url, AbortSignal.any(signals));
       const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any(signals) });
       requireOurs(response, url, isStream);
       for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
@@ -216,30 +215,46 @@ function callerOf(io: Io, given: Given, requirePrefix: PrefixCheck, onWarning: (
   };
 }
 
-type PrefixCheck = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
+type Introduce = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
+
+/** What a service says about itself at its root, as far as something there says anything. */
+interface Root {
+  readonly name?: unknown;
+  readonly headerPrefix?: unknown;
+}
 
 /**
- * If nobody named the prefix, the service is asked before the first call that has settings: under another prefix all of
- * them would be lost, and a delayed message would go at once.
+ * Asks the service what it is, before the first call. To something else nothing is sent, not even the token. And under
+ * another prefix all settings would be lost, and a delayed message would go at once. A service whose prefix the caller
+ * has named is not asked.
  */
-function prefixCheck(baseUrl: string, { value: prefix, source }: Sourced): PrefixCheck {
-  let isChecked = source !== 'default';
+function introduction(baseUrl: string, { value: prefix, source }: Sourced): Introduce {
+  let root: Root | null = null;
   return async (init, url, signal) => {
+    if (source !== 'default') return;
+    root ??= await askRoot(baseUrl, signal);
     const hasSettings = [...new Headers(init?.headers).keys()].some((name) => name.startsWith(prefix!.toLowerCase()));
-    if (isChecked || !(hasSettings || url.endsWith('/v2/batch'))) return;
-    const headers = { Accept: 'application/json' };
-    const root = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal })
-      .then((response) => response.json() as Promise<{ headerPrefix?: unknown } | null>)
-      // The call itself will tell what is wrong with the service.
-      .catch(() => null);
     const found = root?.headerPrefix;
-    isChecked = found === prefix;
-    if (typeof found !== 'string' || isChecked) return;
+    if (typeof found !== 'string' || found === prefix || !(hasSettings || url.endsWith('/v2/batch'))) return;
     throw new Failure(`settings of this service start with ${printable(found)}, not with ${prefix}`, {
       exit: EXIT.usage,
       hint: `Nothing was sent. Give --header-prefix ${printable(found)}, or set POSTRIDER_HEADER_PREFIX.`,
     });
   };
+}
+
+/** Null without a response: the call itself will tell why. A proxy in between may not let the question through. */
+async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | null> {
+  const headers = { Accept: 'application/json' };
+  const response = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal }).catch(() => null);
+  if (response === null) return null;
+  const root = await response.json().then(
+    (value) => value as Root | null,
+    () => undefined,
+  );
+  if (!response.ok || root === undefined) return {};
+  if (root?.name === 'postrider') return root;
+  throw foreignJson(baseUrl);
 }
 
 /** A flag that no code has asked for would be ignored, and the service would change more or other things than meant. */

@@ -46,6 +46,13 @@ export class NotPostriderResponse extends Error {
   }
 }
 
+export function foreignJson(url: string): NotPostriderResponse {
+  return new NotPostriderResponse(
+    `${url} answered with JSON, but not with that of Postrider`,
+    'Something else listens at this address. Check --url and its path. If a proxy gives only some paths to the service, give --header-prefix.',
+  );
+}
+
 const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 
 /** Null when it is a bug of ours: then its stack is what helps. */

@@ -3,12 +3,11 @@
 
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, type Published, UnreachableError } from 'postrider-sdk';
-import { requireBatch } from '../../frame/answer-shape.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { interruptedExit } from '../../frame/command-line.ts';
 import type { Connection } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
-import { Failure, usageFailure } from '../../frame/failure.ts';
+import { Failure, foreignJson, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { ProgressBar } from '../../frame/progress-bar.ts';
 import { timeText } from '../../frame/time-text.ts';
@@ -326,7 +325,7 @@ class Sender {
     for (let tries = 1; ; tries += 1) {
       try {
         const results = await client.batch(elements as Parameters<Client['batch']>[0]);
-        requireBatch(results, elements.length, url);
+        if (results.length !== elements.length) throw foreignJson(url);
         this.#isKnown = true;
         return results;
       } catch (error) {

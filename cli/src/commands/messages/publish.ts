@@ -1,7 +1,6 @@
 // `postrider publish` and `postrider enqueue`: sends a message, and with --wait follows it to its end.
 
 import { type Call, calls, type Published, type PublishSettings } from 'postrider-sdk';
-import { requirePublished } from '../../frame/answer-shape.ts';
 import type { Given } from '../../frame/arguments.ts';
 import type { Invocation } from '../../frame/command.ts';
 import type { Connection } from '../../frame/connection.ts';
@@ -39,7 +38,6 @@ async function send(
   const maxMs = given.duration('wait-max') ?? null;
   const startedAt = io.world.clock.now();
   const answer = await connection.client.send({ ...callOf(request), headers });
-  requirePublished(answer, connection.url);
   const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
   if (!isFollowed) {
     if (out.isJson) out.json(answer);

@@ -1,7 +1,6 @@
 // `postrider schedules …`.
 
 import { calls, type Schedule } from 'postrider-sdk';
-import { requireFields } from '../../frame/answer-shape.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
@@ -72,7 +71,7 @@ export async function getSchedule({ given, out, connect }: Invocation): Promise<
 export async function createSchedule({ given, out, io, connect }: Invocation): Promise<number> {
   const cron = given.text('cron');
   if (cron === undefined) throw new Failure('when? Give it with --cron, as in "0 9 * * 1-5"', { exit: EXIT.usage });
-  const { client, headerPrefix, url } = connect();
+  const { client, headerPrefix } = connect();
   const { request, headers } = await readRequest(given, io, headerPrefix);
   const [id, queue] = [given.text('id'), given.text('queue')];
   const settings = {
@@ -84,7 +83,6 @@ export async function createSchedule({ given, out, io, connect }: Invocation): P
   refuseTwice(new Map(Object.entries(headers)), settings, headerPrefix);
   const call = calls.createSchedule({ destination: given.words[0]!, ...request, settings });
   const answer = await client.send({ ...call, headers });
-  requireFields(answer, ['scheduleId'], url);
   if (out.isJson) out.json(answer);
   else out.line(printable(answer.scheduleId));
   return EXIT.done;
