@@ -192,6 +192,7 @@ const SAMPLES: Record<RuleName, Samples> = {
         "db.run('SELECT 1 FROM k WHERE window_start_at + period_ms < ?');",
       ),
       at('server/src/store/sqlite/deliveries/accept.ts', "db.run('SELECT ? - parallelism FROM queues');"),
+      at('server/src/store/resources/queues.ts', "yield* get('SELECT ? - parallelism FROM queues', [1]);"),
       // What is on the list must be there.
       at('server/src/store/sqlite/deliveries/message-sql.ts', "db.run('SELECT 1');"),
     ],
@@ -253,6 +254,7 @@ const SAMPLES: Record<RuleName, Samples> = {
     ],
     good: [
       at('server/src/store/sqlite/deliveries/accept.ts', "db.run('INSERT INTO messages');"),
+      at('server/src/store/resources/topics.ts', "yield* get('SELECT id FROM topics', []);"),
       engine("// no SELECT here\nconst text = 'Select an update, set it aside, delete it from here.';"),
     ],
   },

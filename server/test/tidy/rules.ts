@@ -35,8 +35,7 @@ const isSourceCode = (path: string) => [SRC, CLI].some((folder) => path.startsWi
 const isCode = (path: string) => /^(?:server|cli|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
 const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
 const isRule = (path: string) => isSourceCode(path) && partOf(path) === 'rules';
-const isOutsideAdapters = (path: string) =>
-  isSourceCode(path) && partOf(path) !== 'store adapter' && partOf(path) !== 'store thread';
+const hasSql = (path: string) => /^server\/src\/store\/(?:sqlite|postgres|resources)\/.*\.ts$/.test(path);
 const isService = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
 
 /** A rule that forbids what a pattern matches in one view of a file. */
@@ -166,17 +165,17 @@ export const RULES = {
   ),
   'async rules': ban(isRule, 'code', /\b(?:async|await|Promise)\b/g, 'a rule decides; it never waits'),
   sql: ban(
-    isOutsideAdapters,
+    (path) => isSourceCode(path) && !hasSql(path),
     'codeAndText',
     /\bSELECT\b|\bINSERT\s+(?:OR\s+\w+\s+)?INTO\b|\bUPDATE\b[^;'"`]*\bSET\b|\bDELETE\s+FROM\b|\b(?:CREATE|DROP|ALTER)\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\b|\bPRAGMA\b/g,
-    'SQL belongs into store/<adapter>/',
+    'SQL belongs into store/<adapter>/, or store/resources/ if both databases speak it',
   ),
   'decision in SQL': {
-    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/.*\.ts$/.test(path),
+    reads: hasSql,
     find: ({ path }, view) => findSqlDecisions(path, view),
   },
   'columns in SQL': {
-    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/.*\.ts$/.test(path),
+    reads: hasSql,
     find: ({ path }, view) => findUnnamedColumns(path, view),
   },
   'open table': { reads: isSource, find: findOpenTables },

@@ -1,4 +1,4 @@
-// Finds decisions in the SQL of the store adapters: a choice between values, or arithmetic with a limit, a count or a time.
+// Finds decisions in the SQL of the store: a choice between values, or arithmetic with a limit, a count or a time.
 // Rules of the product stand in rules/. What must stay in SQL is listed here, each with the reason.
 
 import type { SourceView } from './source-view.ts';
@@ -38,6 +38,7 @@ interface Allowed {
 }
 
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
+  { file: 'resources/schedules.ts', sql: 'CASE WHEN octet_length(body) <=', reason: LEFT_OUT },
   { file: 'sqlite/deliveries/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
   { file: 'sqlite/deliveries/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
   {
@@ -51,7 +52,6 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'sqlite/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
   { file: 'sqlite/messages/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
   { file: 'sqlite/deliveries/message-sql.ts', sql: 'ready_at = iif(attempts = 0, ?1, ready_at)', reason: FIRST_START },
-  { file: 'sqlite/resources/schedules.ts', sql: "iif(length(body) > ?1, x'', body)", reason: LEFT_OUT },
   {
     file: 'sqlite/deliveries/settle.ts',
     sql: 'holds_place = iif(flow_key IS NULL, holds_place, 0)',
@@ -82,7 +82,6 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
   { file: 'postgres/deliveries/journal.ts', sql: "CASE tier WHEN 'free'", reason: RETENTION },
   { file: 'postgres/deliveries/lease.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
   { file: 'postgres/deliveries/lease.ts', sql: 'CASE WHEN m.body_id IS NULL THEN m.body END', reason: LEFT_OUT },
-  { file: 'postgres/messages/lists.ts', sql: 'CASE WHEN octet_length(body) > $5', reason: LEFT_OUT },
   { file: 'postgres/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
   { file: 'postgres/messages/messages.ts', sql: 'CASE WHEN a.number >= $4', reason: LEFT_OUT },
   {

@@ -84,8 +84,14 @@ export function toSchedule(row: ScheduleRow): Schedule {
   };
 }
 
-export function toListedSchedule(row: ScheduleRow & { is_body_left_out: Flag }): ListedSchedule {
-  return { ...toSchedule(row), ...(row.is_body_left_out && { isBodyLeftOut: true }) };
+/** A body that is too large for a list is null. */
+export interface ListedScheduleRow extends Omit<ScheduleRow, 'body'> {
+  body: Uint8Array | null;
+}
+
+export function toListedSchedule({ body, ...row }: ListedScheduleRow): ListedSchedule {
+  const schedule = toSchedule({ ...row, body: body ?? new Uint8Array() });
+  return body === null ? { ...schedule, isBodyLeftOut: true } : schedule;
 }
 
 export interface JobRow {

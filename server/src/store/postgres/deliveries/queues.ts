@@ -5,27 +5,21 @@
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import type { Waiting } from '../../../rules/lines/line.ts';
 import {
-  changedRules,
   changeInPause,
   freeHeads,
   type InLine,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   QUEUE_PARALLELISM_MAX,
-  type Queue,
-  type QueueChange,
+  type QueueRules,
 } from '../../../rules/lines/queue.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
+import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
-import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
-import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { DueLines } from './due-lines.ts';
@@ -255,26 +249,25 @@ export async function startDueQueues(database: Database, dueQueues: DueLines, no
   await startHeads(database, locked, now, { most: promotedOfQueueMax(locked.size) });
 }
 
-export async function saveQueue(
+export async function lockOrCreateQueue(
   database: Database,
   accountId: string,
   name: string,
-  change: QueueChange,
   now: number,
-): Promise<Queue> {
-  const pairs = new Pairs([[accountId, name]]);
-  const before = (await lockOrCreateQueues(database, pairs, now)).get(keyOf(accountId, name))!;
-  await weigh(database, 'queues', accountId, name, bytesOfLine(name));
-  const rules = changedRules(toRules(before), change);
-  await database.run(
-    `UPDATE queues SET parallelism = $3, is_paused = $4, updated_at = $5 WHERE account_id = $1 AND name = $2`,
-    accountId,
-    name,
-    rules.parallelism,
-    rules.isPaused,
-    now,
-  );
-  const { from, to } = changeInPause(rules.isPaused);
+): Promise<LockedQueue> {
+  const locked = await lockOrCreateQueues(database, new Pairs([[accountId, name]]), now);
+  return locked.get(keyOf(accountId, name))!;
+}
+
+/** After a change of its rules: the heads of the queue get the states that a pause gives or takes, and those that may start do. */
+export async function applyQueueRules(
+  database: Database,
+  accountId: string,
+  name: string,
+  { isPaused }: QueueRules,
+  now: number,
+): Promise<void> {
+  const { from, to } = changeInPause(isPaused);
   await database.run(
     `UPDATE messages m SET state = $2, ${READY_NOW}
        WHERE holds_place AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,
@@ -284,81 +277,22 @@ export async function saveQueue(
     name,
     from,
   );
-  await startHeads(database, await lockQueues(database, pairs), now);
-  return (await getQueue(database, accountId, name))!;
-}
-
-export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
-  if (nullIfUnstorable(name) === null) return null;
-  const rows = await database.all<QueueRow>(
-    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = $1 AND name = $2`,
-    accountId,
-    name,
-  );
-  return (await toQueues(database, rows))[0] ?? null;
+  await startHeads(database, await lockQueues(database, new Pairs([[accountId, name]])), now);
 }
 
 /** How many queues one statement counts messages for. */
 const COUNTED_TOGETHER = 20;
 
-/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
-export async function listQueues(
-  database: Database,
-  accountId: string,
-  part: ListPart = FIRST_PART,
-): Promise<ListPiece<Queue>> {
-  const rows = await database.all<QueueRow>(
-    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const entries: Queue[] = [];
-  let counted = 0;
-  while (entries.length < Math.min(rows.length, part.limit) && counted <= eachMax('lineCount')) {
-    const some = rows.slice(entries.length, Math.min(entries.length + COUNTED_TOGETHER, part.limit));
-    const queues = await toQueues(database, some);
-    entries.push(...queues);
-    counted += queues.reduce((sum, { lag }) => sum + lag, 0);
-  }
-  return { entries, hasMore: rows.length > entries.length };
-}
-
-async function toQueues(database: Database, rows: readonly QueueRow[]): Promise<Queue[]> {
-  if (rows.length === 0) return [];
+/** How many open messages each of the first queues has. */
+export async function queueLags(database: Database, queues: readonly QueueRow[]): Promise<number[]> {
+  const some = queues.slice(0, COUNTED_TOGETHER);
   const counts = await database.all<{ lag: number }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
                AND m.account_id = g.account_id AND m.queue_name = g.name LIMIT $3) AS few) AS lag
        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, name, at) ORDER BY g.at`,
-    rows.map((row) => row.account_id),
-    rows.map((row) => row.name),
+    some.map((row) => row.account_id),
+    some.map((row) => row.name),
     eachMax('lineCount') + 1,
   );
-  return rows.map((row, index) => toQueue(row, counts[index]!.lag));
-}
-
-/**
- * Deletes a queue that has no open messages. Returns its lag. Under the lock of the queue no message can come
- * meanwhile.
- */
-export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
-  if (nullIfUnstorable(name) === null) return null;
-  const locked = await lockQueues(database, new Pairs([[accountId, name]]));
-  if (locked.size === 0) return null;
-  const { lag } = (await getQueue(database, accountId, name))!;
-  const isOpen = await database.get(
-    `SELECT 1 FROM messages WHERE ended_at IS NULL AND account_id = $1 AND queue_name = $2
-       AND cancel_requested_at IS NULL LIMIT 1`,
-    accountId,
-    name,
-  );
-  if (isOpen) return lag;
-  await database.run(
-    `UPDATE messages SET holds_place = false, order_key = NULL
-       WHERE ended_at IS NULL AND account_id = $1 AND queue_name = $2`,
-    accountId,
-    name,
-  );
-  await deleteWeighed(database, 'DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
-  return 0;
+  return counts.map(({ lag }) => lag);
 }

@@ -2,6 +2,7 @@
 // rows, so that no transaction waits for the count of another, on any number of nodes. Upkeep folds them into one.
 
 import type { StoredAccount } from '../../ports/account-store.ts';
+import { WEIGHED_TABLES, type WeighedTable } from '../../resources/steps.ts';
 import type { Database, Value } from '../sessions/database.ts';
 
 /** The rows of sessions are folded into this one. No process has this number. */
@@ -14,22 +15,18 @@ export function storedSql(rows: string): string {
        ON CONFLICT (account_id, shard) DO UPDATE SET bytes = s.bytes + excluded.bytes`;
 }
 
-/** The tables beside the messages whose rows keep what they were counted as, and the name of each row in its account. */
-const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
-type Resource = keyof typeof RESOURCES;
-
 /** Counts a row that this transaction has written or locked. Null: it counts nothing. */
 export async function weigh(
   database: Database,
-  table: Resource,
+  table: WeighedTable,
   accountId: string,
   key: string,
   bytes: number | null,
 ): Promise<void> {
   await database.run(
     `WITH before AS MATERIALIZED
-       (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${RESOURCES[table]} = $2 FOR UPDATE),
-     weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${RESOURCES[table]} = $2)
+       (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${WEIGHED_TABLES[table]} = $2 FOR UPDATE),
+     weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${WEIGHED_TABLES[table]} = $2)
      ${storedSql('SELECT account_id, coalesce($3::bigint, 0) - coalesce(stored_bytes, 0) AS bytes FROM before')}`,
     accountId,
     key,
@@ -66,7 +63,7 @@ export function storedAccounts(database: Database, after: string, limit: number)
   );
 }
 
-const RESOURCE_SUMS = Object.keys(RESOURCES)
+const RESOURCE_SUMS = Object.keys(WEIGHED_TABLES)
   .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = $1), 0)`)
   .join('');
 

@@ -1,24 +1,15 @@
 // The resource port over PostgreSQL: which verbs read and which write, and who is told about them.
 
 import type { ResourceStore } from '../../ports/resource-store.ts';
+import { RESOURCE_VERBS } from '../../resources/resource-verbs.ts';
 import type { Calls } from '../groups/calls.ts';
 import * as lists from '../messages/lists.ts';
 import * as alerts from './alerts.ts';
 import * as jobs from './jobs.ts';
-import * as schedules from './schedules.ts';
-import * as topics from './topics.ts';
+import { onCall } from './steps.ts';
 
 export function createResources(calls: Calls): ResourceStore {
   return {
-    saveSchedule: calls.writing(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt] }),
-    getSchedule: calls.reading(schedules.getSchedule),
-    deleteSchedule: calls.writing(schedules.deleteSchedule),
-    setScheduleNext: calls.writing(schedules.setScheduleNext, {
-      schedulesAt: (_accountId, _id, nextAt) => [nextAt],
-    }),
-    listSchedules: calls.reading(lists.listSchedules),
-    countSchedules: calls.reading(lists.countUpTo('schedules')),
-
     saveAlert: calls.writing(alerts.saveAlert, { locksAccount: ({ accountId }) => accountId }),
     getAlert: calls.reading(alerts.getAlert),
     deleteAlert: calls.writing(alerts.deleteAlert),
@@ -29,9 +20,6 @@ export function createResources(calls: Calls): ResourceStore {
     stopJob: calls.writing(jobs.stopJob),
     listJobs: calls.reading(lists.listJobs),
 
-    getTopic: calls.reading(topics.getTopic),
-    saveTopic: calls.writing(topics.saveTopic),
-    listTopics: calls.reading(lists.listTopics),
-    countTopics: calls.reading(lists.countUpTo('topics')),
+    ...onCall(calls, RESOURCE_VERBS),
   };
 }

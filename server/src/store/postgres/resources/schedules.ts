@@ -1,73 +1,12 @@
-// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages; if `next_at`
+// Runs schedules. A tick is taken by moving `next_at` in the transaction that accepts its messages; if `next_at`
 // was already moved, nothing is created. If several nodes take a tick at once, one moves it and the others skip it.
 
-import { bytesOfSchedule } from '../../../rules/limits/stored-bytes.ts';
-import type { Schedule } from '../../../rules/schedules/schedule.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/upkeep-store.ts';
 import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../../rows/rows.ts';
 import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
 import { acceptAll } from '../deliveries/accept.ts';
-import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
-import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
-
-/** Replaces the whole schedule with the same id, if there is one. */
-export async function saveSchedule(database: Database, schedule: Schedule): Promise<void> {
-  await database.run(
-    `INSERT INTO schedules (${SCHEDULE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-       ON CONFLICT (account_id, id) DO UPDATE SET cron = excluded.cron, destination = excluded.destination,
-         queue_name = excluded.queue_name, headers = excluded.headers, caller_ip = excluded.caller_ip,
-         is_paused = excluded.is_paused, next_at = excluded.next_at, last_at = excluded.last_at,
-         last_message_ids = excluded.last_message_ids, created_at = excluded.created_at, body = excluded.body`,
-    schedule.id,
-    schedule.accountId,
-    schedule.cron,
-    schedule.destination,
-    schedule.queueName,
-    JSON.stringify(schedule.headers),
-    schedule.callerIp,
-    schedule.isPaused,
-    schedule.nextAt,
-    schedule.lastAt,
-    JSON.stringify(schedule.lastMessageIds),
-    schedule.createdAt,
-    schedule.body,
-  );
-  await weigh(database, 'schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
-}
-
-export async function getSchedule(database: Database, accountId: string, id: string): Promise<Schedule | null> {
-  const row = await database.get<ScheduleRow>(
-    `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = $1 AND id = $2`,
-    accountId,
-    nullIfUnstorable(id),
-  );
-  return row ? toSchedule(row) : null;
-}
-
-export async function deleteSchedule(database: Database, accountId: string, id: string): Promise<boolean> {
-  const sql = 'DELETE FROM schedules WHERE account_id = $1 AND id = $2';
-  return (await deleteWeighed(database, sql, accountId, nullIfUnstorable(id))) > 0;
-}
-
-/** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
-export async function setScheduleNext(
-  database: Database,
-  accountId: string,
-  id: string,
-  nextAt: number | null,
-  isPaused: boolean,
-): Promise<boolean> {
-  const changes = await database.run(
-    'UPDATE schedules SET is_paused = $1, next_at = $2 WHERE account_id = $3 AND id = $4',
-    isPaused,
-    nextAt,
-    accountId,
-    nullIfUnstorable(id),
-  );
-  return changes > 0;
-}
 
 /**
  * The times at which accounts have due schedules, earliest first, at most $2. Steps from one to the next in

@@ -4,24 +4,18 @@
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import {
-  changedRules,
   changeInPause,
   freeHeads,
   type InLine,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
-  type Queue,
-  type QueueChange,
+  type QueueRules,
   wrongMarks,
 } from '../../../rules/lines/queue.ts';
-import type { LinePiece, LinePosition } from '../../ports/line-store.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../../rows/line-rows.ts';
+import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
 import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
-import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
 
@@ -184,26 +178,20 @@ export function startDueQueues(database: Database, dueQueues: DueLines, now: num
   for (const { account_id, name } of whileThereIsTime(lines, isOver)) startHeads(database, account_id, name, now, most);
 }
 
-export function saveQueue(
+export function lockOrCreateQueue(database: Database, accountId: string, name: string, now: number): QueueRow {
+  ensureQueue(database, accountId, name, now);
+  return database.get<QueueRow>(GET_QUEUE, accountId, name)!;
+}
+
+/** After a change of its rules: the heads of the queue get the states that a pause gives or takes, and those that may start do. */
+export function applyQueueRules(
   database: Database,
-  { stored }: Pick<TransactionCaches, 'stored'>,
   accountId: string,
   name: string,
-  change: QueueChange,
+  { isPaused }: QueueRules,
   now: number,
-): Queue {
-  ensureQueue(database, accountId, name, now);
-  stored.weigh('queues', accountId, name, bytesOfLine(name));
-  const rules = changedRules(toRules(database.get<QueueRow>(GET_QUEUE, accountId, name)!), change);
-  database.run(
-    'UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?',
-    rules.parallelism,
-    rules.isPaused ? 1 : 0,
-    now,
-    accountId,
-    name,
-  );
-  const { from, to } = changeInPause(rules.isPaused);
+): void {
+  const { from, to } = changeInPause(isPaused);
   database.run(
     `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${READY_NOW}
        WHERE holds_place = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,
@@ -215,76 +203,15 @@ export function saveQueue(
     from.at(-1)!,
   );
   startHeads(database, accountId, name, now);
-  return getQueue(database, accountId, name)!;
 }
 
-export function getQueue(database: Database, accountId: string, name: string): Queue | null {
-  const row = database.get<QueueRow>(GET_QUEUE, accountId, name);
-  return row ? withLag(database, row) : null;
-}
-
-/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
-export function listQueues(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Queue> {
-  const rows = database.all<QueueRow>(
-    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const entries: Queue[] = [];
-  let counted = 0;
-  for (const row of rows.slice(0, part.limit)) {
-    if (counted > eachMax('lineCount')) break;
-    const queue = withLag(database, row);
-    entries.push(queue);
-    counted += queue.lag;
-  }
-  return { entries, hasMore: rows.length > entries.length };
-}
-
-const OPEN_IN_QUEUE = 'FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?';
-
-export function countLine(database: Database, accountId: string, name: string, from: LinePosition | null): LinePiece {
-  const line = `SELECT first_due_at, seq ${OPEN_IN_QUEUE} AND (first_due_at, seq) > (?, ?) ORDER BY first_due_at, seq`;
-  const values = [accountId, name, from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
-  const max = eachMax('lineCount');
-  const last = database.get<{ first_due_at: number; seq: number }>(`${line} LIMIT 1 OFFSET ?`, ...values, max - 1);
-  if (last) return { count: max, next: { dueAt: last.first_due_at, seq: last.seq } };
-  const { n } = database.get<{ n: number }>(`SELECT count(*) AS n FROM (${line} LIMIT ?)`, ...values, max)!;
-  return { count: n, next: null };
-}
-
-function withLag(database: Database, row: QueueRow): Queue {
-  const { lag } = database.get<{ lag: number }>(
-    `SELECT count(*) AS lag FROM (SELECT 1 ${OPEN_IN_QUEUE} LIMIT ?)`,
-    row.account_id,
-    row.name,
+/** How many open messages a queue has. */
+export function queueLag(database: Database, { account_id, name }: QueueRow): number {
+  return database.get<{ lag: number }>(
+    `SELECT count(*) AS lag FROM
+       (SELECT 1 FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? LIMIT ?)`,
+    account_id,
+    name,
     eachMax('lineCount') + 1,
-  )!;
-  return toQueue(row, lag);
-}
-
-/** Deletes a queue that has no open messages. Returns its lag. */
-export function deleteQueue(
-  database: Database,
-  { stored }: Pick<TransactionCaches, 'stored'>,
-  accountId: string,
-  name: string,
-): number | null {
-  const queue = getQueue(database, accountId, name);
-  if (!queue) return null;
-  const isOpen = database.get(
-    `SELECT 1 FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? AND cancel_requested_at IS NULL
-       LIMIT 1`,
-    accountId,
-    name,
-  );
-  if (isOpen) return queue.lag;
-  database.run(
-    `UPDATE messages SET holds_place = 0, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
-    accountId,
-    name,
-  );
-  stored.delete(accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
-  return 0;
+  )!.lag;
 }

@@ -35,9 +35,3 @@ export function listByKey<Row extends object, T>(
   );
   return { entries: rows.map(make), hasMore: keys.length > count };
 }
-
-/** How many rows the account has in the table, counted up to `max`. */
-export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
-  const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE account_id = ? LIMIT ?)`;
-  return (database: Database, accountId: string, max: number) => database.get<{ n: number }>(sql, accountId, max)!.n;
-}

@@ -1,9 +1,10 @@
 // The table of the verbs that people use to see and change messages.
 
+import { OF_ACCOUNT } from '../../resources/shared-verb.ts';
 import { releaseHeld } from '../deliveries/alone.ts';
 import { cancel } from '../deliveries/cancel.ts';
 import { deliverNow } from '../deliveries/settle.ts';
-import { listing, lookingUp, OF_ACCOUNT, on, writing } from '../thread/verb.ts';
+import { listing, lookingUp, on, writing } from '../thread/verb.ts';
 import { activity } from './activity.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
@@ -14,7 +15,7 @@ import { whyFacts } from './why.ts';
 
 export const MESSAGE_VERBS = {
   getMessage: lookingUp(messages.getMessage),
-  whyFacts: listing(whyFacts),
+  whyFacts: { reads: 'list' as const, run: whyFacts },
   messageStates: lookingUp(messages.messageStates),
   searchMessages: listing(search.searchMessages),
   countPiece: listing(search.countPiece),

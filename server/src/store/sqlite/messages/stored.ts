@@ -1,14 +1,12 @@
 // How many bytes each account stores. It is counted in memory during a transaction and written at its end: many
 // messages of an account in one transaction change its row once.
 
+import type { SQLInputValue } from 'node:sqlite';
 import type { StoredAccount } from '../../ports/account-store.ts';
+import { WEIGHED_TABLES, type WeighedTable } from '../../resources/steps.ts';
 import type { Database } from '../thread/database.ts';
 
-/** The tables beside the messages whose rows keep what they were counted as, and the name of each row in its account. */
-const RESOURCES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
-type Resource = keyof typeof RESOURCES;
-
-const RESOURCE_SUMS = Object.keys(RESOURCES)
+const RESOURCE_SUMS = Object.keys(WEIGHED_TABLES)
   .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = ?1), 0)`)
   .join('');
 
@@ -32,8 +30,8 @@ export class Stored {
   }
 
   /** Counts a row that is written already. Null: it counts nothing. */
-  weigh(table: Resource, accountId: string, key: string, bytes: number | null): void {
-    const where = `WHERE account_id = ? AND ${RESOURCES[table]} = ?`;
+  weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void {
+    const where = `WHERE account_id = ? AND ${WEIGHED_TABLES[table]} = ?`;
     const row = this.#database.get<Weighed>(`SELECT stored_bytes FROM ${table} ${where}`, accountId, key);
     if (!row || row.stored_bytes === bytes) return;
     this.#database.run(`UPDATE ${table} SET stored_bytes = ? ${where}`, bytes, accountId, key);
@@ -41,7 +39,7 @@ export class Stored {
   }
 
   /** Deletes the rows of a DELETE without its RETURNING, and what they were counted as. Returns how many. */
-  delete(accountId: string, sql: string, ...values: (string | number)[]): number {
+  delete(accountId: string, sql: string, ...values: SQLInputValue[]): number {
     const gone = this.#database.all<Weighed>(`${sql} RETURNING stored_bytes`, ...values);
     for (const { stored_bytes: bytes } of gone) if (bytes !== null) this.add(accountId, -bytes);
     return gone.length;

@@ -3,14 +3,17 @@
 import { countAhead } from '../../../rules/delivery/why.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { WhyFacts } from '../../ports/message-store.ts';
+import { getQueue } from '../../resources/queues.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
-import { getQueue } from '../deliveries/queues.ts';
 import { getFlowKey } from '../resources/flow-key-verbs.ts';
+import { perform } from '../resources/steps.ts';
 import type { Database } from '../thread/database.ts';
+import type { VerbContext } from '../thread/verb.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 
-export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {
+export function whyFacts(context: VerbContext, accountId: string, messageId: string): WhyFacts | null {
+  const { database } = context;
   const row = database.get<MessageRow>(
     `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
     messageId,
@@ -19,7 +22,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
   if (!row) return null;
   return {
     message: toMessage(row),
-    queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
+    queue: row.queue_name === null ? null : perform(context, getQueue(accountId, row.queue_name)),
     ahead: row.queue_name === null || row.ended_at !== null || row.holds_place ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
     flowAhead: row.flow_key === null || row.state !== 'queued' ? null : flowAhead(database, row),

@@ -1,27 +1,18 @@
 // The table of the verbs that people use to set up and look at queues and flow keys.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { QUEUE_PARALLELISM_MAX } from '../../../rules/lines/queue.ts';
-import * as queues from '../deliveries/queues.ts';
-import { countUpTo } from '../messages/list-by-key.ts';
+import { QUEUE_VERBS } from '../../resources/line-verbs.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
-import { listing, lookingUp, type Marks, OF_ACCOUNT, type Verb, writing } from '../thread/verb.ts';
+import { type Marks, type Verb, writing } from '../thread/verb.ts';
 import * as flowKeys from './flow-key-verbs.ts';
+import { onThread } from './steps.ts';
 
 /** A change of a flow key checks again the messages that the key has let through. */
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
 
 export const LINE_VERBS = {
-  saveQueue: writing(queues.saveQueue, {
-    makesWorkAt: (_queue, _accountId, _name, _change, now) => now,
-    work: (accountId) => ({ accountId, units: QUEUE_PARALLELISM_MAX / 2 }),
-  }),
-  getQueue: lookingUp(queues.getQueue),
-  deleteQueue: writing(queues.deleteQueue, OF_ACCOUNT),
-  listQueues: listing(queues.listQueues),
-  countQueues: lookingUp(countUpTo('queues')),
-  countLine: listing(queues.countLine),
+  ...onThread(QUEUE_VERBS),
 
   getFlowKey: onFlowKeys(withoutCaches(flowKeys.getFlowKey), { reads: 'lookUp' }),
   listFlowKeys: onFlowKeys(withoutCaches(flowKeys.listFlowKeys), { reads: 'list' }),

@@ -1,111 +1,13 @@
-// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages. If `next_at`
+// Runs schedules. A tick is taken by moving `next_at` in the transaction that accepts its messages. If `next_at`
 // was already moved, nothing is created.
 
-import { eachMax } from '../../../rules/limits/budgets.ts';
-import { bytesOfSchedule } from '../../../rules/limits/stored-bytes.ts';
-import type { Schedule } from '../../../rules/schedules/schedule.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../../ports/list-piece.ts';
-import type { ListedSchedule } from '../../ports/resource-store.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/upkeep-store.ts';
-import { SCHEDULE_COLUMNS, type ScheduleRow, toListedSchedule, toSchedule } from '../../rows/rows.ts';
+import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../../rows/rows.ts';
 import { chooseDue, type DueKey } from '../../shared/due-schedules.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
-
-/** Replaces the whole schedule with the same id, if there is one. */
-export function saveSchedule(
-  database: Database,
-  { stored }: Pick<TransactionCaches, 'stored'>,
-  schedule: Schedule,
-): void {
-  database.run(
-    `INSERT INTO schedules (${SCHEDULE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET cron = excluded.cron, destination = excluded.destination,
-         queue_name = excluded.queue_name, headers = excluded.headers, caller_ip = excluded.caller_ip,
-         is_paused = excluded.is_paused, next_at = excluded.next_at, last_at = excluded.last_at,
-         last_message_ids = excluded.last_message_ids, created_at = excluded.created_at, body = excluded.body`,
-    schedule.id,
-    schedule.accountId,
-    schedule.cron,
-    schedule.destination,
-    schedule.queueName,
-    JSON.stringify(schedule.headers),
-    schedule.callerIp,
-    schedule.isPaused ? 1 : 0,
-    schedule.nextAt,
-    schedule.lastAt,
-    JSON.stringify(schedule.lastMessageIds),
-    schedule.createdAt,
-    schedule.body,
-  );
-  stored.weigh('schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
-}
-
-export function getSchedule(database: Database, accountId: string, id: string): Schedule | null {
-  const row = database.get<ScheduleRow>(
-    `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = ? AND id = ?`,
-    accountId,
-    id,
-  );
-  return row ? toSchedule(row) : null;
-}
-
-export function listSchedules(
-  database: Database,
-  accountId: string,
-  part: ListPart = FIRST_PART,
-): ListPiece<ListedSchedule> {
-  const bodyMax = eachMax('listedBodyBytes');
-  const keys = database.all<WeighedKey>(
-    `SELECT id AS key, octet_length(headers) + octet_length(last_message_ids) + ? AS bytes FROM schedules
-       WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
-    bodyMax,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const { last, count } = fitting(keys, part);
-  const rows = database.all<ScheduleRow & { is_body_left_out: 0 | 1 }>(
-    `SELECT id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
-         last_message_ids, created_at, iif(length(body) > ?1, x'', body) AS body, length(body) > ?1 AS is_body_left_out
-       FROM schedules WHERE account_id = ?2 AND id > ?3 AND id <= ?4 ORDER BY id`,
-    bodyMax,
-    accountId,
-    part.after ?? '',
-    last,
-  );
-  return { entries: rows.map(toListedSchedule), hasMore: keys.length > count };
-}
-
-export function deleteSchedule(
-  _database: Database,
-  { stored }: Pick<TransactionCaches, 'stored'>,
-  accountId: string,
-  id: string,
-): boolean {
-  return stored.delete(accountId, 'DELETE FROM schedules WHERE account_id = ? AND id = ?', accountId, id) > 0;
-}
-
-/** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
-export function setScheduleNext(
-  database: Database,
-  accountId: string,
-  id: string,
-  nextAt: number | null,
-  isPaused: boolean,
-) {
-  return (
-    database.run(
-      'UPDATE schedules SET is_paused = ?, next_at = ? WHERE account_id = ? AND id = ?',
-      isPaused ? 1 : 0,
-      nextAt,
-      accountId,
-      id,
-    ) > 0
-  );
-}
 
 export function dueSchedules(database: Database, now: number, limits: DueLimits): DueSchedules {
   const times = dueTimes(database, now, limits.schedules);
@@ -119,8 +21,9 @@ export function dueSchedules(database: Database, now: number, limits: DueLimits)
       part,
     ),
   );
-  const due = chooseDue(keys, limits).map(({ account_id, id }) => getSchedule(database, account_id, id)!);
-  return { due, nextAt: nextScheduleAt(database) };
+  const sql = `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = ? AND id = ?`;
+  const due = chooseDue(keys, limits).map(({ account_id, id }) => database.get<ScheduleRow>(sql, account_id, id)!);
+  return { due: due.map(toSchedule), nextAt: nextScheduleAt(database) };
 }
 
 /**

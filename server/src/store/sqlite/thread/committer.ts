@@ -6,9 +6,9 @@ import { lanes } from '../../../rules/limits/lanes.ts';
 import { type Asked, Costs, isLong, longCost, Turns } from '../../../rules/limits/turns.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
+import type { AccountWork } from '../../resources/shared-verb.ts';
 import type { Executor } from './executor-port.ts';
 import { type Took, transactionMs } from './shared-transaction.ts';
-import type { AccountWork } from './verb.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
 /** How long a command that can wait is delayed if no other command arrives. */

@@ -1,7 +1,7 @@
 // A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that tell the
 // adapter on which thread it runs and whom to tell after the commit.
 
-import { unitsOf } from '../../../rules/limits/turns.ts';
+import type { AccountWork } from '../../resources/shared-verb.ts';
 import type { Claimer } from '../deliveries/claim.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
@@ -11,12 +11,6 @@ export interface VerbContext {
   readonly database: Database;
   readonly caches: TransactionCaches;
   readonly claimer: Claimer;
-}
-
-/** For which account a call works, and how much: roughly, how many messages it may write. */
-export interface AccountWork {
-  readonly accountId: string;
-  readonly units: number;
 }
 
 /** Without a mark, a verb runs on the writer's thread and nobody is told. */
@@ -65,14 +59,3 @@ export function writing<A extends unknown[], R>(
 ): Verb<A, R> {
   return { ...marks, run: ({ database, caches }, ...args) => verb(database, caches, ...args) };
 }
-
-/** Marks for a verb whose first argument is the account. */
-export const OF_ACCOUNT = { work: (accountId: string): AccountWork => ({ accountId, units: 1 }) };
-
-/** Marks for a verb whose first argument belongs to an account. */
-export const OF_ITS_ACCOUNT = {
-  work: ({ accountId, body }: { readonly accountId: string; readonly body?: Uint8Array }): AccountWork => ({
-    accountId,
-    units: unitsOf(1, body?.length ?? 0),
-  }),
-};

@@ -1,0 +1,73 @@
+// How PostgreSQL runs a verb that is written once (store/resources/): each step is awaited on the connection of the call.
+
+import type { SharedVerb, SharedVerbs } from '../../resources/shared-verb.ts';
+import type { AdapterSteps, Step, Steps, Value } from '../../resources/steps.ts';
+import { applyQueueRules, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
+import type { Calls } from '../groups/calls.ts';
+import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
+import { deleteWeighed, weigh } from '../messages/stored.ts';
+import type { Database } from '../sessions/database.ts';
+
+const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]> } = {
+  all: (database, sql, values) => database.all(numbered(sql), ...storable(sql, values)),
+  get: (database, sql, values) => database.get(numbered(sql), ...storable(sql, values)),
+  run: (database, sql, values) => database.run(numbered(sql), ...storable(sql, values)),
+  weigh,
+  deleteWeighed: (database, _accountId, sql, values) =>
+    deleteWeighed(database, numbered(sql), ...storable(sql, values)),
+  lockOrCreateQueue,
+  applyQueueRules,
+  queueLags,
+};
+
+type OnConnection<F> = F extends (...args: infer A) => infer R ? (database: Database, ...args: A) => Promise<R> : never;
+
+const texts = new Map<string, string>();
+
+/** `?` becomes `$1`, `$2` … */
+function numbered(sql: string): string {
+  let text = texts.get(sql);
+  if (text === undefined) {
+    let count = 0;
+    text = sql.replaceAll(/\?(\d*)/g, (_, number) => `$${number || ++count}`);
+    texts.set(sql, text);
+  }
+  return text;
+}
+
+/** What is looked up may be null instead. What is inserted is not changed: the database refuses it. */
+function storable(sql: string, values: readonly Value[]): Value[] {
+  if (sql.startsWith('INSERT')) return [...values];
+  return values.map((value) => (typeof value === 'string' ? nullIfUnstorable(value) : value));
+}
+
+export async function perform<R>(database: Database, steps: Steps<R>): Promise<R> {
+  let turn = steps.next();
+  while (!turn.done) turn = steps.next(await take(database, turn.value));
+  return turn.value;
+}
+
+function take(database: Database, { name, args }: Step): Promise<unknown> {
+  const run = STEPS[name] as (database: Database, ...args: readonly unknown[]) => Promise<unknown>;
+  return run(database, ...args);
+}
+
+type OnCall<T> = {
+  readonly [V in keyof T]: T[V] extends SharedVerb<infer A, infer R> ? (...args: A) => Promise<R> : never;
+};
+
+/** The verbs of a table as calls of this adapter. */
+export function onCall<T extends SharedVerbs>(calls: Calls, table: T): OnCall<T> {
+  const verbs = Object.entries(table).map(([name, { steps, reads, makesWorkAt, work: _, ...marks }]) => {
+    const verb = (database: Database, ...args: never) => perform(database, steps(...args));
+    if (reads) return [name, calls.reading(verb)];
+    const makesWork =
+      makesWorkAt &&
+      ((_reply: unknown, ...args: never) => {
+        const now = makesWorkAt(...args);
+        return { dueAt: now, now };
+      });
+    return [name, calls.writing(verb, { ...marks, ...(makesWork && { makesWork }) })];
+  });
+  return Object.fromEntries(verbs) as OnCall<T>;
+}

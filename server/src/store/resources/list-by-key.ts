@@ -1,0 +1,34 @@
+// A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
+// a piece never holds more bytes than it may.
+
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../ports/list-piece.ts';
+import { all, get, type Steps } from './steps.ts';
+
+/** All of it SQL. */
+export interface KeyedList {
+  readonly table: string;
+  readonly key: string;
+  readonly columns: string;
+  readonly bytes: string;
+}
+
+export function listByKey<Row extends object, T>({ table, key, columns, bytes }: KeyedList, make: (row: Row) => T) {
+  const from = `FROM ${table} WHERE account_id = ? AND ${key} > ?`;
+  const weigh = `SELECT ${key} AS key, ${bytes} AS bytes ${from} ORDER BY ${key} LIMIT ?`;
+  const read = `SELECT ${columns} ${from} AND ${key} <= ? ORDER BY ${key} LIMIT ?`;
+  return function* (accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<T>> {
+    const after = part.after ?? '';
+    const keys = yield* all<WeighedKey>(weigh, [accountId, after, part.limit + 1]);
+    const { last, count } = fitting(keys, part);
+    const rows = yield* all<Row>(read, [accountId, after, last, count]);
+    return { entries: rows.map(make), hasMore: keys.length > count };
+  };
+}
+
+/** How many rows the account has in the table, counted up to `max`. */
+export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
+  const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE account_id = ? LIMIT ?) AS few`;
+  return function* (accountId: string, max: number): Steps<number> {
+    return (yield* get<{ n: number }>(sql, [accountId, max]))!.n;
+  };
+}

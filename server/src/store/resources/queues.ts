@@ -1,0 +1,84 @@
+// Queues for people: read, list, change, delete. Each adapter decides in its deliveries/queues.ts which messages start.
+
+import { eachMax } from '../../rules/limits/budgets.ts';
+import { bytesOfLine } from '../../rules/limits/stored-bytes.ts';
+import { changedRules, type Queue, type QueueChange } from '../../rules/lines/queue.ts';
+import type { LinePiece, LinePosition } from '../ports/line-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
+import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../rows/line-rows.ts';
+import { all, get, run, type Steps, step } from './steps.ts';
+
+const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;
+
+export function* saveQueue(accountId: string, name: string, change: QueueChange, now: number): Steps<Queue> {
+  const before = yield* step('lockOrCreateQueue', accountId, name, now);
+  yield* step('weigh', 'queues', accountId, name, bytesOfLine(name));
+  const rules = changedRules(toRules(before), change);
+  yield* run('UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?', [
+    rules.parallelism,
+    rules.isPaused,
+    now,
+    accountId,
+    name,
+  ]);
+  yield* step('applyQueueRules', accountId, name, rules, now);
+  return (yield* getQueue(accountId, name))!;
+}
+
+export function* getQueue(accountId: string, name: string): Steps<Queue | null> {
+  const row = yield* get<QueueRow>(GET_QUEUE, [accountId, name]);
+  return row ? yield* withLag(row) : null;
+}
+
+function* withLag(row: QueueRow): Steps<Queue> {
+  const [lag] = yield* step('queueLags', [row]);
+  return toQueue(row, lag!);
+}
+
+/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
+export function* listQueues(accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<Queue>> {
+  const rows = yield* all<QueueRow>(
+    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
+    [accountId, part.after ?? '', part.limit + 1],
+  );
+  const wanted = rows.slice(0, part.limit);
+  const entries: Queue[] = [];
+  let counted = 0;
+  while (entries.length < wanted.length && counted <= eachMax('lineCount')) {
+    const some = wanted.slice(entries.length);
+    const lags = yield* step('queueLags', some);
+    const queues = lags.map((lag, index) => toQueue(some[index]!, lag));
+    entries.push(...queues);
+    counted += queues.reduce((sum, { lag }) => sum + lag, 0);
+  }
+  return { entries, hasMore: rows.length > entries.length };
+}
+
+const OPEN_IN_QUEUE =
+  'FROM messages WHERE ended_at IS NULL AND queue_name IS NOT NULL AND account_id = ? AND queue_name = ?';
+const LINE = `SELECT first_due_at, seq ${OPEN_IN_QUEUE} AND (first_due_at, seq) > (?, ?) ORDER BY first_due_at, seq`;
+
+export function* countLine(accountId: string, name: string, from: LinePosition | null): Steps<LinePiece> {
+  const values = [accountId, name, from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0];
+  const max = eachMax('lineCount');
+  const last = yield* get<{ first_due_at: number; seq: number }>(`${LINE} LIMIT 1 OFFSET ?`, [...values, max - 1]);
+  if (last) return { count: max, next: { dueAt: last.first_due_at, seq: last.seq } };
+  const row = yield* get<{ n: number }>(`SELECT count(*) AS n FROM (${LINE} LIMIT ?) AS few`, [...values, max]);
+  return { count: row!.n, next: null };
+}
+
+/** Deletes a queue that has no open messages. Returns its lag. Under the lock of the queue no message can come meanwhile. */
+export function* deleteQueue(accountId: string, name: string): Steps<number | null> {
+  const key = [accountId, name];
+  const row = yield* get<QueueRow>(`${GET_QUEUE} FOR UPDATE`, key);
+  if (!row) return null;
+  if (yield* get(`SELECT 1 ${OPEN_IN_QUEUE} AND cancel_requested_at IS NULL LIMIT 1`, key)) {
+    return (yield* withLag(row)).lag;
+  }
+  yield* run(
+    `UPDATE messages SET holds_place = ?, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
+    [false, ...key],
+  );
+  yield* step('deleteWeighed', accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', key);
+  return 0;
+}

@@ -1,0 +1,62 @@
+// How a verb is written once for every adapter: as a generator that yields steps and gets back what each found. SQLite
+// takes the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can do is a
+// step with a name.
+
+import type { QueueRules } from '../../rules/lines/queue.ts';
+import type { QueueRow } from '../rows/line-rows.ts';
+
+/** A parameter. A boolean is stored as the adapter stores flags. */
+export type Value = string | number | boolean | null | Uint8Array;
+
+/** The tables beside the messages whose rows keep how many bytes they count as, and the name of each row in its account. */
+export const WEIGHED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
+export type WeighedTable = keyof typeof WEIGHED_TABLES;
+
+/**
+ * What an adapter does for a verb. SQL is what both databases speak, with `?` for a parameter, or `?2` for one that is used
+ * twice. It may lock what it selects (`FOR UPDATE`, `FOR NO KEY UPDATE`, `SKIP LOCKED`): SQLite has one writer and leaves
+ * that out. A text with U+0000 matches nothing.
+ */
+export interface AdapterSteps {
+  all(sql: string, values: readonly Value[]): unknown[];
+  get(sql: string, values: readonly Value[]): unknown;
+  /** How many rows it changed. */
+  run(sql: string, values: readonly Value[]): number;
+  /** Counts a row that is written already. Null: it counts nothing. */
+  weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void;
+  /** A DELETE without its RETURNING, and what its rows were counted as. Returns how many rows it deleted. */
+  deleteWeighed(accountId: string, sql: string, values: readonly Value[]): number;
+  /** The queue, made if it is missing. Nobody else changes it or its line until the end of the transaction. */
+  lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;
+  /** The heads of the queue get the states that its changed rules give them, and those that may start do. */
+  applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
+  /** How many open messages the first of these queues have, counted up to one more than is reported; for as many as one statement counts. */
+  queueLags(queues: readonly QueueRow[]): number[];
+}
+
+export interface Step {
+  readonly name: keyof AdapterSteps;
+  readonly args: readonly unknown[];
+}
+
+/** The steps of a verb that returns R. */
+export type Steps<R> = Generator<Step, R, unknown>;
+
+export function* step<N extends keyof AdapterSteps>(
+  name: N,
+  ...args: Parameters<AdapterSteps[N]>
+): Steps<ReturnType<AdapterSteps[N]>> {
+  return (yield { name, args }) as ReturnType<AdapterSteps[N]>;
+}
+
+export function* all<T>(sql: string, values: readonly Value[]): Steps<T[]> {
+  return (yield { name: 'all', args: [sql, values] }) as T[];
+}
+
+export function* get<T>(sql: string, values: readonly Value[]): Steps<T | undefined> {
+  return (yield { name: 'get', args: [sql, values] }) as T | undefined;
+}
+
+export function* run(sql: string, values: readonly Value[]): Steps<number> {
+  return (yield { name: 'run', args: [sql, values] }) as number;
+}
