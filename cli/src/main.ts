@@ -9,7 +9,7 @@ import {
   parseConfig,
 } from '../../server/src/node/settings/config.ts';
 import { EXIT } from './frame/exit-codes.ts';
-import { tellFailure } from './service/tell-failure.ts';
+import { reportFailure } from './service/tell-failure.ts';
 
 type RunSettings = (config: Config) => Promise<number>;
 
@@ -49,7 +49,7 @@ async function main(given: readonly string[]): Promise<number> {
       hint: `postrider ${command} --help shows how it is used.`,
       exit: EXIT.usage,
     };
-    return tellFailure(failure, !isService(command) && isJsonAsked(argv));
+    return reportFailure(failure, !isService(command) && isJsonAsked(argv));
   }
   const run = await LOAD[command]();
   return run(parsed.config);

@@ -135,7 +135,7 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
   const raw = 'arrayBuffer' in request ? await readBody(request, bodyBytesMax) : bytesOf(request.body);
   if (raw.length > bodyBytesMax) throw new SignatureError('the body is too large', 413);
   const part = (name: string) => headers.get(headerPrefix + name);
-  const verdict = await judge(headers, headerPrefix, { ...options, keys: used }, raw);
+  const verdict = await verdictOf(headers, headerPrefix, { ...options, keys: used }, raw);
   if (!verdict.isValid) throw new SignatureError(verdict.reason);
   const text = () => new TextDecoder().decode(raw);
   return {
@@ -156,7 +156,7 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
  * Each signature covers what the other does not: the JWT the URL, the other one the id of the message. Whoever has seen a
  * delivery could otherwise leave one of them out, and send the body again under another id, or to another receiver.
  */
-async function judge(
+async function verdictOf(
   headers: Headers,
   headerPrefix: string,
   { keys, url, now, signatures = 'both' }: VerifyOptions,

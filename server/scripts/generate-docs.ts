@@ -123,10 +123,10 @@ function settingsPart(): string {
   const shownName = (name: string) => (name.endsWith('-') ? `${name}<Name>` : name);
   const rows = (SETTING_TABLE as readonly PublishSetting[])
     .filter(({ of }) => of !== 'schedule')
-    .map(({ name, default: value, help, told }) => [
+    .map(({ name, default: value, help, docs }) => [
       `\`Service-${shownName(name)}\``,
       value,
-      told ?? (/^[A-Z]{2}/.test(help) ? help : help.charAt(0).toLowerCase() + help.slice(1)),
+      docs ?? (/^[A-Z]{2}/.test(help) ? help : help.charAt(0).toLowerCase() + help.slice(1)),
     ]);
   const ofCallback = (SETTING_TABLE as readonly PublishSetting[])
     .filter(({ of }) => of === 'delivery')

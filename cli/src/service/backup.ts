@@ -6,7 +6,7 @@ import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
-import { tellFailure } from './tell-failure.ts';
+import { reportFailure } from './tell-failure.ts';
 
 export async function runBackup(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -34,6 +34,6 @@ export async function runBackup(config: Config): Promise<number> {
   } catch (error) {
     const { message } = error as Error;
     const [text, hint] = [`postrider backup: ${message}. No backup was made.`, 'No backup was made.'];
-    return tellFailure({ text, message, hint, exit: EXIT.failed }, config.json);
+    return reportFailure({ text, message, hint, exit: EXIT.failed }, config.json);
   }
 }

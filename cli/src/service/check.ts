@@ -6,7 +6,7 @@ import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
-import { tellFailure } from './tell-failure.ts';
+import { reportFailure } from './tell-failure.ts';
 
 export async function runCheck(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -16,7 +16,7 @@ export async function runCheck(config: Config): Promise<number> {
     report = checkStore(config);
   } catch (error) {
     const { message } = error as Error;
-    return tellFailure({ text: `postrider check: ${message}`, message, exit: EXIT.failed }, config.json);
+    return reportFailure({ text: `postrider check: ${message}`, message, exit: EXIT.failed }, config.json);
   }
   const seconds = (clock.monotonicMs() - startedMs) / 1000;
   process.stdout.write(config.json ? toJson(report, seconds) : summary(report, config, seconds));

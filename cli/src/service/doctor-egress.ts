@@ -4,7 +4,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { judgeEgress } from '../../../server/src/node/main.ts';
+import { checkEgress } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
 import { type Finding, finding } from './doctor-machine.ts';
@@ -28,7 +28,7 @@ export async function checkDestination(config: Config, destination: string, cloc
     return [finding('dns', 'wrong', `the name ${host} cannot be resolved (${code})`, todo)];
   }
   const dns = finding('dns', 'ok', `${host} is ${addresses.join(', ')}`);
-  const refused = addresses.map((ip) => judgeEgress(config, ip, port)).find((why) => why !== null) ?? null;
+  const refused = addresses.map((ip) => checkEgress(config, ip, port)).find((why) => why !== null) ?? null;
   if (refused !== null) {
     return [
       dns,

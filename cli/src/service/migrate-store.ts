@@ -6,7 +6,7 @@ import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { MoveMeter } from './move-meter.ts';
-import { tellFailure } from './tell-failure.ts';
+import { reportFailure } from './tell-failure.ts';
 
 export async function runMove(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -22,7 +22,7 @@ export async function runMove(config: Config): Promise<number> {
       error instanceof MoveStopped
         ? { text: `postrider migrate-store stopped: ${message}\n${kept}`, message, hint: kept }
         : { text: `postrider migrate-store cannot start: ${message}`, message };
-    return tellFailure({ ...failure, exit: EXIT.failed }, config.json);
+    return reportFailure({ ...failure, exit: EXIT.failed }, config.json);
   }
   meter?.end();
   process.stdout.write(config.json ? `${JSON.stringify(toJson(report))}\n` : summary(report, config));
@@ -30,7 +30,7 @@ export async function runMove(config: Config): Promise<number> {
     const different = report.tables.filter(({ isSame }) => !isSame).map(({ table }) => table);
     const message = `these tables differ between the two stores: ${different.join(', ')}`;
     const hint = 'The move is not finished, and no service starts on the database. Move into an empty database again.';
-    return tellFailure(
+    return reportFailure(
       { text: `postrider migrate-store: ${message}. ${hint}`, message, hint, exit: EXIT.failed },
       config.json,
     );

@@ -101,10 +101,10 @@ function survive({ onFault }: Postrider): void {
 }
 
 /** In dev a busy port does not stop the start: the next free port is used and printed. */
-async function start(config: Config, told: StartOptions): Promise<Postrider> {
+async function start(config: Config, options: StartOptions): Promise<Postrider> {
   for (let port = config.port; ; port += 1) {
     try {
-      return await startPostrider({ ...config, port }, told);
+      return await startPostrider({ ...config, port }, options);
     } catch (error) {
       const { code, port: busyPort } = error as { readonly code?: string; readonly port?: number };
       const isBusy = code === 'EADDRINUSE' && busyPort === port;

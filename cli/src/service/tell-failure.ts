@@ -9,7 +9,7 @@ export interface StoreFailure {
   readonly exit: number;
 }
 
-export function tellFailure({ text, message, hint, exit }: StoreFailure, isJson: boolean): number {
+export function reportFailure({ text, message, hint, exit }: StoreFailure, isJson: boolean): number {
   const error = { message, ...(hint !== undefined && { hint }), exit };
   process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `${text}\n`);
   return exit;

@@ -13,7 +13,7 @@ import type { AccountStore } from '../../../server/src/store/ports/account-store
 import { everyEntry } from '../../../server/src/store/ports/list-piece.ts';
 import type { Store } from '../../../server/src/store/ports/store.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { tellFailure } from './tell-failure.ts';
+import { reportFailure } from './tell-failure.ts';
 
 const NAMES_SHOWN_MAX = 10;
 
@@ -32,7 +32,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
     return 0;
   } catch (error) {
     const { message } = error as Error;
-    return tellFailure({ text: `postrider token create: ${message}`, message, exit: EXIT.failed }, config.json);
+    return reportFailure({ text: `postrider token create: ${message}`, message, exit: EXIT.failed }, config.json);
   } finally {
     await store?.close();
   }

@@ -39,7 +39,7 @@ export class Accounts {
     this.#newId = newId;
     store.onAccess(() => {
       this.#forget();
-      this.#tellOfEnd('unknown');
+      this.#announceEnd('unknown');
     });
   }
 
@@ -132,7 +132,7 @@ export class Accounts {
   async revokeToken(accountId: string, tokenId: string): Promise<Revocation> {
     const result = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
     this.#forget();
-    if (result === 'revoked') this.#tellOfEnd({ tokenId });
+    if (result === 'revoked') this.#announceEnd({ tokenId });
     return result;
   }
 
@@ -152,7 +152,7 @@ export class Accounts {
     const key = sessionKey(sessionId);
     this.#remembered.delete(key);
     this.#asked.delete(key);
-    this.#tellOfEnd({ sessionId });
+    this.#announceEnd({ sessionId });
   }
 
   /** Parallel to `principals`: whether its token and its session are still valid. Asks the store, never the cache. */
@@ -166,7 +166,7 @@ export class Accounts {
     this.#endListeners.push(listener);
   }
 
-  #tellOfEnd(ended: EndedAccess): void {
+  #announceEnd(ended: EndedAccess): void {
     for (const listener of this.#endListeners) listener(ended);
   }
 

@@ -2,7 +2,7 @@
 
 import type { Network } from '../delivery/egress/dial.ts';
 import type { EgressPolicy } from '../delivery/egress/egress.ts';
-import { judgeAddress, parseAllowList } from '../delivery/egress/egress.ts';
+import { checkAddress, parseAllowList } from '../delivery/egress/egress.ts';
 import { Engine, type EngineEvent } from '../delivery/engine/engine.ts';
 import { createNetworkSender } from '../delivery/http/network-sender.ts';
 import { planAlertMessage } from '../publish/alert-messages.ts';
@@ -149,6 +149,6 @@ function egressPolicy(config: Config): EgressPolicy {
 }
 
 /** Why a node with these settings sends nothing to an address, as text. Null when it does. */
-export function judgeEgress(config: Config, ip: string, port: number): string | null {
-  return judgeAddress(ip, port, egressPolicy(config));
+export function checkEgress(config: Config, ip: string, port: number): string | null {
+  return checkAddress(ip, port, egressPolicy(config));
 }

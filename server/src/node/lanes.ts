@@ -207,7 +207,7 @@ export class Lanes {
         void worker.terminate();
       } else if (message.kind === 'closed') closed.resolve(message.farewell);
       else if (message.kind === 'facts') this.#questions.answer(message.id, message.facts);
-      else void this.#tellFacts(worker, message.id);
+      else void this.#sendFacts(worker, message.id);
     });
     worker.on('error', (error) => {
       this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
@@ -220,7 +220,7 @@ export class Lanes {
     });
   }
 
-  async #tellFacts(worker: Worker, id: number): Promise<void> {
+  async #sendFacts(worker: Worker, id: number): Promise<void> {
     const all = await this.facts();
     worker.postMessage({ kind: 'allFacts', id, all } satisfies ToLane);
   }

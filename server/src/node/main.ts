@@ -25,7 +25,7 @@ import { withOwnData } from './temporary-data.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
 export type { CheckReport } from '../store/sqlite/files/check.ts';
 export { VERSION } from '../version.ts';
-export { judgeEgress } from './build-engine.ts';
+export { checkEgress } from './build-engine.ts';
 export type { Farewell } from './lanes.ts';
 export type { StartOptions } from './node-ground.ts';
 export {

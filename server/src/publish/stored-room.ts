@@ -74,11 +74,11 @@ export class StoredRoom {
     if (this.#isUnlimited(account)) return null;
     const more = typeof what === 'number' ? what : bytesOfAll(what);
     const known = this.#look(account.id, FRESH_MS);
-    if (this.#judge(account, known, more) === null) {
+    if (this.#check(account, known, more) === null) {
       known.bytes += more;
       return null;
     }
-    return this.#judgeAgain(account, more);
+    return this.#checkAgain(account, more);
   }
 
   /** Whether there is room for what need not be kept, such as a response. Counts it then. */
@@ -86,7 +86,7 @@ export class StoredRoom {
     if (this.#options.mark() === 'all') return false;
     if (this.#isUnlimited(account)) return true;
     const known = this.#look(account.id, FRESH_MS);
-    if (this.#judge(account, known, bytes) !== null) return false;
+    if (this.#check(account, known, bytes) !== null) return false;
     known.bytes += bytes;
     return true;
   }
@@ -100,10 +100,10 @@ export class StoredRoom {
     return isSpaceScarce({ bytes: known?.bytes ?? 0, max, mark: mark() }) ? now : now + retentionMs;
   }
 
-  async #judgeAgain(account: Storing, more: number): Promise<Problem | null> {
+  async #checkAgain(account: Storing, more: number): Promise<Problem | null> {
     const known = this.#look(account.id, FRESH_FOR_REFUSAL_MS);
     await known.asking;
-    const why = this.#judge(account, known, more);
+    const why = this.#check(account, known, more);
     if (why === null) known.bytes += more;
     return why;
   }
@@ -112,7 +112,7 @@ export class StoredRoom {
     return this.#options.tiers[tier].storedBytesMax === null && this.#options.mark() === 'none';
   }
 
-  #judge({ tier }: Storing, { bytes }: Known, more: number): Problem | null {
+  #check({ tier }: Storing, { bytes }: Known, more: number): Problem | null {
     const { tiers, mark } = this.#options;
     return storedProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
   }

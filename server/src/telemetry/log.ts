@@ -51,12 +51,12 @@ const ACCOUNTS_MAX = 1000;
 
 /** Logs a publish setting that looks misspelt, once for each account. */
 export function logMisspelt(log: Log): (accountId: string, warning: string) => void {
-  const told = new Map<string, Set<string>>();
+  const logged = new Map<string, Set<string>>();
   return (accountId, warning) => {
-    const ofAccount = told.get(accountId) ?? new Set();
+    const ofAccount = logged.get(accountId) ?? new Set();
     if (ofAccount.has(warning) || ofAccount.size >= PER_ACCOUNT_MAX) return;
-    if (told.size >= ACCOUNTS_MAX) told.clear();
-    told.set(accountId, ofAccount.add(warning));
+    if (logged.size >= ACCOUNTS_MAX) logged.clear();
+    logged.set(accountId, ofAccount.add(warning));
     log.warn({ account: accountId }, `a publish has an unknown setting: ${warning}`);
   };
 }

@@ -212,10 +212,10 @@ export function countingStore(
       );
       return made;
     },
-    async tellAlerts(judged, now) {
-      const told = await store.tellAlerts(judged, now);
-      accepted('alert', told.filter((each) => each === 'told').length);
-      return told;
+    async notifyAlerts(evaluated, now) {
+      const results = await store.notifyAlerts(evaluated, now);
+      accepted('alert', results.filter((each) => each === 'notified').length);
+      return results;
     },
     async retryDeadLetters(retries, now, dayMax) {
       const isRetried = await store.retryDeadLetters(retries, now, dayMax);

@@ -2,7 +2,7 @@
 // so there is one only where a judgement may differ from the last one.
 
 /** A clock that is moved by hand stops at each of these moments, so there are fewer than in a running service. */
-export const JUDGED_BY_HAND_EVERY_MS = 60_000;
+export const EVALUATED_BY_HAND_EVERY_MS = 60_000;
 
 export class AlertStops {
   #plannedAt: number | null = null;
@@ -17,7 +17,7 @@ export class AlertStops {
 
   /** From now on every alert is judged once more at least. */
   noteChange(now: number): void {
-    this.#changingUntil = now + JUDGED_BY_HAND_EVERY_MS;
+    this.#changingUntil = now + EVALUATED_BY_HAND_EVERY_MS;
   }
 
   /** The next run is wanted at this time. */

@@ -2,7 +2,7 @@
 // them write what it found, together with the message to the target.
 
 import type { Account } from '../rules/accounts/account.ts';
-import { type Alert, alertBody, judge, nextLookAt, standingAfter } from '../rules/alerts/alert.ts';
+import { type Alert, alertBody, eventToReport, nextLookAt, standingAfter } from '../rules/alerts/alert.ts';
 import { type AlertFacts, lookFor } from '../rules/alerts/alert-facts.ts';
 import { findingOf } from '../rules/alerts/alert-findings.ts';
 import { shownRule } from '../rules/alerts/alert-rules.ts';
@@ -12,17 +12,17 @@ import type { Tiers } from '../rules/limits/tier.ts';
 import type { Problem } from '../rules/requests/problem.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
-import type { JudgedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts';
-import { AlertStops, JUDGED_BY_HAND_EVERY_MS } from './alert-stops.ts';
+import type { EvaluatedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts';
+import { AlertStops, EVALUATED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
 /** How often a node looks for an alert to judge. */
 const IDLE_MS = 5000;
 /** Longer than the time between two stops of a clock that is moved by hand: it is no stop. */
-const IDLE_BY_HAND_MS = 2 * JUDGED_BY_HAND_EVERY_MS;
+const IDLE_BY_HAND_MS = 2 * EVALUATED_BY_HAND_EVERY_MS;
 /** Shown as the `problem` of an alert. */
 const UNREADABLE = 'the messages of its account could not be read';
 const UNWRITTEN = 'the message to its target could not be stored';
-/** The pause between two runs while there is more to judge, for other work. */
+/** The pause between two runs while there is more to evaluate, for other work. */
 const PIECE_EVERY_MS = 20;
 
 export type PlanAlert = (
@@ -54,7 +54,7 @@ export function alertKeeper(options: AlertKeeperOptions) {
   };
   return {
     name: 'alerts',
-    /** Alerts are judged by the time of the service. */
+    /** Alerts are evaluated by the time of the service. */
     dueBelowMs: idleMs,
     async run(now: number): Promise<number> {
       stops?.begin(now);
@@ -63,26 +63,26 @@ export function alertKeeper(options: AlertKeeperOptions) {
         if (nextAt === null || stops?.isNeededAt(nextAt) === false) return idleMs;
         return againIn(Math.min(idleMs, Math.max(1, nextAt - now)), now);
       }
-      const judged: JudgedAlert[] = [];
+      const evaluated: EvaluatedAlert[] = [];
       for (const [accountId, own] of Map.groupBy(due, (alert) => alert.accountId)) {
-        const look = await judgeOwn(options, accountId, own, now);
-        judged.push(...look.judged);
+        const look = await evaluateAccount(options, accountId, own, now);
+        evaluated.push(...look.evaluated);
         if (look.mayChange) stops?.noteChange(now);
       }
-      await tell(options, judged, now);
+      await notify(options, evaluated, now);
       return againIn(PIECE_EVERY_MS, now);
     },
   };
 }
 
 interface Look {
-  readonly judged: readonly JudgedAlert[];
+  readonly evaluated: readonly EvaluatedAlert[];
   /** Whether time alone may change the judgement. */
   readonly mayChange: boolean;
 }
 
 /** All due alerts of one account, by one look at its facts. */
-async function judgeOwn(
+async function evaluateAccount(
   options: AlertKeeperOptions,
   accountId: string,
   alerts: readonly Alert[],
@@ -92,7 +92,7 @@ async function judgeOwn(
   const account = await store.getAccount(accountId);
   // Nothing of a suspended account changes.
   if (!account || account.suspendedAt !== undefined)
-    return { judged: alerts.map((alert) => untold(options, alert, null, now)), mayChange: false };
+    return { evaluated: alerts.map((alert) => withoutNotification(options, alert, null, now)), mayChange: false };
   let facts: AlertFacts;
   let storedBytes = 0;
   try {
@@ -100,15 +100,20 @@ async function judgeOwn(
     facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
     // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
-    return { judged: alerts.map((alert) => untold(options, alert, UNREADABLE, now, error)), mayChange: true };
+    return {
+      evaluated: alerts.map((alert) => withoutNotification(options, alert, UNREADABLE, now, error)),
+      mayChange: true,
+    };
   }
   const { messagesPerDayMax: dayMax, storedBytesMax } = tiers[account.tier];
-  const judged: JudgedAlert[] = [];
+  const evaluated: EvaluatedAlert[] = [];
   for (const alert of alerts)
-    judged.push(await judgeOne(options, alert, { account, facts, dayMax, storedBytes, storedBytesMax, now }));
+    evaluated.push(await evaluateOne(options, alert, { account, facts, dayMax, storedBytes, storedBytesMax, now }));
   // A message in a queue becomes older; what fires may end, and what could not be told may be told.
-  const isCalm = judged.every(({ alert, problem, telling }) => alert.state === 'calm' && !problem && !telling);
-  return { judged, mayChange: !isCalm || facts.queues.length > 0 };
+  const isCalm = evaluated.every(
+    ({ alert, problem, notification }) => alert.state === 'calm' && !problem && !notification,
+  );
+  return { evaluated, mayChange: !isCalm || facts.queues.length > 0 };
 }
 
 interface Known {
@@ -120,53 +125,53 @@ interface Known {
   readonly now: number;
 }
 
-async function judgeOne(options: AlertKeeperOptions, alert: Alert, known: Known): Promise<JudgedAlert> {
+async function evaluateOne(options: AlertKeeperOptions, alert: Alert, known: Known): Promise<EvaluatedAlert> {
   const { account, facts, dayMax, storedBytes, storedBytesMax, now } = known;
   const sight = { dayMax, storedBytes, storedBytesMax, freeBytes: options.freeBytes() };
   const finding = findingOf(alert, facts, sight, now);
-  const event = judge(alert, finding, now);
-  if (!finding || !event) return untold(options, alert, null, now);
-  const told = { event, text: finding.text, facts: finding.facts, at: now };
-  const planned = await options.plan(alert, account, alertBody(alert, shownRule(alert.rule), told));
-  if ('problem' in planned) return untold(options, alert, planned.problem.message, now);
+  const event = eventToReport(alert, finding, now);
+  if (!finding || !event) return withoutNotification(options, alert, null, now);
+  const notice = { event, text: finding.text, facts: finding.facts, at: now };
+  const planned = await options.plan(alert, account, alertBody(alert, shownRule(alert.rule), notice));
+  if ('problem' in planned) return withoutNotification(options, alert, planned.problem.message, now);
   const { message } = planned;
   const standing = standingAfter(event, alert, { messageId: message.id, text: finding.text, at: now });
-  return { ...untold(options, alert, null, now), telling: { message, standing }, dayMax };
+  return { ...withoutNotification(options, alert, null, now), notification: { message, standing }, dayMax };
 }
 
 /** The account sees the problem, and only the log the error behind it. */
-function untold(
+function withoutNotification(
   options: AlertKeeperOptions,
   alert: Alert,
   problem: string | null,
   now: number,
   error?: unknown,
-): JudgedAlert {
+): EvaluatedAlert {
   if (problem !== null && problem !== alert.problem) {
     const detail = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
     options.onProblem(alert, `${problem}${detail}`);
   }
-  const nextAt = nextLookAt(alert.accountId, now, options.isByHand ? JUDGED_BY_HAND_EVERY_MS : undefined);
-  return { alert, nextAt, problem, telling: null, dayMax: null };
+  const nextAt = nextLookAt(alert.accountId, now, options.isByHand ? EVALUATED_BY_HAND_EVERY_MS : undefined);
+  return { alert, nextAt, problem, notification: null, dayMax: null };
 }
 
 /** If writing them together fails, each is tried alone, so that a bad one does not block the others. */
-async function tell(options: AlertKeeperOptions, judged: readonly JudgedAlert[], now: number): Promise<void> {
+async function notify(options: AlertKeeperOptions, evaluated: readonly EvaluatedAlert[], now: number): Promise<void> {
   const { store, onProblem } = options;
   try {
-    const told = await store.tellAlerts(judged, now);
-    told.forEach((each, index) => {
-      const { alert } = judged[index]!;
+    const results = await store.notifyAlerts(evaluated, now);
+    results.forEach((each, index) => {
+      const { alert } = evaluated[index]!;
       if (each === 'overQuota' && alert.problem === null) onProblem(alert, 'the daily quota of its account is used up');
     });
     return;
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
-    if (judged.length === 1) {
-      const [{ alert, telling }] = judged as [JudgedAlert];
-      if (!telling) throw error;
-      return tell(options, [untold(options, alert, UNWRITTEN, now, error)], now);
+    if (evaluated.length === 1) {
+      const [{ alert, notification }] = evaluated as [EvaluatedAlert];
+      if (!notification) throw error;
+      return notify(options, [withoutNotification(options, alert, UNWRITTEN, now, error)], now);
     }
   }
-  for (const each of judged) await tell(options, [each], now);
+  for (const each of evaluated) await notify(options, [each], now);
 }

@@ -6,7 +6,7 @@ import { describe } from 'node:test';
 import { type Alert, NEVER_TOLD, OVER_QUOTA } from '../../src/rules/alerts/alert.ts';
 import type { AlertLook } from '../../src/rules/alerts/alert-facts.ts';
 import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
-import type { JudgedAlert } from '../../src/store/ports/upkeep-store.ts';
+import type { EvaluatedAlert } from '../../src/store/ports/upkeep-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, message, messages, NOW, OK, OTHER_ACCOUNT, REFUSED, SECOND, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
@@ -43,13 +43,13 @@ export const NOTHING_LOOKED: AlertLook = {
   isUsageAsked: false,
 };
 
-function kept(one: Alert, some: Partial<JudgedAlert> = {}): JudgedAlert {
-  return { alert: one, nextAt: NOW + 10 * SECOND, problem: null, telling: null, dayMax: null, ...some };
+function kept(one: Alert, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
+  return { alert: one, nextAt: NOW + 10 * SECOND, problem: null, notification: null, dayMax: null, ...some };
 }
 
-function told(one: Alert, made: NewMessage, some: Partial<JudgedAlert> = {}): JudgedAlert {
+function told(one: Alert, made: NewMessage, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
   const standing = { state: 'firing', sinceAt: NOW, toldAt: NOW, messageId: made.id, text: 'one failed' } as const;
-  return kept(one, { telling: { message: made, standing }, ...some });
+  return kept(one, { notification: { message: made, standing }, ...some });
 }
 
 /** Accepts messages and ends an attempt of each of them so. */
@@ -77,7 +77,7 @@ function setByPeople(test: ReturnType<typeof storeTests>): void {
     const one = alert({ remindEveryMs: 60_000 });
     assert.deepEqual(await a.store.saveAlert({ ...one, version: 0 }, MAX), one);
     assert.deepEqual(await b.store.getAlert(ACCOUNT, one.id), one);
-    await a.store.tellAlerts([told(one, message({ kind: 'alert' }))], NOW);
+    await a.store.notifyAlerts([told(one, message({ kind: 'alert' }))], NOW);
     const change = alert({
       rule: { type: 'quotaNear', share: 0.5 },
       updatedAt: NOW + 5,
@@ -161,17 +161,19 @@ function judged(test: ReturnType<typeof storeTests>): void {
     const asked = await Promise.all(
       [a, b, a, b].map(async ({ store }) => {
         const made = message({ kind: 'alert' });
-        const [result] = await store.tellAlerts([told(one, made)], NOW + 1);
+        const [result] = await store.notifyAlerts([told(one, made)], NOW + 1);
         return { id: made.id, result };
       }),
     );
-    const [winner, ...others] = asked.toSorted((x, y) => Number(y.result === 'told') - Number(x.result === 'told'));
-    assert.equal(winner!.result, 'told');
+    const [winner, ...others] = asked.toSorted(
+      (x, y) => Number(y.result === 'notified') - Number(x.result === 'notified'),
+    );
+    assert.equal(winner!.result, 'notified');
     assert.deepEqual(
       others.map(({ result }) => result),
       ['lost', 'lost', 'lost'],
     );
-    assert.deepEqual(await b.store.tellAlerts([told(one, message({ kind: 'alert' }))], NOW + 2), ['lost']);
+    assert.deepEqual(await b.store.notifyAlerts([told(one, message({ kind: 'alert' }))], NOW + 2), ['lost']);
     const after = (await b.store.getAlert(ACCOUNT, one.id))!;
     assert.deepEqual(
       [after.state, after.sinceAt, after.messageId, after.text, after.judgedAt, after.nextAt, after.version],
@@ -193,28 +195,28 @@ function judged(test: ReturnType<typeof storeTests>): void {
     await a.store.saveAlert(alert({ updatedAt: NOW + 1 }), MAX);
     await a.store.deleteAlert(ACCOUNT, two.id);
     const made = [one, two, three].map(({ accountId }) => message({ accountId, kind: 'alert' }));
-    const results = await a.store.tellAlerts(
+    const results = await a.store.notifyAlerts(
       [one, two, three].map((each, index) => told(each, made[index]!)),
       NOW,
     );
-    assert.deepEqual(results, ['lost', 'lost', 'told']);
+    assert.deepEqual(results, ['lost', 'lost', 'notified']);
     assert.deepEqual(await a.claimedIds(NOW), [made[2]!.id]);
     assert.equal((await a.store.getAlert(ACCOUNT, one.id))!.state, 'calm');
     await a.store.deleteAlert(OTHER_ACCOUNT, three.id);
     const anew = { ...three, createdAt: NOW + 1, version: 1 };
     assert.deepEqual(await a.store.saveAlert(anew, MAX), anew);
     const late = told(three, message({ accountId: OTHER_ACCOUNT, kind: 'alert' }));
-    assert.deepEqual(await a.store.tellAlerts([late], NOW), ['lost'], 'it was deleted and made again');
+    assert.deepEqual(await a.store.notifyAlerts([late], NOW), ['lost'], 'it was deleted and made again');
     assert.equal((await countStates(a.store)).pending, 0);
   });
 
   test('a judgement without a message only moves the next time; a problem is kept with it', async ({ a }) => {
     const one = (await a.store.saveAlert(alert(), MAX))!;
-    assert.deepEqual(await a.store.tellAlerts([kept(one, { problem: 'the disk is full' })], NOW + 2), ['kept']);
+    assert.deepEqual(await a.store.notifyAlerts([kept(one, { problem: 'the disk is full' })], NOW + 2), ['kept']);
     const after = { ...one, nextAt: NOW + 10 * SECOND, version: 2 };
     const seen = await a.store.getAlert(ACCOUNT, one.id);
     assert.deepEqual(seen, { ...after, problem: 'the disk is full' }, 'what it was judged up to stays');
-    assert.deepEqual(await a.store.tellAlerts([kept(after)], NOW + 2), ['kept']);
+    assert.deepEqual(await a.store.notifyAlerts([kept(after)], NOW + 2), ['kept']);
     assert.deepEqual(await a.store.getAlert(ACCOUNT, one.id), { ...after, judgedAt: NOW + 2, version: 3 });
     assert.equal((await countStates(a.store)).pending, 0);
   });
@@ -222,19 +224,21 @@ function judged(test: ReturnType<typeof storeTests>): void {
   test('over the daily quota nothing is told, and the alert says so', async ({ a }) => {
     const one = (await a.store.saveAlert(alert(), MAX))!;
     await a.store.accept(messages(2), NOW);
-    assert.deepEqual(await a.store.tellAlerts([told(one, message({ kind: 'alert' }), { dayMax: 2 })], NOW), [
+    assert.deepEqual(await a.store.notifyAlerts([told(one, message({ kind: 'alert' }), { dayMax: 2 })], NOW), [
       'overQuota',
     ]);
     const after = (await a.store.getAlert(ACCOUNT, one.id))!;
     assert.deepEqual([after.state, after.messageId, after.problem, after.judgedAt], ['calm', null, OVER_QUOTA, null]);
     assert.equal((await countStates(a.store)).pending, 2);
-    assert.deepEqual(await a.store.tellAlerts([told(after, message({ kind: 'alert' }), { dayMax: 3 })], NOW), ['told']);
+    assert.deepEqual(await a.store.notifyAlerts([told(after, message({ kind: 'alert' }), { dayMax: 3 })], NOW), [
+      'notified',
+    ]);
     assert.equal((await a.store.getAlert(ACCOUNT, one.id))!.problem, null);
     // Two at once, with room for one.
     const both = [alert({ id: 'alr_2' }), alert({ id: 'alr_3' })];
     const saved = await Promise.all(both.map(async (each) => (await a.store.saveAlert(each, MAX))!));
     const asked = saved.map((each) => told(each, message({ kind: 'alert' }), { dayMax: 4 }));
-    assert.deepEqual(await a.store.tellAlerts(asked, NOW), ['told', 'overQuota']);
+    assert.deepEqual(await a.store.notifyAlerts(asked, NOW), ['notified', 'overQuota']);
   });
 }
 
@@ -345,7 +349,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
     await end(a, [message({ labels: ['alert'] })], OK, NOW + 64 * SECOND);
     await a.store.accept([message({ kind: 'alert', labels: ['alert'] })], NOW);
     const told = async (fromAt: number, rows = ROWS) =>
-      (await a.store.alertFacts(ACCOUNT, { ...look, countedFromAt: fromAt }, NOW + 65 * SECOND, rows)).told;
+      (await a.store.alertFacts(ACCOUNT, { ...look, countedFromAt: fromAt }, NOW + 65 * SECOND, rows)).notified;
     const [delivered, failed] = [
       { endedAt: NOW + 62 * SECOND, end: 'delivered' },
       { endedAt: NOW + 63 * SECOND, end: 'failed' },

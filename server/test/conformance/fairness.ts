@@ -91,7 +91,7 @@ export function fairnessConformance(factory: HarnessFactory): void {
     });
 
     test('limits that one account says for very many flow keys do not hold up those of another', async ({ a }) => {
-      const judged = eachMax('flowKeysJudged');
+      const judged = eachMax('flowKeysChecked');
       const say = (accountId: string, count: number, parallelism: number) =>
         a.store.accept(
           Array.from({ length: count }, (_, index) => flowing({ parallelism }, { accountId }, `k${index}`)),

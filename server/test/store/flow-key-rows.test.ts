@@ -57,7 +57,7 @@ async function assertBounded(store: Store, changed: () => number): Promise<void>
 }
 
 const KEYS_MANY = 40;
-const JUDGED_MAX = eachMax('flowKeysJudged');
+const JUDGED_MAX = eachMax('flowKeysChecked');
 
 /** Each key has let through as many as it may; then a batch says other limits for all of them. */
 async function assertManyBounded(store: Store, changed: () => number): Promise<void> {

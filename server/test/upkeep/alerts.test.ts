@@ -204,9 +204,10 @@ test('an account that cannot be read, or a target that cannot be told, does not 
       if (accountId === 'acc_bad') throw new Error('too slow');
       return store.alertFacts(accountId, ...rest);
     },
-    tellAlerts: async (judged, now) => {
-      if (judged.some((each) => each.alert.id === 'unwritable' && each.telling)) throw new Error('no room in table 7');
-      return store.tellAlerts(judged, now);
+    notifyAlerts: async (judged, now) => {
+      if (judged.some((each) => each.alert.id === 'unwritable' && each.notification))
+        throw new Error('no room in table 7');
+      return store.notifyAlerts(judged, now);
     },
   };
   const plan: PlanAlert = async ({ id, target }, _account, body) =>

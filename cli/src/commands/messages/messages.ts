@@ -136,12 +136,12 @@ export async function messageBody({ given, out, connect }: Invocation): Promise<
   const message = await connect().client.getMessage(given.words[0]!);
   const body = bodyOf(message) ?? Buffer.alloc(0);
   const file = given.text('output');
-  const told = { messageId: message.messageId, bytes: body.length };
+  const about = { messageId: message.messageId, bytes: body.length };
   if (file !== undefined) {
     writeWhole({ path: file, data: body, mode: 0o666, isReplacing: false, hintIfThere: 'it is not overwritten' });
-    if (out.isJson) out.json({ ...told, file });
+    if (out.isJson) out.json({ ...about, file });
     out.note(`${file}: ${body.length} bytes.`);
-  } else if (out.isJson) out.json({ ...told, bodyBase64: body.toString('base64') });
+  } else if (out.isJson) out.json({ ...about, bodyBase64: body.toString('base64') });
   else if (out.isTerminal) out.line(bodyText(body));
   else await out.raw(body);
   return EXIT.done;

@@ -6,7 +6,7 @@ import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket, type 
 import { connect as connectTls } from 'node:tls';
 import type { TargetUrl } from '../../rules/publish/destination.ts';
 import { connectWords, tlsWords } from '../http/failure.ts';
-import { type EgressPolicy, judgeAddress } from './egress.ts';
+import { checkAddress, type EgressPolicy } from './egress.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
 /** A retry cannot help. The message is for people. */
@@ -54,7 +54,7 @@ export function createDial(world: {
   const { policy, network, lookups } = world;
 
   function refuseUnlessAllowed(address: string, { hostname, port }: DialTarget): void {
-    const objection = judgeAddress(address, port, policy);
+    const objection = checkAddress(address, port, policy);
     if (objection === null) return;
     if (address === hostname) throw new RefusedError(`refused by the egress guard: ${objection}`, null);
     // What a name resolves to, and in what kind of network that lies, the account must not learn.

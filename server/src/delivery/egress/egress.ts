@@ -57,7 +57,7 @@ const CLOUD_PLATFORMS = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].ma
 );
 
 /** Why nothing may be sent to this address, as text. Null when it is allowed. */
-export function judgeAddress(ip: string, port: number, policy: EgressPolicy): string | null {
+export function checkAddress(ip: string, port: number, policy: EgressPolicy): string | null {
   if (isIP(ip) === 0) return `${JSON.stringify(ip)} is not an IP address`;
   const address = parseAddress(ip);
   if (policy.allowed.some((range) => contains(range, address))) return null;

@@ -14,7 +14,7 @@ import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
 import type { SendReport } from './sender.ts';
-import { type EndedAttempt, inPieces, judging, passingOn, sorted } from './settling.ts';
+import { type EndedAttempt, inPieces, passingOn, settlementDecider, sorted } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 import { areLate, WirePulse } from './wire-pulse.ts';
 
@@ -28,7 +28,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
   readonly #deliveryOf: ReturnType<typeof deliveryMaker>;
-  readonly #judge: ReturnType<typeof judging>;
+  readonly #decide: ReturnType<typeof settlementDecider>;
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #cancels: Cancels;
@@ -56,7 +56,7 @@ export class Engine {
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
     this.#deliveryOf = deliveryMaker(options.style);
-    this.#judge = judging(options, (error) => this.#trouble('settling', error));
+    this.#decide = settlementDecider(options, (error) => this.#trouble('settling', error));
     this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
     if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
     this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
@@ -354,7 +354,7 @@ export class Engine {
   async #settle(ended: readonly EndedAttempt[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, observe } = this.#options;
-    const settlements = this.#judge(ended);
+    const settlements = this.#decide(ended);
     const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
     const results = await this.#untilAnswered('settling', () =>
       store.settle(settlements, world.clock.now(), { takesOver, canWait }),

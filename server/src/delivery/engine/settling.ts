@@ -48,7 +48,7 @@ export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly End
   }
 }
 
-export function judging(
+export function settlementDecider(
   { tiers, newId, style, keepsAnswers = () => true }: Pick<EngineOptions, 'tiers' | 'newId' | 'style' | 'keepsAnswers'>,
   onFault: (error: unknown) => void,
 ): (ended: readonly EndedAttempt[]) => Settlement[] {

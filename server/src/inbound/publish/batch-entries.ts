@@ -32,7 +32,7 @@ export function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
   const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
   const [first] = problems;
   if (problems.length === 1) return { error: first!.message, code: first!.code };
-  const told = problems.slice(0, REASONS_MAX).map(({ message }, index) => `[${index}] ${message}`);
+  const reasons = problems.slice(0, REASONS_MAX).map(({ message }, index) => `[${index}] ${message}`);
   const more = problems.length > REASONS_MAX ? `; and ${problems.length - REASONS_MAX} more` : '';
-  return { error: told.join('; ') + more, code: first!.code };
+  return { error: reasons.join('; ') + more, code: first!.code };
 }

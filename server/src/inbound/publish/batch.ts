@@ -45,7 +45,7 @@ export class BatchReader {
           if (index < elementsMax) return;
           throw new ApiError('batch_too_long', `the batch has too many elements; the limit is ${elementsMax}`);
         },
-        element: (value) => this.elements.push(judged(value)),
+        element: (value) => this.elements.push(checkedElement(value)),
         tooMuch: (why) => this.elements.push(new ApiError('bad_body', `the element is too large: ${why}`)),
       },
     );
@@ -61,7 +61,7 @@ export class BatchReader {
 }
 
 /** The most frequent mistakes are not thrown: that would take longer than to read the element. */
-function judged(element: unknown): BatchElement | ApiError {
+function checkedElement(element: unknown): BatchElement | ApiError {
   if (!isObject(element)) return new ApiError('bad_body', 'an element of a batch is an object with a destination');
   if (typeof element.destination !== 'string' || element.destination === '') return noDestination();
   try {

@@ -6,7 +6,7 @@ import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../rules/
 import type { ApiContext } from '../api/api.ts';
 import { ApiError } from '../api/errors.ts';
 
-export function tellUnknownSettings(
+export function reportUnknownSettings(
   unknownNames: readonly string[],
   { rules: { headerPrefix }, strictSettings }: Pick<ApiContext, 'rules' | 'strictSettings'>,
   reply: FastifyReply,

@@ -39,7 +39,7 @@ export interface Session {
 export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 
 /** Whether a token may be revoked. `hasOtherAdmin`: another valid token has the scope to administer. */
-export function judgeRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
+export function checkRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
   if (!token) return 'unknown';
   return token.scopes.includes('admin') && !hasOtherAdmin() ? 'lastAdmin' : 'revoked';
 }

@@ -58,7 +58,7 @@ export interface MinuteFact {
 }
 
 /** A message to the target of an alert that ended. */
-export interface ToldFact {
+export interface NotifiedFact {
   readonly endedAt: number;
   readonly end: 'delivered' | 'failed';
 }
@@ -69,7 +69,7 @@ export interface AlertFacts {
   /** Messages of all kinds that ended since `countedFromAt`, by minute. */
   readonly counted: readonly MinuteFact[];
   /** Those of them that told the targets of alerts. */
-  readonly told: readonly ToldFact[];
+  readonly notified: readonly NotifiedFact[];
   readonly queues: readonly QueueFact[];
   readonly schedules: readonly ScheduleFact[];
   /** Messages made today. */

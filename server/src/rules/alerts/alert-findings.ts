@@ -110,10 +110,10 @@ function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
 function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
   const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
   const since = facts.counted.filter(({ at }) => at >= fromAt);
-  const told = facts.told.filter(({ endedAt }) => endedAt >= fromAt);
+  const notified = facts.notified.filter(({ endedAt }) => endedAt >= fromAt);
   const countOf = (name: 'delivered' | 'failed') => {
     const all = since.reduce((total, minute) => total + minute[name], 0);
-    return Math.max(0, all - told.filter(({ end }) => end === name).length);
+    return Math.max(0, all - notified.filter(({ end }) => end === name).length);
   };
   const failed = countOf('failed');
   return { failed, ended: failed + countOf('delivered'), isCut: false };

@@ -114,7 +114,7 @@ export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVER
 export const FIRING_MS_MIN = 60_000;
 
 /** What the target must be told, or null. Without a finding nothing is known, and nothing changes. */
-export function judge(
+export function eventToReport(
   { state, sinceAt, toldAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
   finding: Finding | null,
   now: number,
@@ -126,7 +126,11 @@ export function judge(
 }
 
 /** Up to when an alert was judged, after a look at `now`. A look with a problem is to be made up for. */
-export function judgedUpTo({ judgedAt }: Pick<Alert, 'judgedAt'>, problem: string | null, now: number): number | null {
+export function evaluatedUpTo(
+  { judgedAt }: Pick<Alert, 'judgedAt'>,
+  problem: string | null,
+  now: number,
+): number | null {
   return problem === null ? now : judgedAt;
 }
 
@@ -134,14 +138,14 @@ export function judgedUpTo({ judgedAt }: Pick<Alert, 'judgedAt'>, problem: strin
 export function standingAfter(
   event: AlertEvent,
   before: AlertStanding,
-  told: { readonly messageId: string; readonly text: string; readonly at: number },
+  notice: { readonly messageId: string; readonly text: string; readonly at: number },
 ): AlertStanding {
   return {
     state: event === 'over' ? 'calm' : 'firing',
-    sinceAt: event === 'over' ? null : event === 'begin' ? told.at : before.sinceAt,
-    toldAt: told.at,
-    messageId: told.messageId,
-    text: told.text,
+    sinceAt: event === 'over' ? null : event === 'begin' ? notice.at : before.sinceAt,
+    toldAt: notice.at,
+    messageId: notice.messageId,
+    text: notice.text,
   };
 }
 
@@ -149,23 +153,23 @@ export function standingAfter(
 export function alertBody(
   alert: Pick<Alert, 'id' | 'target' | 'sinceAt'>,
   shownRule: object,
-  told: {
+  notice: {
     readonly event: AlertEvent | 'test';
     readonly text: string;
     readonly facts: Finding['facts'];
     readonly at: number;
   },
 ): string {
-  if (alert.target.format === 'slack') return JSON.stringify({ text: slackText(`[${alert.id}] ${told.text}`) });
-  const sinceAt = told.event === 'begin' ? told.at : alert.sinceAt;
+  if (alert.target.format === 'slack') return JSON.stringify({ text: slackText(`[${alert.id}] ${notice.text}`) });
+  const sinceAt = notice.event === 'begin' ? notice.at : alert.sinceAt;
   return JSON.stringify({
     alertId: alert.id,
-    event: told.event,
+    event: notice.event,
     rule: shownRule,
-    ...(sinceAt !== null && told.event !== 'test' && { since: sinceAt }),
-    at: told.at,
-    text: told.text,
-    facts: told.facts,
+    ...(sinceAt !== null && notice.event !== 'test' && { since: sinceAt }),
+    at: notice.at,
+    text: notice.text,
+    facts: notice.facts,
   });
 }
 

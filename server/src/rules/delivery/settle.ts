@@ -42,7 +42,7 @@ type Verdict = { readonly counts: Interruptions } & (
 
 export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleContext): Settlement {
   const { message } = claim;
-  const verdict = atLeastFloor(judge(message, end, context.headerPrefix), message, context.retryFloor);
+  const verdict = atLeastFloor(verdictOf(message, end, context.headerPrefix), message, context.retryFloor);
   const next = nextState(message, verdict, end.endedAt, context.retentionMs);
   const attempt = attemptRecord(message, end, next.state === 'pending' ? Math.max(next.dueAt, end.endedAt) : null);
   return {
@@ -114,7 +114,7 @@ export function isAwaited({ message }: Claim, { next, followUps }: Settlement): 
   return isInLine || next.state === 'pending' || next.state === 'held' || followUps.length > 0;
 }
 
-function judge(message: Message, end: AttemptEnd, headerPrefix: string): Verdict {
+function verdictOf(message: Message, end: AttemptEnd, headerPrefix: string): Verdict {
   const { outcome } = end;
   const counts = NO_INTERRUPTIONS;
   switch (outcome.kind) {

@@ -49,7 +49,7 @@ export const BUDGETS = budgets({
     each: 100,
     beyond: 'the message waits under the key until one of them starts',
   },
-  flowKeysJudged: {
+  flowKeysChecked: {
     what: 'Flow keys whose limits one transaction changes. It decides again about the messages that each key has admitted',
     unit: 'keys',
     each: 10,

@@ -33,7 +33,7 @@ export interface Setting {
   /** One phrase, for OpenAPI and the console. */
   readonly help: string;
   /** Replaces `help` in docs/api.md. */
-  readonly told?: string;
+  readonly docs?: string;
   readonly example: string;
 }
 
@@ -60,7 +60,7 @@ export const SETTING_TABLE = [
     value: 'text',
     default: 'the backoff',
     help: 'Wait before a retry in milliseconds: an expression over `retried`',
-    told: "wait before a retry in milliseconds: an expression over `retried` (0 before the first retry) with `+ - * / ( )`, `pow exp sqrt abs floor ceil round min max`; clamped to 0 … 1 day. Each retry beyond the tier's default number waits at least the tier's `retryDelayMsMin` (1 s free, 0 paid)",
+    docs: "wait before a retry in milliseconds: an expression over `retried` (0 before the first retry) with `+ - * / ( )`, `pow exp sqrt abs floor ceil round min max`; clamped to 0 … 1 day. Each retry beyond the tier's default number waits at least the tier's `retryDelayMsMin` (1 s free, 0 paid)",
     example: '1000 * pow(2, retried)',
   },
   {
@@ -69,7 +69,7 @@ export const SETTING_TABLE = [
     value: 'duration',
     default: 'none',
     help: 'Wait before the first delivery, such as 90s or 1d12h',
-    told: 'wait before the first delivery: numbers with units `ms s m h d`, such as `90s` or `1d12h`; a plain number is seconds',
+    docs: 'wait before the first delivery: numbers with units `ms s m h d`, such as `90s` or `1d12h`; a plain number is seconds',
     example: '90s',
   },
   {
@@ -78,7 +78,7 @@ export const SETTING_TABLE = [
     value: 'instant',
     default: 'none',
     help: 'Time of the first delivery, in seconds since 1970',
-    told: 'time of the first delivery in seconds since 1970; takes precedence over the delay; a time in the past means now',
+    docs: 'time of the first delivery in seconds since 1970; takes precedence over the delay; a time in the past means now',
     example: '1790000000',
   },
   {
@@ -87,7 +87,7 @@ export const SETTING_TABLE = [
     value: 'duration',
     default: '30 s',
     help: 'Deadline of one attempt, such as 30s',
-    told: 'deadline of one attempt, from connecting to the last byte; may be longer than the default, up to the limit of the tier: 15 minutes (free), 2 hours (paid)',
+    docs: 'deadline of one attempt, from connecting to the last byte; may be longer than the default, up to the limit of the tier: 15 minutes (free), 2 hours (paid)',
     example: '30s',
   },
   {
@@ -112,7 +112,7 @@ export const SETTING_TABLE = [
     value: 'headers',
     default: 'none',
     help: 'A header for the destination: write its name after the dash',
-    told: 'sent as `<Name>` with the same value; up to 64 headers, 16 KiB in total. Not allowed: `Host`, `Content-Length`, `Connection` and similar headers',
+    docs: 'sent as `<Name>` with the same value; up to 64 headers, 16 KiB in total. Not allowed: `Host`, `Content-Length`, `Connection` and similar headers',
     example: 'acme',
   },
   {
@@ -121,7 +121,7 @@ export const SETTING_TABLE = [
     value: 'flag',
     default: '`false`',
     help: 'true: forward all headers of this request that are allowed',
-    told: '`true` forwards all headers of the request, except `Authorization`, cookies, hop-by-hop headers and headers of the service',
+    docs: '`true` forwards all headers of the request, except `Authorization`, cookies, hop-by-hop headers and headers of the service',
     example: 'true',
   },
   {
@@ -138,7 +138,7 @@ export const SETTING_TABLE = [
     value: 'text',
     default: 'none',
     help: 'A message with the same id in the last minutes is a duplicate and is not stored',
-    told: 'a second message with the same id is a duplicate: it is not stored, and the response is 202 with the id of the first. This lasts 10 minutes (`--deduplication-window`), or until the first message has failed. The id must not contain `:`. `Idempotency-Key` is an alias. With a topic, each endpoint is deduplicated separately',
+    docs: 'a second message with the same id is a duplicate: it is not stored, and the response is 202 with the id of the first. This lasts 10 minutes (`--deduplication-window`), or until the first message has failed. The id must not contain `:`. `Idempotency-Key` is an alias. With a topic, each endpoint is deduplicated separately',
     example: 'order-7',
   },
   {
@@ -147,7 +147,7 @@ export const SETTING_TABLE = [
     value: 'flag',
     default: '`false`',
     help: 'true: compute the deduplication id from the content',
-    told: '`true` computes the deduplication id from destination, body, `Content-Type` and forwarded headers',
+    docs: '`true` computes the deduplication id from destination, body, `Content-Type` and forwarded headers',
     example: 'true',
   },
   {
@@ -156,7 +156,7 @@ export const SETTING_TABLE = [
     value: 'text',
     default: 'none',
     help: 'Key of a limit that several URLs share',
-    told: 'key of a limit that several URLs share: see [Flow control](#flow-control)',
+    docs: 'key of a limit that several URLs share: see [Flow control](#flow-control)',
     example: 'shop',
   },
   {
@@ -165,7 +165,7 @@ export const SETTING_TABLE = [
     value: 'limits',
     default: 'none',
     help: 'The limit of that key, such as parallelism=3, rate=10, period=1m',
-    told: 'the limit of that key; give both headers together',
+    docs: 'the limit of that key; give both headers together',
     example: 'parallelism=3, rate=10, period=1m',
   },
   {
@@ -174,7 +174,7 @@ export const SETTING_TABLE = [
     value: 'text',
     default: 'none',
     help: 'In a queue: messages with the same key are delivered one after the other',
-    told: "in a queue: messages with the same key are delivered one after the other; messages with other keys are delivered at the same time, up to the queue's parallelism",
+    docs: "in a queue: messages with the same key are delivered one after the other; messages with other keys are delivered at the same time, up to the queue's parallelism",
     example: 'customer-7',
   },
   {
@@ -183,7 +183,7 @@ export const SETTING_TABLE = [
     value: 'list',
     default: 'none',
     help: 'What the API must not show: body, headers, header[Name]',
-    told: 'what the API must not show: a list of `body`, `headers`, `header[Name]`. It shows `REDACTED:<sha256>` instead. Deliveries, callbacks and retries use the original. A retry of a dead letter can add entries to the list, but not remove them. The same holds for a publish to a topic whose default headers have such a list',
+    docs: 'what the API must not show: a list of `body`, `headers`, `header[Name]`. It shows `REDACTED:<sha256>` instead. Deliveries, callbacks and retries use the original. A retry of a dead letter can add entries to the list, but not remove them. The same holds for a publish to a topic whose default headers have such a list',
     example: 'body, header[Authorization]',
   },
   {

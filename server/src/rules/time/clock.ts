@@ -175,7 +175,7 @@ export class Timekeeper {
    */
   read(wallAt: number, monotonicMs: number, asleepMs: () => number): ClockChange | null {
     this.#wallOffset = wallAt - monotonicMs;
-    const change = this.#judge(monotonicMs, asleepMs);
+    const change = this.#checkWallClock(monotonicMs, asleepMs);
     this.#advance(monotonicMs);
     return change;
   }
@@ -240,7 +240,7 @@ export class Timekeeper {
     };
   }
 
-  #judge(monotonicMs: number, asleepMs: () => number): ClockChange | null {
+  #checkWallClock(monotonicMs: number, asleepMs: () => number): ClockChange | null {
     const { aheadMs } = this;
     if (Math.abs(aheadMs) <= CLOCK_STEP_MS_MAX) {
       const wasDoubted = this.#doubt !== null;

@@ -50,20 +50,20 @@ export interface DueAlerts {
 }
 
 /** An alert that was judged. */
-export interface JudgedAlert {
+export interface EvaluatedAlert {
   /** As it was read. */
   readonly alert: Alert;
   readonly nextAt: number;
   /** Why its target cannot be told; null if there is nothing to tell, or if it is told now. */
   readonly problem: string | null;
   /** The message to its target, and the standing once it is accepted. Null: nothing to tell. */
-  readonly telling: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
+  readonly notification: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
   /** The daily quota of the account, for the message. Null means no quota. */
   readonly dayMax: number | null;
 }
 
 /** `lost`: the alert was changed, deleted or judged by another node since it was read. Nothing was written. */
-export type AlertTold = 'told' | 'kept' | 'overQuota' | 'lost';
+export type NotifyResult = 'notified' | 'kept' | 'overQuota' | 'lost';
 
 /** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
 export interface ActivityKeep {
@@ -130,7 +130,7 @@ export interface UpkeepStore {
    * target was told and when the alert is judged next, all in one transaction. A message over the daily quota is not
    * accepted; then the standing stays, and only the next time is written.
    */
-  tellAlerts(judged: readonly JudgedAlert[], now: number): Promise<readonly AlertTold[]>;
+  notifyAlerts(evaluated: readonly EvaluatedAlert[], now: number): Promise<readonly NotifyResult[]>;
 
   // ——— bulk operations ———
 

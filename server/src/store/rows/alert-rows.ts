@@ -5,10 +5,10 @@ import type {
   AttemptFact,
   Cuttable,
   FailedFact,
+  NotifiedFact,
   QueueFact,
   RunFact,
   ScheduleFact,
-  ToldFact,
 } from '../../rules/alerts/alert-facts.ts';
 import type { MessageKind, Outcome } from '../../rules/delivery/message.ts';
 import { type Flag, type StateOfRow, toState } from './message-columns.ts';
@@ -118,7 +118,7 @@ export interface LabelledRow {
   ended_at: number | null;
 }
 
-export function toTold(rows: readonly LabelledRow[], fromAt: number): ToldFact[] {
+export function toNotified(rows: readonly LabelledRow[], fromAt: number): NotifiedFact[] {
   return rows.flatMap(({ kind, state, ended_at: endedAt }) => {
     const end = state === 'delivered' || state === 'failed' ? state : null;
     return kind === 'alert' && end !== null && endedAt !== null && endedAt >= fromAt ? [{ endedAt, end }] : [];

@@ -132,7 +132,7 @@ function createUpkeep(calls: Calls, offer: StandingOffer, cancelling: Cancelling
       return answer;
     },
     fireSchedules: async (ticks, now) => (await calls.ask('fireSchedules', ticks, now)).made,
-    tellAlerts: async (judged, now) => (await calls.ask('tellAlerts', judged, now)).told,
+    notifyAlerts: async (evaluated, now) => (await calls.ask('notifyAlerts', evaluated, now)).results,
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
       if (work.action === 'cancel') {

@@ -17,7 +17,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   claimHosts: 'conformance/claim.ts',
   dueMessages: 'conformance/fairness.ts',
   flowKeyReady: 'outside/isolation/flow-keys.test.ts',
-  flowKeysJudged: 'store/flow-key-rows.test.ts',
+  flowKeysChecked: 'store/flow-key-rows.test.ts',
   dueFlowKeys: 'store/flow-key-rows.test.ts',
   dueQueues: 'conformance/fairness.ts',
   linesAtOnce: 'conformance/fairness.ts',

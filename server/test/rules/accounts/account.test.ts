@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  checkRevocation,
   firstKeptDay,
   isUsageDay,
-  judgeRevocation,
   shownToken,
   type Token,
   usageDay,
@@ -11,10 +11,10 @@ import {
 
 test('the last token that can administer is not revoked', () => {
   const [none, another] = [() => false, () => true];
-  assert.equal(judgeRevocation({ scopes: ['publish', 'admin'] }, none), 'lastAdmin');
-  assert.equal(judgeRevocation({ scopes: ['admin'] }, another), 'revoked');
-  assert.equal(judgeRevocation({ scopes: ['publish', 'manage'] }, none), 'revoked');
-  assert.equal(judgeRevocation(null, another), 'unknown');
+  assert.equal(checkRevocation({ scopes: ['publish', 'admin'] }, none), 'lastAdmin');
+  assert.equal(checkRevocation({ scopes: ['admin'] }, another), 'revoked');
+  assert.equal(checkRevocation({ scopes: ['publish', 'manage'] }, none), 'revoked');
+  assert.equal(checkRevocation(null, another), 'unknown');
 });
 
 test('usage is counted by the day of UTC and kept for 400 days', () => {

@@ -18,7 +18,7 @@ const NO_FACTS: AlertFacts = {
   failed: { rows: [], isCut: false },
   attempts: { rows: [], isCut: false },
   counted: [],
-  told: [],
+  notified: [],
   queues: [],
   schedules: [],
   used: 0,
@@ -115,7 +115,7 @@ test('failureRate says the share in per cent, and counts the minutes from the fi
   const first = counts(3, 0, NOW - 5 * MINUTE);
   assert.equal(found({ rule, facts: first })!.facts.failed, 3);
   assert.equal(found({ rule, facts: counts(3, 0, NOW - 5 * MINUTE - 1) })!.facts.failed, 0);
-  const told = (endedAt: number) => ({ ...first, told: [{ end: 'failed' as const, endedAt }] });
+  const told = (endedAt: number) => ({ ...first, notified: [{ end: 'failed' as const, endedAt }] });
   assert.equal(found({ rule, facts: told(NOW - 5 * MINUTE) })!.facts.failed, 2);
   assert.equal(found({ rule, facts: told(NOW - 5 * MINUTE - 1) })!.facts.failed, 3);
 });

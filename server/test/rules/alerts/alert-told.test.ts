@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { alertBody, judgedUpTo } from '../../../src/rules/alerts/alert.ts';
+import { alertBody, evaluatedUpTo } from '../../../src/rules/alerts/alert.ts';
 
 test('an alert was judged up to the last look without a problem', () => {
-  assert.equal(judgedUpTo({ judgedAt: 5 }, null, 9), 9);
-  assert.equal(judgedUpTo({ judgedAt: 5 }, 'its target cannot be told', 9), 5);
-  assert.equal(judgedUpTo({ judgedAt: null }, 'its target cannot be told', 9), null);
+  assert.equal(evaluatedUpTo({ judgedAt: 5 }, null, 9), 9);
+  assert.equal(evaluatedUpTo({ judgedAt: 5 }, 'its target cannot be told', 9), 5);
+  assert.equal(evaluatedUpTo({ judgedAt: null }, 'its target cannot be told', 9), null);
 });
 
 test('a reminder says since when it is wrong, and not when it was told', () => {

@@ -6,7 +6,7 @@ import {
   type Alert,
   type AlertRule,
   alertBody,
-  judge,
+  eventToReport,
   nextLookAt,
   standingAfter,
 } from '../../../src/rules/alerts/alert.ts';
@@ -142,21 +142,21 @@ test('begin, remind and over: each at its time, and nothing in between', () => {
   const wrong = { isWrong: true, text: 'bad', facts: {} };
   const right = { ...wrong, isWrong: false };
   const calm = alert({ remindEveryMs: 10 * MINUTE });
-  assert.equal(judge(calm, right, NOW), null);
-  assert.equal(judge(calm, null, NOW), null);
-  assert.equal(judge(calm, wrong, NOW), 'begin');
+  assert.equal(eventToReport(calm, right, NOW), null);
+  assert.equal(eventToReport(calm, null, NOW), null);
+  assert.equal(eventToReport(calm, wrong, NOW), 'begin');
   const begun = { ...calm, ...standingAfter('begin', calm, { messageId: 'msg_1', text: 'bad', at: NOW }) };
   assert.deepEqual([begun.state, begun.sinceAt, begun.toldAt, begun.messageId], ['firing', NOW, NOW, 'msg_1']);
-  assert.equal(judge(begun, null, NOW + 60 * MINUTE), null);
-  assert.equal(judge(begun, wrong, NOW + 10 * MINUTE - 1), null);
-  assert.equal(judge(begun, wrong, NOW + 10 * MINUTE), 'remind');
+  assert.equal(eventToReport(begun, null, NOW + 60 * MINUTE), null);
+  assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE - 1), null);
+  assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE), 'remind');
   const later = NOW + 10 * MINUTE;
   const reminded = { ...begun, ...standingAfter('remind', begun, { messageId: 'msg_2', text: 'bad', at: later }) };
   assert.deepEqual([reminded.sinceAt, reminded.toldAt], [NOW, later]);
-  assert.equal(judge(reminded, wrong, later + 10 * MINUTE - 1), null);
-  assert.equal(judge({ ...reminded, remindEveryMs: null }, wrong, later + 60 * MINUTE), null);
-  assert.equal(judge(begun, right, NOW + MINUTE - 1), null, 'it lasts at least a minute');
-  assert.equal(judge(begun, right, NOW + MINUTE), 'over');
+  assert.equal(eventToReport(reminded, wrong, later + 10 * MINUTE - 1), null);
+  assert.equal(eventToReport({ ...reminded, remindEveryMs: null }, wrong, later + 60 * MINUTE), null);
+  assert.equal(eventToReport(begun, right, NOW + MINUTE - 1), null, 'it lasts at least a minute');
+  assert.equal(eventToReport(begun, right, NOW + MINUTE), 'over');
   assert.deepEqual(standingAfter('over', begun, { messageId: 'msg_3', text: 'good', at: later }), {
     state: 'calm',
     sinceAt: null,
@@ -170,7 +170,7 @@ const NO_FACTS: AlertFacts = {
   failed: { rows: [], isCut: false },
   attempts: { rows: [], isCut: false },
   counted: [],
-  told: [],
+  notified: [],
   queues: [],
   schedules: [],
   used: 0,
@@ -228,12 +228,12 @@ test('messageFailed counts what failed since the last look, however long ago, bu
 
 test('failureRate: the share of ended messages, with a minimum; over well below it', () => {
   const rule: AlertRule = { type: 'failureRate', share: 0.5, windowMs: 5 * MINUTE, minimum: 4, ...ANY };
-  const counts = (bad: number, good: number, told: AlertFacts['told'] = []) => ({
+  const counts = (bad: number, good: number, notified: AlertFacts['notified'] = []) => ({
     counted: [
       { at: NOW - 60 * MINUTE, delivered: 0, failed: 1000 },
       { at: NOW - MINUTE, delivered: good, failed: bad },
     ],
-    told,
+    notified,
   });
   assert.equal(isWrong(rule, counts(2, 2)), true);
   assert.equal(isWrong(rule, counts(2, 3)), false);

@@ -27,7 +27,7 @@ test('a message that changes the limits of its flow key costs few pages, with an
     await addReady(url, ready);
     const before = await pagesSeen(url);
     await useKeys(url, REQUESTS);
-    pages.push(((await pagesSeen(url)) - before) / (2 * REQUESTS * eachMax('flowKeysJudged')));
+    pages.push(((await pagesSeen(url)) - before) / (2 * REQUESTS * eachMax('flowKeysChecked')));
     await server.dropDatabase(database);
   }
   t.diagnostic(`pages a message: ${pages.map(Math.round).join(' and ')}`);
@@ -39,7 +39,7 @@ async function useKeys(url: string, requests: number): Promise<void> {
   const store = await openPatiently({ url, node: 'nod_a', knownForMs: 0 });
   if (requests === 0) await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   for (let request = 0; request < requests; request += 1) {
-    const names = Array.from({ length: eachMax('flowKeysJudged') }, (_, index) => `k${request}-${index}`);
+    const names = Array.from({ length: eachMax('flowKeysChecked') }, (_, index) => `k${request}-${index}`);
     for (const parallelism of [1, 2]) {
       await store.accept(
         names.map((name) => flowing({ parallelism }, {}, name)),

@@ -148,7 +148,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'fireSchedules',
     'runningJobs',
   ],
-  ...['dueAlerts', 'alertFacts', 'tellAlerts'],
+  ...['dueAlerts', 'alertFacts', 'notifyAlerts'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
   ...['deleteUsage', 'deleteIdleQueues'],

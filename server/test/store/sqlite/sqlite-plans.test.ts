@@ -301,11 +301,11 @@ async function useAlerts(store: Store): Promise<void> {
     await store.alertFacts(ACCOUNT, { ...look, schedules: ['scd_1'], areFailedSchedulesAsked: true }, NOW, 10);
   }
   const standing = { state: 'firing', sinceAt: NOW, toldAt: NOW, messageId: 'msg_1', text: 'x' } as const;
-  const telling = { message: message({ kind: 'alert' }), standing };
-  const judged = { alert: due, nextAt: NOW, problem: null, telling, dayMax: 1 };
-  assert.deepEqual(await store.tellAlerts([judged], NOW), ['overQuota']);
+  const notification = { message: message({ kind: 'alert' }), standing };
+  const judged = { alert: due, nextAt: NOW, problem: null, notification, dayMax: 1 };
+  assert.deepEqual(await store.notifyAlerts([judged], NOW), ['overQuota']);
   const again = (await store.getAlert(ACCOUNT, one.id))!;
-  assert.deepEqual(await store.tellAlerts([{ ...judged, alert: again, dayMax: null }], NOW), ['told']);
+  assert.deepEqual(await store.notifyAlerts([{ ...judged, alert: again, dayMax: null }], NOW), ['notified']);
   await store.deleteAlert(ACCOUNT, one.id);
 }
 

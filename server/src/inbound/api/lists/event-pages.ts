@@ -17,20 +17,20 @@ export function pageToAsk(page: PageRequest, cursor: NumberPosition | null): Pag
 
 /** The page that follows the cursor, and the next cursor. */
 export function cutPage(
-  told: EventPage,
+  page: EventPage,
   count: number,
   cursor: NumberPosition | null,
 ): { readonly events: readonly MessageEvent[]; readonly cursor: NumberPosition | null } {
   let seen = cursor?.seen ?? 0;
   // The position may be gone meanwhile, past its retention.
-  const unseen = told.events.filter(({ position }) => {
+  const unseen = page.events.filter(({ position }) => {
     if (position !== cursor?.position || seen === 0) return true;
     seen -= 1;
     return false;
   });
   const events = unseen.slice(0, count);
   const next = unseen[count];
-  if (next === undefined) return { events, cursor: told.cursor === null ? null : afterAll(told.cursor) };
+  if (next === undefined) return { events, cursor: page.cursor === null ? null : afterAll(page.cursor) };
   const { position } = events.at(-1)!;
   if (next.position !== position) return { events, cursor: afterAll(position!) };
   const shown = events.filter((event) => event.position === position).length;

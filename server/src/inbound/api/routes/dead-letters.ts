@@ -23,7 +23,7 @@ import type { MessageStore, PageRequest } from '../../../store/ports/message-sto
 import { parseBody } from '../../publish/batch.ts';
 import { descentOf } from '../../publish/descent-of.ts';
 import { requireQuota, requireRoom } from '../../publish/quota.ts';
-import { tellUnknownSettings } from '../../publish/setting-warnings.ts';
+import { reportUnknownSettings } from '../../publish/setting-warnings.ts';
 import { rawHeaders } from '../../server/raw-headers.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import type { Api, RouteContext } from '../api.ts';
@@ -359,7 +359,7 @@ async function changed(
   if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
   const misplaced = cronProblem(settings, rules);
   if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
-  tellUnknownSettings(settings.unknownNames, context, reply);
+  reportUnknownSettings(settings.unknownNames, context, reply);
   const plan = await publications.plan(
     {
       destination: overrides.url ?? dead.url,

@@ -13,7 +13,7 @@ import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../.
 import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../rules/requests/name.ts';
 import type { ResourceStore } from '../../../store/ports/resource-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
-import { tellUnknownSettings } from '../../publish/setting-warnings.ts';
+import { reportUnknownSettings } from '../../publish/setting-warnings.ts';
 import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../lists/list-pages.ts';
@@ -262,7 +262,7 @@ function parseDefaults(
   const time = { now: world.clock.now(), wallNow: world.clock.wallNow() };
   const wrong = cronProblem(settings, rules) ?? defaultsProblem(settings, tiers[tier], time, rules.headerPrefix);
   if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);
-  tellUnknownSettings(settings.unknownNames, context, reply);
+  reportUnknownSettings(settings.unknownNames, context, reply);
   return defaults;
 }
 

@@ -106,7 +106,7 @@ export async function releaseHeld(
        (UPDATE messages m SET due_at = $3, held_at = NULL, interrupted = 0, alone_at_crash = 0
           WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.held_at IS NOT NULL
           RETURNING m.account_id, m.seq, m.id),
-     told AS
+     journalled AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${positionSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
      SELECT id FROM free`,

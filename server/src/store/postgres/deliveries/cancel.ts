@@ -81,7 +81,7 @@ async function cancelOpen(
           due_at = coalesce(m.alone_from_at, m.due_at), alone_from_at = NULL, held_at = NULL
         WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL AND m.cancel_requested_at IS NULL
         RETURNING m.account_id, m.seq, m.id, m.lease IS NOT NULL AS is_claimed),
-     told AS
+     journalled AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${positionSql('account_id', 'array_position($2::text[], id)')}, $3, seq,
             CASE WHEN is_claimed THEN ${CANCEL_REQUESTED} ELSE ${CANCELLED} END

@@ -332,7 +332,7 @@ export async function release(
           AS g (account_id, seq, lease, state, alone_from_at)
         WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
         RETURNING m.account_id, m.seq, m.ended_at IS NOT NULL AS is_over),
-     told AS
+     journalled AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${positionSql('account_id', 'seq')}, $6, seq, ${CANCELLED} FROM back WHERE is_over)
      SELECT account_id, seq, is_over FROM back`,

@@ -71,7 +71,7 @@ const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolea
 const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
 
 const TOLD = `,
-  told AS
+  journalled AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
        SELECT account_id, ${positionSql('account_id', 'seq')}, created_at, seq,
          CASE WHEN lease IS NULL THEN ${ACCEPTED} ELSE ${ACCEPTED_STARTED} END FROM made),

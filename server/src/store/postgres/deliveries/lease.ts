@@ -27,12 +27,12 @@ export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
 
 const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
     (UPDATE messages m SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
-       FROM unnest($1::text[], $2::bigint[], $3::text[], $6::boolean[]) AS g (account_id, seq, lease, is_start_told)
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $6::boolean[]) AS g (account_id, seq, lease, is_start_journalled)
        WHERE m.account_id = g.account_id AND m.seq = g.seq
-       RETURNING ${READ_COLUMNS}, m.body, m.deduplication_key, g.is_start_told),
-  told AS
+       RETURNING ${READ_COLUMNS}, m.body, m.deduplication_key, g.is_start_journalled),
+  journalled AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m WHERE NOT is_start_told)
+       SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m WHERE NOT is_start_journalled)
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);

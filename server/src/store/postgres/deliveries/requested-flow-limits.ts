@@ -19,7 +19,7 @@ export async function noteLimits(
   now: number,
 ): Promise<boolean> {
   const changed = said.filter(({ row, limits }) => !isSaidAlready(toKeyState(row), limits));
-  const max = eachMax('flowKeysJudged');
+  const max = eachMax('flowKeysChecked');
   for (const { row, limits } of changed.slice(0, max)) {
     await setLimits(database, row, limitsSaid(toKeyState(row), limits));
   }
@@ -43,7 +43,7 @@ async function putOffLimits(database: Database, said: Parameters<typeof noteLimi
 
 /** Applies noted limits to a few keys. Skips keys that another transaction has locked. */
 export async function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): Promise<void> {
-  const noted = await requestedFlowLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+  const noted = await requestedFlowLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   const locked = await lockKeys(database, noted, 'SKIP LOCKED');
   for (const row of locked.values()) await setLimits(database, row, newestLimits(toKeyState(row)));
   await admitWaiting(database, locked, now);

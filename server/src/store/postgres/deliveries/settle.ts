@@ -125,7 +125,7 @@ const RECORDED = `attempted AS
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
   weighed AS
     (${storedSql('SELECT account_id, attempt_bytes AS bytes FROM settled')}),
-  told AS
+  journalled AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
      SELECT account_id, ${positionSql('account_id', 'at')}, ended_at, seq, number FROM settled
      RETURNING account_id, message_seq, seq AS position)`;
@@ -146,8 +146,8 @@ const END_CANCELLED = `${GIVEN}
   gone AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
      -- At the position of the end of the attempt: which of the two is written first, nobody knows.
-     SELECT told.account_id, told.position, settled.ended_at, told.message_seq, ${CANCELLED}
-       FROM settled JOIN told ON told.account_id = settled.account_id AND told.message_seq = settled.seq)
+     SELECT journalled.account_id, journalled.position, settled.ended_at, journalled.message_seq, ${CANCELLED}
+       FROM settled JOIN journalled ON journalled.account_id = settled.account_id AND journalled.message_seq = settled.seq)
   SELECT at FROM settled`;
 
 const SETTLE = `${GIVEN}

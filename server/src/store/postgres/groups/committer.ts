@@ -152,10 +152,11 @@ export class Committer<C, R> {
         resolve(replies[index]!);
       });
     } catch (error) {
-      const told = toStoreError(error);
+      const reported = toStoreError(error);
       // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
-      if (batch.length > 1 && !(told instanceof StoreUnavailable)) for (const each of batch) await this.#commit([each]);
-      else for (const { reject } of batch) reject(told);
+      if (batch.length > 1 && !(reported instanceof StoreUnavailable))
+        for (const each of batch) await this.#commit([each]);
+      else for (const { reject } of batch) reject(reported);
     }
   }
 }

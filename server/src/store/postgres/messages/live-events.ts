@@ -13,7 +13,7 @@ interface Journal {
   readonly isHeldBack: (accountId: string, position: number) => Promise<boolean>;
 }
 
-export function listingLive({ list, isHeldBack }: Journal, timers: Clock, tellToLook: () => void): Store['listEvents'] {
+export function listingLive({ list, isHeldBack }: Journal, timers: Clock, askToLook: () => void): Store['listEvents'] {
   return async (accountId, filter, page) => {
     for (let looks = 1; ; looks += 1) {
       const found = await list(accountId, filter, page);
@@ -21,7 +21,7 @@ export function listingLive({ list, isHeldBack }: Journal, timers: Clock, tellTo
       if (!isLive || !(await isHeldBack(accountId, found.endedAt))) return found;
       // Usually the open transaction is of this very millisecond, so a few quick looks are enough.
       if (looks === LOOKS_MAX) {
-        timers.after(LOOK_AGAIN_MS, tellToLook);
+        timers.after(LOOK_AGAIN_MS, askToLook);
         return found;
       }
       await new Promise<void>((resolve) => timers.after(LOOK_SOON_MS, resolve));

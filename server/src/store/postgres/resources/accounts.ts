@@ -2,7 +2,7 @@
 
 import {
   type Account,
-  judgeRevocation,
+  checkRevocation,
   type Revocation,
   type SigningKeys,
   type Token,
@@ -126,7 +126,7 @@ export async function revokeToken(
     nullIfUnstorable(accountId),
   );
   const other = await database.get(ADMIN, nullIfUnstorable(tokenId));
-  const result = judgeRevocation(row ? toToken(row) : null, () => other !== undefined);
+  const result = checkRevocation(row ? toToken(row) : null, () => other !== undefined);
   if (result !== 'revoked') return result;
   await database.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', now, tokenId);
   await database.run('DELETE FROM sessions WHERE token_id = $1', tokenId);

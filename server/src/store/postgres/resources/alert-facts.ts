@@ -11,9 +11,9 @@ import type {
   Cuttable,
   FailedFact,
   MinuteFact,
+  NotifiedFact,
   QueueFact,
   ScheduleFact,
-  ToldFact,
 } from '../../../rules/alerts/alert-facts.ts';
 import * as alertRows from '../../rows/alert-rows.ts';
 import { activity } from '../messages/activity.ts';
@@ -39,7 +39,7 @@ export async function alertFacts(
     failed,
     attempts: await endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
     counted: look.countedFromAt === null ? [] : await minutes(database, accountId, look.countedFromAt, now),
-    told: look.countedFromAt === null ? [] : await toldSince(database, accountId, look.countedFromAt, rowsMax),
+    notified: look.countedFromAt === null ? [] : await notifiedSince(database, accountId, look.countedFromAt, rowsMax),
     queues: await oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: await runsOf(database, accountId, scheduleIds),
     used: look.isUsageAsked ? await usedToday(database, accountId, now) : 0,
@@ -97,7 +97,12 @@ async function minutes(database: Database, accountId: string, fromAt: number, no
   return buckets.map(({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }));
 }
 
-async function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): Promise<ToldFact[]> {
+async function notifiedSince(
+  database: Database,
+  accountId: string,
+  fromAt: number,
+  rowsMax: number,
+): Promise<NotifiedFact[]> {
   const rows = await database.all<alertRows.LabelledRow>(
     `SELECT m.kind, m.state, m.ended_at
        FROM (SELECT account_id, message_seq FROM message_labels WHERE account_id = $1 AND label = $2
@@ -108,7 +113,7 @@ async function toldSince(database: Database, accountId: string, fromAt: number, 
     ALERT_LABEL,
     rowsMax,
   );
-  return alertRows.toTold(rows, fromAt);
+  return alertRows.toNotified(rows, fromAt);
 }
 
 const PAUSED = `(SELECT q.is_paused FROM queues q WHERE q.account_id = $1 AND q.name = o.name) AS is_paused`;

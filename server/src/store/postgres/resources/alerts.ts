@@ -1,10 +1,10 @@
-// The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
+// The alerts table. An alert is evaluated outside; what its target is told is written with the message that tells it, and
 // only if the alert has not changed since it was read. Of several nodes that judge it at once, one writes.
 
-import { type Alert, judgedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
+import { type Alert, evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import type { AlertTold, DueAlerts, JudgedAlert } from '../../ports/upkeep-store.ts';
+import type { DueAlerts, EvaluatedAlert, NotifyResult } from '../../ports/upkeep-store.ts';
 import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
 import { acceptAll } from '../deliveries/accept.ts';
 import { listByKey } from '../messages/list-by-key.ts';
@@ -80,11 +80,11 @@ export async function dueAlerts(database: Database, now: number, limit: number):
   return { due: [], nextAt: next?.at ?? null };
 }
 
-export async function tellAlerts(
+export async function notifyAlerts(
   database: Database,
-  judged: readonly JudgedAlert[],
+  evaluated: readonly EvaluatedAlert[],
   now: number,
-): Promise<{ told: AlertTold[]; dueAt: number | null }> {
+): Promise<{ results: NotifyResult[]; dueAt: number | null }> {
   const rows = await database.all<{ index: number }>(
     `SELECT (g.at - 1)::int AS index
        FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
@@ -92,43 +92,51 @@ export async function tellAlerts(
        JOIN alerts a ON a.account_id = g.account_id AND a.id = g.id AND a.version = g.version
          AND a.created_at = g.created_at
        ORDER BY g.at FOR UPDATE OF a SKIP LOCKED`,
-    judged.map(({ alert }) => alert.accountId),
-    judged.map(({ alert }) => alert.id),
-    judged.map(({ alert }) => alert.version),
+    evaluated.map(({ alert }) => alert.accountId),
+    evaluated.map(({ alert }) => alert.id),
+    evaluated.map(({ alert }) => alert.version),
     // One that was deleted and made again counts its versions anew.
-    judged.map(({ alert }) => alert.createdAt),
+    evaluated.map(({ alert }) => alert.createdAt),
   );
-  const taken = rows.map(({ index }) => judged[index]!);
-  const telling = taken.filter((each) => each.telling !== null);
+  const taken = rows.map(({ index }) => evaluated[index]!);
+  const notifying = taken.filter((each) => each.notification !== null);
   const replies = await acceptAll(
     database,
-    telling.map(({ telling: made, dayMax }) => ({ messages: [made!.message], leases: [], node: '', now, dayMax })),
+    notifying.map(({ notification, dayMax }) => ({
+      messages: [notification!.message],
+      leases: [],
+      node: '',
+      now,
+      dayMax,
+    })),
   );
-  const overQuota = new Set(telling.filter((_, index) => replies[index]!.isOverQuota));
+  const overQuota = new Set(notifying.filter((_, index) => replies[index]!.isOverQuota));
   await write(database, taken, overQuota, now);
-  const told: AlertTold[] = judged.map(() => 'lost');
+  const results: NotifyResult[] = evaluated.map(() => 'lost');
   for (const { index } of rows) {
-    const each = judged[index]!;
-    told[index] = overQuota.has(each) ? 'overQuota' : each.telling ? 'told' : 'kept';
+    const each = evaluated[index]!;
+    results[index] = overQuota.has(each) ? 'overQuota' : each.notification ? 'notified' : 'kept';
   }
-  return { told, dueAt: replies.reduce<number | null>((at, reply) => earlier(at, reply.dueAt), null) };
+  return { results, dueAt: replies.reduce<number | null>((at, reply) => earlier(at, reply.dueAt), null) };
 }
 
 async function write(
   database: Database,
-  taken: readonly JudgedAlert[],
-  overQuota: ReadonlySet<JudgedAlert>,
+  taken: readonly EvaluatedAlert[],
+  overQuota: ReadonlySet<EvaluatedAlert>,
   now: number,
 ): Promise<void> {
   const problems = taken.map((each) => (overQuota.has(each) ? OVER_QUOTA : each.problem));
-  const standings = taken.map((each) => (each.telling && !overQuota.has(each) ? each.telling.standing : each.alert));
+  const standings = taken.map((each) =>
+    each.notification && !overQuota.has(each) ? each.notification.standing : each.alert,
+  );
   await database.run(
     `UPDATE alerts a SET judged_at = g.judged_at, version = a.version + 1, next_at = g.next_at, problem = g.problem,
          state = g.state, since_at = g.since_at, told_at = g.told_at, message_id = g.message_id, text = g.text
        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
          $9::text[], $10::text[]) AS g (judged_at, account_id, id, next_at, problem, state, since_at, told_at, message_id, text)
        WHERE a.account_id = g.account_id AND a.id = g.id`,
-    taken.map(({ alert }, index) => judgedUpTo(alert, problems[index] ?? null, now)),
+    taken.map(({ alert }, index) => evaluatedUpTo(alert, problems[index] ?? null, now)),
     taken.map(({ alert }) => alert.accountId),
     taken.map(({ alert }) => alert.id),
     taken.map(({ nextAt }) => nextAt),

@@ -32,9 +32,9 @@ export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): Up
     makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
     writesJournal: true,
   });
-  const tell = calls.writing(alerts.tellAlerts, {
+  const notify = calls.writing(alerts.notifyAlerts, {
     makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
-    writesJournal: ({ told }) => told.includes('told'),
+    writesJournal: ({ results }) => results.includes('notified'),
   });
   const run = calls.writing(jobs.runJobStep, {
     makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
@@ -53,7 +53,7 @@ export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): Up
     }),
     dueAlerts: calls.reading(alerts.dueAlerts),
     alertFacts: calls.reading(alertFacts),
-    tellAlerts: async (judged, now) => (await tell(judged, now)).told,
+    notifyAlerts: async (evaluated, now) => (await notify(evaluated, now)).results,
     runningJobs: calls.reading(jobs.runningJobs),
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await run(accountId, id, work, step);

@@ -261,7 +261,7 @@ export class Link {
 
   async #comeBack(): Promise<void> {
     const { timers, log, onBack } = this.#options;
-    let told = this.#away === GONE ? WHAT_IS_GONE : '';
+    let logged = this.#away === GONE ? WHAT_IS_GONE : '';
     for (let tries = 0; !this.#isClosed; tries += 1) {
       try {
         await this.#listen(roundTripForTry(this.#roundTripMs, tries));
@@ -270,8 +270,8 @@ export class Link {
         if (this.#isClosed) return;
         this.#away = whyAway(error as Error);
         const text = this.#away === GONE ? WHAT_IS_GONE : (error as Error).message;
-        if (text !== told) log('error', {}, text);
-        told = text;
+        if (text !== logged) log('error', {}, text);
+        logged = text;
         await new Promise<void>((resolve) => {
           this.#cancelPing = timers.after(RECONNECT_EVERY_MS, resolve);
         });

@@ -226,7 +226,7 @@ async function run(database: Database, { name }: Migration, sql: string): Promis
 async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
   await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
   const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;
-  for (let isTold = false; ; isTold = true) {
+  for (let isLogged = false; ; isLogged = true) {
     const older = await database.all<{ id: string }>(
       `SELECT id FROM nodes WHERE alive_until > clock_timestamp() AND coalesce(schema_version, 0) < $1 ORDER BY id LIMIT 10`,
       readerMin,
@@ -236,7 +236,7 @@ async function sendOlderAway(database: Database, readerMin: number, timers: Cloc
     if (timers.monotonicMs() > endsAtMs) {
       throw new Error(`the schema cannot be upgraded, because nodes of an older version still run: ${ids}`);
     }
-    if (!isTold) log('info', {}, `waiting for nodes of an older version to stop: ${ids}`);
+    if (!isLogged) log('info', {}, `waiting for nodes of an older version to stop: ${ids}`);
     await pause(timers, GONE_POLL_MS);
   }
 }

@@ -52,7 +52,7 @@ export function putOffLimits(database: Database, accountId: string, key: string,
 
 /** Applies noted limits to a few keys. Returns whether more are noted. */
 export function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
-  const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysJudged'));
+  const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   for (const { account_id, name } of lines) {
     const row = database.get<FlowRow>(GET_KEY, account_id, name)!;
     setLimits(database, row, flowKey.newestLimits(toKeyState(row)));

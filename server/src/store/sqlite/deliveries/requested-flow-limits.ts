@@ -18,7 +18,7 @@ export class RequestedFlowLimits {
   readonly #database: Database;
   readonly #unapplied = new Map<string, Said>();
   /** How many keys had their limits changed in the running transaction. */
-  #judged = 0;
+  #checked = 0;
   /** How many keys let messages through after that. */
   #admitted = 0;
 
@@ -27,12 +27,12 @@ export class RequestedFlowLimits {
     database.onTransaction({
       beforeCommit: () => {
         this.apply();
-        this.#judged = 0;
+        this.#checked = 0;
         this.#admitted = 0;
       },
       onRollback: () => {
         this.#unapplied.clear();
-        this.#judged = 0;
+        this.#checked = 0;
         this.#admitted = 0;
       },
     });
@@ -59,9 +59,9 @@ export class RequestedFlowLimits {
   apply(): void {
     for (const [id, { accountId, key, limits, now }] of this.#unapplied) {
       this.#unapplied.delete(id);
-      const isPutOff = this.#judged >= eachMax('flowKeysJudged');
+      const isPutOff = this.#checked >= eachMax('flowKeysChecked');
       if (isPutOff) putOffLimits(this.#database, accountId, key, limits, now);
-      else if (noteFlowKey(this.#database, accountId, key, limits)) this.#judged += 1;
+      else if (noteFlowKey(this.#database, accountId, key, limits)) this.#checked += 1;
       if (isPutOff || this.#admitted >= eachMax('linesAtOnce')) noteKeyDue(this.#database, accountId, key, now);
       else {
         this.#admitted += 1;

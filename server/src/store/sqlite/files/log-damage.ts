@@ -13,26 +13,26 @@ export interface LogLook {
   readonly commitsLeftOut: number;
 }
 
-export interface JudgedFrame extends Frame {
+export interface CheckedFrame extends Frame {
   /** False for frames that an earlier log left in the file. */
   readonly isOurs: boolean;
   readonly isGood: boolean;
 }
 
 /** Judges each frame alone: by the checksums of the previous frame, either as stored or as computed. */
-export function* judgedFrames(log: LogFile): Generator<JudgedFrame> {
+export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
   const { header } = log;
   const salts = header.isSound ? header.salts : saltsOfFrames(log);
-  let told: Sums = header.sums;
+  let stored: Sums = header.sums;
   let expected: Sums = header.sums;
   for (const frame of log.frames()) {
     // No page has the number 0. The checksum of a frame of zeros matches, but nobody wrote it.
     const isOurs = salts !== null && isSame(frame.salts, salts) && frame.page !== 0;
-    const afterTold = frame.sumsAfter(told);
-    const isGood = isOurs && (isSame(afterTold, frame.sums) || isSame(frame.sumsAfter(expected), frame.sums));
+    const afterStored = frame.sumsAfter(stored);
+    const isGood = isOurs && (isSame(afterStored, frame.sums) || isSame(frame.sumsAfter(expected), frame.sums));
     yield { ...frame, isOurs, isGood };
-    told = frame.sums;
-    expected = isGood ? frame.sums : afterTold;
+    stored = frame.sums;
+    expected = isGood ? frame.sums : afterStored;
   }
 }
 
@@ -65,7 +65,7 @@ export function lookAtLog(path: string, databasePageBytes: number): LogLook | nu
   const isHeaderSound = log.header.isSound;
   let firstBad: number | null = isHeaderSound ? null : 0;
   let commitsLeftOut = 0;
-  for (const { index, isOurs, isGood, commitPages } of judgedFrames(log)) {
+  for (const { index, isOurs, isGood, commitPages } of checkedFrames(log)) {
     if (isOurs || !isHeaderSound) frames = index + 1;
     if (!isGood) firstBad ??= index;
     if (firstBad === null || commitPages === 0) continue;

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DATABASE_FILE } from './directory.ts';
-import { judgedFrames } from './log-damage.ts';
+import { checkedFrames } from './log-damage.ts';
 import { addUp, FRAME_HEADER_BYTES, LITTLE_ENDIAN, LOG_HEADER_BYTES, LogFile, type Sums } from './log-frames.ts';
 import { flushDirectory } from './marker.ts';
 import { logPath } from './store-files.ts';
@@ -89,7 +89,7 @@ function writeGoodFrames(log: LogFile, path: string) {
     let [framesBad, framesBadWithoutEnd, unknown] = [0, 0, 0];
     const lost = new Set<number>();
     const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
-    for (const { isGood, isOurs, page, commitPages, salts: own, content } of judgedFrames(log)) {
+    for (const { isGood, isOurs, page, commitPages, salts: own, content } of checkedFrames(log)) {
       if (!isGood) {
         framesBad += 1;
         if (isOurs) lost.add(page);

@@ -2,7 +2,7 @@
 
 import {
   type Account,
-  judgeRevocation,
+  checkRevocation,
   type Revocation,
   type SigningKeys,
   type Token,
@@ -113,7 +113,7 @@ export function revokeToken(database: Database, accountId: string, tokenId: stri
     accountId,
   );
   const hasOtherAdmin = () => database.get(ADMIN, tokenId) !== undefined;
-  const result = judgeRevocation(row ? toToken(row) : null, hasOtherAdmin);
+  const result = checkRevocation(row ? toToken(row) : null, hasOtherAdmin);
   if (result !== 'revoked') return result;
   database.run('UPDATE tokens SET revoked_at = ? WHERE id = ?', now, tokenId);
   database.run('DELETE FROM sessions WHERE token_id = ?', tokenId);

@@ -11,8 +11,8 @@ import type {
   Cuttable,
   FailedFact,
   MinuteFact,
+  NotifiedFact,
   QueueFact,
-  ToldFact,
 } from '../../../rules/alerts/alert-facts.ts';
 import * as alertRows from '../../rows/alert-rows.ts';
 import { activity } from '../messages/activity.ts';
@@ -35,7 +35,7 @@ export function alertFacts(
     failed,
     attempts: endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
     counted: look.countedFromAt === null ? [] : minutes(database, accountId, look.countedFromAt, now),
-    told: look.countedFromAt === null ? [] : toldSince(database, accountId, look.countedFromAt, rowsMax),
+    notified: look.countedFromAt === null ? [] : notifiedSince(database, accountId, look.countedFromAt, rowsMax),
     queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: scheduleIds.map((id) => alertRows.toScheduleFact(id, runsOf(database, accountId, id))),
     used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
@@ -106,7 +106,7 @@ function minutes(database: Database, accountId: string, fromAt: number, now: num
   );
 }
 
-function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): ToldFact[] {
+function notifiedSince(database: Database, accountId: string, fromAt: number, rowsMax: number): NotifiedFact[] {
   const rows = database.all<alertRows.LabelledRow>(
     `SELECT m.kind, m.state, m.ended_at FROM message_labels l CROSS JOIN messages m ON m.seq = l.message_seq
        WHERE l.account_id = ? AND l.label = ? ORDER BY l.message_seq DESC LIMIT ?`,
@@ -114,7 +114,7 @@ function toldSince(database: Database, accountId: string, fromAt: number, rowsMa
     ALERT_LABEL,
     rowsMax,
   );
-  return alertRows.toTold(rows, fromAt);
+  return alertRows.toNotified(rows, fromAt);
 }
 
 const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,

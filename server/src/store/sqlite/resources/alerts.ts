@@ -1,10 +1,10 @@
-// The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
+// The alerts table. An alert is evaluated outside; what its target is told is written with the message that tells it, and
 // only if the alert has not changed since it was read.
 
-import { type Alert, judgedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
+import { type Alert, evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import type { AlertTold, DueAlerts, JudgedAlert } from '../../ports/upkeep-store.ts';
+import type { DueAlerts, EvaluatedAlert, NotifyResult } from '../../ports/upkeep-store.ts';
 import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
 import { accept } from '../deliveries/accept.ts';
 import { listByKey } from '../messages/list-by-key.ts';
@@ -75,19 +75,19 @@ export function dueAlerts(database: Database, now: number, limit: number): DueAl
   return { due: due.map(toAlert), nextAt: next?.at ?? null };
 }
 
-export function tellAlerts(
+export function notifyAlerts(
   database: Database,
   caches: TransactionCaches,
-  judged: readonly JudgedAlert[],
+  evaluated: readonly EvaluatedAlert[],
   now: number,
-): { told: AlertTold[]; dueAt: number | null } {
+): { results: NotifyResult[]; dueAt: number | null } {
   let dueAt: number | null = null;
-  const told = judged.map(({ alert, nextAt, problem, telling, dayMax }): AlertTold => {
+  const results = evaluated.map(({ alert, nextAt, problem, notification, dayMax }): NotifyResult => {
     const { accountId, id } = alert;
     const taken = database.run(
       `UPDATE alerts SET judged_at = ?, next_at = ?, problem = ?, version = version + 1
          WHERE account_id = ? AND id = ? AND version = ? AND created_at = ?`,
-      judgedUpTo(alert, problem, now),
+      evaluatedUpTo(alert, problem, now),
       nextAt,
       problem,
       accountId,
@@ -97,20 +97,20 @@ export function tellAlerts(
       alert.createdAt,
     );
     if (taken === 0) return 'lost';
-    if (!telling) return 'kept';
-    const accepted = accept(database, caches, { messages: [telling.message], leases: [], node: '', now, dayMax });
+    if (!notification) return 'kept';
+    const accepted = accept(database, caches, { messages: [notification.message], leases: [], node: '', now, dayMax });
     dueAt = earlier(dueAt, accepted.dueAt);
     if (accepted.isOverQuota) {
       database.run(
         'UPDATE alerts SET problem = ?, judged_at = ? WHERE account_id = ? AND id = ?',
         OVER_QUOTA,
-        judgedUpTo(alert, OVER_QUOTA, now),
+        evaluatedUpTo(alert, OVER_QUOTA, now),
         accountId,
         id,
       );
       return 'overQuota';
     }
-    const { state, sinceAt, toldAt, messageId, text } = telling.standing;
+    const { state, sinceAt, toldAt, messageId, text } = notification.standing;
     database.run(
       `UPDATE alerts SET state = ?, since_at = ?, told_at = ?, message_id = ?, text = ?
          WHERE account_id = ? AND id = ?`,
@@ -122,7 +122,7 @@ export function tellAlerts(
       accountId,
       id,
     );
-    return 'told';
+    return 'notified';
   });
-  return { told, dueAt };
+  return { results, dueAt };
 }

@@ -23,9 +23,9 @@ export const UPKEEP_VERBS = {
   // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
   dueAlerts: on(alerts.dueAlerts),
   alertFacts: listing(alertFacts),
-  tellAlerts: writing(alerts.tellAlerts, {
+  notifyAlerts: writing(alerts.notifyAlerts, {
     makesWorkAt: ({ dueAt }) => dueAt,
-    writesJournal: ({ told }) => told.includes('told'),
+    writesJournal: ({ results }) => results.includes('notified'),
   }),
 
   runningJobs: on(jobs.runningJobs),
