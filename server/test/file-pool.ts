@@ -1,7 +1,8 @@
-// Runs test files, each in a process of its own, several at once: at least as many as keep the processors busy when all of
+// Runs test files in processes of their own, each alone or a few together, several processes at once: at least as many as keep the processors busy when all of
 // them work, and more while processors are idle, because tests often wait. Each file runs with an environment of its own.
 
 import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
 import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -14,10 +15,11 @@ const MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 const IDLE_MIN = 0.3;
 const LOOK_MS = 1000;
 const TIMEOUT_MS = 900_000;
+const SEVERAL_FILES = join(import.meta.dirname, 'support', 'several-files.ts');
 
 export interface Job {
-  /** Relative to `cwd`. */
-  readonly file: string;
+  /** One after the other in one process. Relative to `cwd`. */
+  readonly files: readonly string[];
   readonly title: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -66,10 +68,11 @@ export async function runFiles(jobs: readonly Job[], options: PoolOptions): Prom
 
 async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise<boolean> {
   const { cwd, preload, signal, onEvent } = options;
+  const isSeveral = job.files.length > 1;
   const stream = run({
-    files: [job.file],
+    files: isSeveral ? [SEVERAL_FILES] : [...job.files],
     cwd,
-    env: job.env,
+    env: isSeveral ? { ...job.env, POSTRIDER_TEST_FILES: JSON.stringify(job.files) } : job.env,
     execArgv: ['--import', preload, `--test-timeout=${TIMEOUT_MS}`],
     timeout: TIMEOUT_MS,
     concurrency: 1,

@@ -30,6 +30,8 @@ const SESSION: Settings = new Map([
   ['lock_timeout', String(LOCK_MS_MAX)],
   [STALL_SETTING, String(STALL_MS_MAX)],
   ['plan_cache_mode', 'force_custom_plan'],
+  // Every statement is short. The ways that `WRITING` turns off count as dear, and a dear plan would be compiled first.
+  ['jit', 'off'],
   ['client_min_messages', 'warning'],
 ]);
 
