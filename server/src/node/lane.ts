@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { listenAddresses } from '../delivery/egress/egress.ts';
 import { ApiError } from '../inbound/api/errors.ts';
-import { shareAmongLanes } from '../rules/limits/lanes.ts';
+import { shareAmongLanes } from '../runtime/lane-part.ts';
 import { systemWorld } from '../runtime/world.ts';
 import { buildEngine } from './build-engine.ts';
 import { buildFront } from './build-front.ts';

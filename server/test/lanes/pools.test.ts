@@ -8,7 +8,8 @@ import { test } from 'node:test';
 import { startPostrider } from '../../src/node/main.ts';
 import { parseConfig } from '../../src/node/settings/config.ts';
 import { BUDGETS } from '../../src/rules/limits/budgets.ts';
-import { LANES_MAX, laneMax, shareAmongLanes } from '../../src/rules/limits/lanes.ts';
+import { LANES_MAX } from '../../src/rules/limits/lanes.ts';
+import { laneMax, shareAmongLanes } from '../../src/runtime/lane-part.ts';
 import { ask } from '../support/client.ts';
 import { waitFor } from '../support/wait.ts';
 

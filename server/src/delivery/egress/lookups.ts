@@ -4,8 +4,8 @@
 
 import { isIP } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { laneMax } from '../../rules/limits/lanes.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
 import { lookupWords } from '../http/failure.ts';
 

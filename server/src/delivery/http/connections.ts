@@ -2,9 +2,9 @@
 // kept a few seconds for the next. undici's own Agent is not used, because an attempt that is still connecting or queued
 // there cannot be cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
-import { laneMax } from '../../rules/limits/lanes.ts';
 import type { TargetUrl } from '../../rules/publish/destination.ts';
 import { TurnoverSet } from '../../runtime/collections/turnover.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { Dial, DialTarget } from '../egress/dial.ts';
 import type { WireWindow } from '../engine/wire-window.ts';

@@ -1,12 +1,12 @@
 // The Sender that uses the real network, in the thread that creates it. It signs each delivery, makes the attempt, and
 // reports results in batches. It decides nothing about retries.
 
-import { laneMax } from '../../rules/limits/lanes.ts';
 import { parseTargetUrl, type TargetUrl } from '../../rules/publish/destination.ts';
 import { unsendableProblem } from '../../rules/publish/headers.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
 import { TurnoverMap } from '../../runtime/collections/turnover.ts';
 import { Deadlines } from '../../runtime/deadlines.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import type { World } from '../../runtime/world.ts';
 import { createDial, type Network, systemNetwork } from '../egress/dial.ts';
 import type { EgressPolicy } from '../egress/egress.ts';

@@ -2,7 +2,7 @@
 // response without saying so, or sent bytes that nobody asked for. The next request on such a connection could be lost,
 // or get a response that is not its own.
 
-import { laneMax } from '../../rules/limits/lanes.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 
 const ONE_SHOT_MS = 60_000;
 /** Receivers that keep connections close them after a second or more, not at once. */

@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../rules/limits/budgets.ts';
-import { laneAccountMax } from '../../rules/limits/lanes.ts';
+import { laneAccountMax } from '../../runtime/lane-part.ts';
 import type { BodyReader } from '../publish/body.ts';
 import { parseManagementJson } from '../publish/json.ts';
 import { WorkUnderWay } from '../publish/work-under-way.ts';

@@ -4,9 +4,9 @@
 import type { ServerResponse } from 'node:http';
 import type { EventFilter } from '../../rules/delivery/event.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { laneMax } from '../../rules/limits/lanes.ts';
 import { pieceLook } from '../../rules/reads/look.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { EventPage, MessageStore } from '../../store/ports/message-store.ts';
 import { ANSWER_HEADERS, ApiError, poolError } from '../api/errors.ts';

@@ -6,7 +6,6 @@ import type { Accounts } from '../../accounts/accounts.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from '../../publish/publications.ts';
 import { NO_DESCENT } from '../../rules/delivery/descent.ts';
 import type { NewMessage } from '../../rules/delivery/message.ts';
-import { laneAccountMax } from '../../rules/limits/lanes.ts';
 import type { Tier, TierName, Tiers } from '../../rules/limits/tier.ts';
 import {
   misspeltProblem,
@@ -19,6 +18,7 @@ import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../../rules/
 import { takeSettings } from '../../rules/publish/query-settings.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { isForQstashClients } from '../../rules/requests/qstash.ts';
+import { laneAccountMax } from '../../runtime/lane-part.ts';
 import type { World } from '../../runtime/world.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 import type { AcceptAnswer, DeliveryStore } from '../../store/ports/delivery-store.ts';

@@ -2,8 +2,8 @@
 // responses.
 
 import type { Socket } from 'node:net';
-import { laneMax } from '../../rules/limits/lanes.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import { poolError } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';

@@ -1,7 +1,5 @@
 // How many threads of one process listen and deliver, and how they share the limits of the node.
 
-import { accountMax, type BUDGETS, nodeMax } from './budgets.ts';
-
 /** Of a pool that accounts share, every lane has room for two: an account may hold only as much as it leaves free. */
 export const LANES_MAX = 32;
 
@@ -76,26 +74,4 @@ export class Standstills {
     this.#lastMs = nowMs;
     return nowMs - this.#awakeFromMs < this.#shortMs;
   }
-}
-
-/** Each lane is a thread, and has its own copy of this module. */
-let lanesOfNode = 1;
-
-/** Called once, before anything is built on this thread. */
-export function shareAmongLanes(lanes: number): void {
-  lanesOfNode = lanes;
-}
-
-export function lanes(): number {
-  return lanesOfNode;
-}
-
-/** The part of this lane of what the table of budgets gives to the node: all parts together are no more, but each is at least one. */
-export function laneMax(key: keyof typeof BUDGETS): number {
-  return Math.max(1, Math.floor(nodeMax(key) / lanesOfNode));
-}
-
-/** Likewise of what an account has: its requests come to all lanes. */
-export function laneAccountMax(key: keyof typeof BUDGETS): number {
-  return Math.max(1, Math.floor(accountMax(key) / lanesOfNode));
 }

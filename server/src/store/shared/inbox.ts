@@ -2,9 +2,9 @@
 // the share, or beyond the whole, is refused: so memory is bounded, and one account cannot fill it.
 
 import type { NewMessage } from '../../rules/delivery/message.ts';
-import { laneMax } from '../../rules/limits/lanes.ts';
 import { headerBytes } from '../../rules/publish/headers.ts';
 import { Pool, type PoolRefusal } from '../../runtime/collections/pool.ts';
+import { laneMax } from '../../runtime/lane-part.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import { bodyBytes } from './shared-bodies.ts';
 

@@ -8,17 +8,14 @@ import {
   ENDED_LANE,
   isAlive,
   LANES_MAX,
-  laneAccountMax,
   laneCount,
-  laneMax,
   laneNode,
   laneShare,
-  lanes,
   processOf,
   Standstills,
-  shareAmongLanes,
 } from '../../../src/rules/limits/lanes.ts';
 import { Pool } from '../../../src/runtime/collections/pool.ts';
+import { laneAccountMax, laneMax, lanes, shareAmongLanes } from '../../../src/runtime/lane-part.ts';
 
 test('by default one core is left for the writer, and there are at most four lanes', () => {
   assert.deepEqual(

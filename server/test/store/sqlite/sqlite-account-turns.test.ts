@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { shareAmongLanes } from '../../../src/rules/limits/lanes.ts';
+import { shareAmongLanes } from '../../../src/runtime/lane-part.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
 import { Committer } from '../../../src/store/sqlite/thread/committer.ts';
 import { SharedTransactions } from '../../../src/store/sqlite/thread/shared-transaction.ts';

@@ -2,8 +2,8 @@
 // share one fsync. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
 // accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
-import { lanes } from '../../../rules/limits/lanes.ts';
 import { type Asked, Costs, isLong, longCost, Turns } from '../../../rules/limits/turns.ts';
+import { lanes } from '../../../runtime/lane-part.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
 import type { AccountWork } from '../../resources/shared-verb.ts';
