@@ -92,13 +92,27 @@ export class PublishHandler {
   }
 
   /**
-   * Returns false when the target is not one of its calls. What fails at once is thrown, what fails later is given to
-   * `refuse`: an ApiError for the caller's mistakes. Not async, like the steps below it: each async function costs as
-   * much as one of the checks.
+   * Returns false when the target is not one of its calls. All that fails is given to `refuse`, and never before this
+   * returns: the end of a short request may not have been read yet. An ApiError is a mistake of the caller. Not async,
+   * like the steps below it: each async function costs as much as one of the checks.
    */
   handle<Q extends CallerRequest, S extends CallerResponse>(request: Q, response: S, refuse: Refuse<Q, S>): boolean {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
     if (target === null) return false;
+    try {
+      this.#begin(target, request, response, refuse);
+    } catch (error) {
+      queueMicrotask(() => refuse(request, response, error));
+    }
+    return true;
+  }
+
+  #begin<Q extends CallerRequest, S extends CallerResponse>(
+    target: NonNullable<ReturnType<typeof parsePublishTarget>>,
+    request: Q,
+    response: S,
+    refuse: Refuse<Q, S>,
+  ): void {
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
       throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use POST`);
@@ -113,7 +127,6 @@ export class PublishHandler {
         .then((principal) => this.#take(target, request, response, refuse, principal))
         .catch((error) => refuse(request, response, error));
     }
-    return true;
   }
 
   #take<Q extends CallerRequest, S extends CallerResponse>(
