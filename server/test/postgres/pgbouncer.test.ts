@@ -36,7 +36,7 @@ async function noteSettings(url: string): Promise<() => Promise<Record<string, s
   await tables.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN INSERT INTO seen SELECT json_object_agg(name, setting)::text FROM pg_settings WHERE name IN
       ('synchronous_commit', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'enable_seqscan',
-       'application_name'); RETURN NULL; END $$`);
+       'jit', 'application_name'); RETURN NULL; END $$`);
   await tables.query('CREATE TRIGGER note AFTER INSERT OR UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION note()');
   return async () =>
     (await tables.query<{ at_work: string }>('SELECT DISTINCT at_work FROM seen')).map(({ at_work }) =>
@@ -87,6 +87,7 @@ test(
         application_name: 'postrider writer',
         enable_seqscan: 'off',
         idle_in_transaction_session_timeout: '3000',
+        jit: 'off',
         statement_timeout: '30000',
         synchronous_commit: 'on',
       });
