@@ -14,15 +14,15 @@ import {
 import type { Attempt, Message } from '../../../rules/delivery/message.ts';
 import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
-import { eventWeight } from '../../../rules/reads/page-weight.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { bareStep, CANCELLED, RELEASED, startedBy } from '../../rows/rows.ts';
+import { PageOfEvents } from '../../shared/pages.ts';
 import { horizon, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
 import { nullEachUnstorable } from './null-if-unstorable.ts';
-import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf, pageBytes } from './search.ts';
+import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf } from './search.ts';
 
 const CHUNK = 500;
 /** So many steps are told at once: their attempts and their bodies are read with one statement each. */
@@ -59,42 +59,6 @@ export async function listEvents(
     }
     if (rows.length < limit) return made.upTo(null);
     if (made.isFull) return made.upTo(made.at);
-  }
-}
-
-/** The page as far as it is made. The events of a position are never split between pages. */
-class PageOfEvents {
-  readonly #page: PageRequest;
-  readonly #looking: Looking;
-  readonly #events: MessageEvent[] = [];
-  #weight = 0;
-  /** The last position that was looked at. */
-  at: number;
-  isBegun = false;
-
-  constructor(page: PageRequest, looking: Looking) {
-    this.#page = page;
-    this.#looking = looking;
-    this.at = page.cursor ?? (page.order === 'newestFirst' ? Number.MAX_SAFE_INTEGER : 0);
-  }
-
-  get isFull(): boolean {
-    return this.#events.length >= this.#page.limit;
-  }
-
-  /** Adds the events of a position. False if they do not fit any more; a page with one position may exceed the limit. */
-  add(position: number, events: readonly MessageEvent[]): boolean {
-    const isTooMany = this.#events.length + events.length > this.#page.limit || this.#weight >= pageBytes(this.#page);
-    if (this.#events.length > 0 && events.length > 0 && isTooMany) return false;
-    this.#events.push(...events);
-    this.#weight = events.reduce((sum, event) => sum + eventWeight(event), this.#weight);
-    this.at = position;
-    this.isBegun = true;
-    return true;
-  }
-
-  upTo(cursor: number | null): EventPage {
-    return { events: this.#events, cursor, endedAt: this.at, looked: this.#looking.looked, weight: this.#weight };
   }
 }
 

@@ -3,15 +3,13 @@
 // amount of work: a page may be short, with a cursor to continue from.
 
 import type { Attempt, Message } from '../../../rules/delivery/message.ts';
-import { eachMax } from '../../../rules/limits/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
 import { type Look, Looking, pieceLook } from '../../../rules/reads/look.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
-import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.ts';
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { POSTGRES_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
-import { CountedBodies } from '../../shared/shared-bodies.ts';
+import { PageOfMessages } from '../../shared/pages.ts';
 import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
@@ -45,42 +43,40 @@ export async function searchMessages(
   const walk = new Walk(database, await waysTo(database, accountId, chooseWay(filter)), page);
   const looking = new Looking(page.look);
   const judge = new Judge(database, filter, page.withBodies, looking);
-  const messages: Message[] = [];
-  const lastAttempts: (Attempt | null)[] = [];
-  const bodies = new CountedBodies();
-  let weight = 0;
-  const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
+  const made = new PageOfMessages(page, looking);
+  const atOnce = page.withLastAttempts ? ATTEMPTS_AT_ONCE : CHUNK;
   let cursor = page.cursor;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let at = 0; at < rows.length; ) {
-      const some = rows.slice(at, page.withLastAttempts ? at + ATTEMPTS_AT_ONCE : undefined);
-      const judged = await judge.next(some, page.limit - messages.length);
+      const some = rows.slice(at, at + atOnce);
+      const judged = await judge.next(some, made.left);
       // There is no room for the next body now.
-      if (judged.length === 0) return pageTo(cursor);
+      if (judged.length === 0) return made.upTo(cursor);
       const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, judged) : [];
-      for (const [index, message] of judged.entries()) {
-        const { seq, body_id, body_bytes } = rows[at]!;
-        cursor = seq;
-        at += 1;
-        if (!message) continue;
-        const last = lasts[index] ?? null;
-        messages.push(message);
-        lastAttempts.push(last);
-        weight += messageWeight(message) + (last ? attemptWeight(last) : 0);
-        if (page.isForChange) weight += bodies.add(body_id, body_bytes);
-        if (messages.length >= page.limit || weight >= pageBytes(page)) break;
-      }
-      if (messages.length >= page.limit || weight >= pageBytes(page) || looking.isEnough) {
+      const taken = take(made, some, judged, lasts);
+      at += taken;
+      cursor = some[taken - 1]!.seq;
+      if (made.isFull || looking.isEnough) {
         const hasMore = at < rows.length || (await walk.hasMore());
-        return pageTo(hasMore ? cursor : null);
+        return made.upTo(hasMore ? cursor : null);
       }
     }
   }
-  return pageTo(null);
+  return made.upTo(null);
 }
 
-export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
-  return bytesMax;
+/** Adds those that match until the page is full. Returns how many rows that took. */
+function take(
+  made: PageOfMessages,
+  rows: readonly CandidateRow[],
+  judged: readonly (Message | null)[],
+  lasts: readonly (Attempt | null)[],
+): number {
+  for (const [index, message] of judged.entries()) {
+    if (message) made.add(message, lasts[index] ?? null, rows[index]!);
+    if (made.isFull) return index + 1;
+  }
+  return judged.length;
 }
 
 /** Parallel to the matching rows: the last attempt, or null. */

@@ -195,15 +195,21 @@ export class Pool {
         return await work();
       } catch (error) {
         if (mayRunAgain(error) && tries < TRIES_MAX) continue;
-        if (isDiskFull(error) && onFull !== 'fails' && !usesReserve) {
-          const made = this.#fullDisk.makeRoom(times);
-          usesReserve = onFull === 'usesReserve' && (await made);
+        if (isDiskFull(error) && !usesReserve) {
+          usesReserve = await this.#makeRoom(onFull, times);
           if (usesReserve) continue;
         }
         if (!(error instanceof CutOff)) throw error;
         if (tries > 1) throw error.cause;
       }
     }
+  }
+
+  /** Whether the statement may be tried again in the room that was made. */
+  async #makeRoom(onFull: OnFull, times: number): Promise<boolean> {
+    if (onFull === 'fails') return false;
+    const made = this.#fullDisk.makeRoom(times);
+    return onFull === 'usesReserve' && (await made);
   }
 
   async #use<T>(role: Role, work: (database: Database, within: Within) => Promise<T>): Promise<T> {

@@ -49,22 +49,21 @@ export function accept(database: Database, caches: TransactionCaches, command: A
       accounts[index] = accountsAtClaim.get(accountId);
       rows[index] = seq;
     }
-    if (message.queueName !== null) {
-      // The first of its key, unless others have it.
-      if (message.orderKey !== null && !newKeys.has(message)) {
-        database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
-        correctOrderKey(database, accountId, message.queueName, message.orderKey);
-      }
+    if (message.queueName !== null || message.flow) {
       lines ??= new Lines();
-      lines.addQueue(accountId, message.queueName, message.dueAt);
-    } else if (message.flow) {
-      lines ??= new Lines();
-      lines.flows.set(JSON.stringify([accountId, message.flow.key]), message);
+      lines.add(message);
+      if (message.orderKey !== null && !newKeys.has(message)) correctFirstOfKey(database, message, seq);
     }
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }
   if (lines !== null) dueAt = earlier(dueAt, startLines(database, requestedFlowLimits, lines, now));
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
+}
+
+/** A new message counts as the first of its order key, unless others have the key. */
+function correctFirstOfKey(database: Database, { accountId, queueName, orderKey }: NewMessage, seq: number): void {
+  database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
+  correctOrderKey(database, accountId, queueName!, orderKey!);
 }
 
 /** Those whose order key no other message has, neither here nor in the queue. Looked up before the first of them is written. */
@@ -88,9 +87,13 @@ class Lines {
   /** The newest message of each flow key: its limits apply. */
   readonly flows = new Map<string, NewMessage>();
 
-  addQueue(accountId: string, name: string, dueAt: number): void {
-    const id = JSON.stringify([accountId, name]);
-    this.queues.set(id, { accountId, name, dueAt: Math.min(dueAt, this.queues.get(id)?.dueAt ?? dueAt) });
+  /** A message of a queue is in no other line. */
+  add(message: NewMessage): void {
+    const { accountId, queueName, flow, dueAt } = message;
+    if (queueName !== null) {
+      const id = JSON.stringify([accountId, queueName]);
+      this.queues.set(id, { accountId, name: queueName, dueAt: Math.min(dueAt, this.queues.get(id)?.dueAt ?? dueAt) });
+    } else if (flow) this.flows.set(JSON.stringify([accountId, flow.key]), message);
   }
 }
 

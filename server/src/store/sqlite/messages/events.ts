@@ -14,15 +14,15 @@ import {
 import type { Message } from '../../../rules/delivery/message.ts';
 import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
-import { eventWeight } from '../../../rules/reads/page-weight.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { bareStep } from '../../rows/rows.ts';
+import { PageOfEvents } from '../../shared/pages.ts';
 import { Bodies } from '../deliveries/bodies.ts';
 import { firstPositionAt } from '../deliveries/journal.ts';
 import type { Database } from '../thread/database.ts';
 import { getAttempt } from './messages.ts';
-import { type CandidateRow, candidate, pageBytes, passedBytes } from './search.ts';
+import { type CandidateRow, candidate, passedBytes } from './search.ts';
 
 const CHUNK = 500;
 
@@ -39,28 +39,19 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
   const looking = new Looking(page.look);
   const teller = new Teller(database, filter, page, looking);
-  const events: MessageEvent[] = [];
-  let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
-  let weight = 0;
-  const pageTo = (cursor: number | null) => ({ events, cursor, endedAt: at, looked: looking.looked, weight });
+  const made = new PageOfEvents(page, looking);
   // Not more than the page can hold: the next page would read the rest again.
   for (let chunk = page.limit + 1; ; chunk *= 2) {
     const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
-    const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown, limit });
+    const rows = readJournal(database, accountId, filter.messages.messageIds, { at: made.at, floor, isDown, limit });
     for (const row of rows) {
       const wanted = teller.tell(row);
-      if (wanted === 'later') return pageTo(at);
-      if (isDown) wanted.reverse();
-      // The events of a step are never split between pages, so a page with one step may exceed the limit.
-      const isFull = events.length + wanted.length > page.limit || weight >= pageBytes(page);
-      if (events.length > 0 && wanted.length > 0 && isFull) return pageTo(at);
-      events.push(...wanted);
-      weight = wanted.reduce((sum, event) => sum + eventWeight(event), weight);
-      at = row.position;
-      if (looking.isEnough) return pageTo(at);
+      if (wanted === 'later') return made.upTo(made.at);
+      if (!made.add(row.position, isDown ? wanted.toReversed() : wanted)) return made.upTo(made.at);
+      if (looking.isEnough) return made.upTo(made.at);
     }
-    if (rows.length < limit) return pageTo(null);
-    if (events.length >= page.limit) return pageTo(at);
+    if (rows.length < limit) return made.upTo(null);
+    if (made.isFull) return made.upTo(made.at);
   }
 }
 

@@ -2,15 +2,13 @@
 // candidates in order; rules/reads/message-filter.ts applies the filter. One call does a bounded amount of work: a page may be
 // short, with a cursor to continue from.
 
-import type { Attempt, Message } from '../../../rules/delivery/message.ts';
-import { eachMax } from '../../../rules/limits/budgets.ts';
+import type { Message } from '../../../rules/delivery/message.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
 import { type Look, Looking } from '../../../rules/reads/look.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
-import { attemptWeight, messageWeight } from '../../../rules/reads/page-weight.ts';
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
-import { CountedBodies } from '../../shared/shared-bodies.ts';
+import { PageOfMessages } from '../../shared/pages.ts';
 import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
 import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
@@ -43,34 +41,16 @@ export function searchMessages(
   const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), page);
   const looking = new Looking(page.look);
   const judge = new Judge(database, filter, page.withBodies, looking);
-  const messages: Message[] = [];
-  const lastAttempts: (Attempt | null)[] = [];
-  const bodies = new CountedBodies();
-  let weight = 0;
-  const pageTo = (cursor: number | null) => ({ messages, lastAttempts, cursor, looked: looking.looked, weight });
+  const made = new PageOfMessages(page, looking);
   let at = page.cursor;
   for (let row = walk.next(); row; row = walk.next()) {
     const message = judge.meant(row);
-    if (message === 'later') return pageTo(at);
+    if (message === 'later') return made.upTo(at);
     at = row.seq;
-    if (message) {
-      const last = page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null;
-      messages.push(message);
-      lastAttempts.push(last);
-      weight +=
-        messageWeight(message) +
-        (last ? attemptWeight(last) : 0) +
-        (page.isForChange ? bodies.add(row.body_id, row.body_bytes) : 0);
-    }
-    if (messages.length >= page.limit || looking.isEnough || weight >= pageBytes(page)) {
-      return pageTo(walk.hasMore() ? at : null);
-    }
+    if (message) made.add(message, page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null, row);
+    if (made.isFull || looking.isEnough) return made.upTo(walk.hasMore() ? at : null);
   }
-  return pageTo(null);
-}
-
-export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
-  return bytesMax;
+  return made.upTo(null);
 }
 
 /** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
