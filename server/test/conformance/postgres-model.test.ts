@@ -4,7 +4,7 @@ import { limitsConformance } from './limits-conformance.ts';
 import { modelConformance } from './model-conformance.ts';
 import { oneDatabase } from './postgres-harness.ts';
 
-const SHARE = 1 / 4;
+const SHARE = 1 / 8;
 
 modelConformance('PostgreSQL', oneDatabase(), SHARE);
 limitsConformance('PostgreSQL', oneDatabase(), SHARE);

@@ -19,10 +19,10 @@ import { DATABASE } from './store-file.ts';
 import { chooseSeed } from './trial.ts';
 
 const CUTS = 3;
-const IMAGES_PER_CUT = 20;
+const IMAGES_PER_CUT = 12;
 const WRITER_MESSAGES = 600;
-const WRITER_IMAGES = 30;
-const CREATION_IMAGES = 60;
+const WRITER_IMAGES = 20;
+const CREATION_IMAGES = 40;
 const LARGE = 300;
 const MOVED_MESSAGES = 150;
 const MOVED_LARGE_EVERY = 40;
