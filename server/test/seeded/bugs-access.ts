@@ -99,8 +99,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'an alert that has begun begins anew with each reminder',
       in: RULES,
-      find: "event === 'begin' ? told.at : before.sinceAt,",
-      replace: 'told.at,',
+      find: "event === 'begin' ? notice.at : before.sinceAt,",
+      replace: 'notice.at,',
       noticedBy: ['rules/alerts/alert'],
     },
   ],

@@ -341,7 +341,7 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'every message of an order key may be a head',
       in: SQLITE,
-      find: "        database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);\n",
+      find: "  database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);\n",
       replace: '',
       noticedBy: ['conformance/sqlite: the first of each key starts'],
     },
