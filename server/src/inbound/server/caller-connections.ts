@@ -258,11 +258,15 @@ export class CallerConnections {
     else if (connection.list !== owner.closable) owner.closable.add(connection);
   }
 
-  /** It waits for its next request. */
+  /**
+   * It waits for its next request. One of an account goes behind those that have waited longer. One without an account keeps its place:
+   * a crowd of them would else come behind a caller whose first request is still to be read.
+   */
   #rest(connection: Connection): void {
     if (connection.state === 'closing') return;
     connection.state = 'idle';
-    connection.owner.closable.add(connection);
+    const { owner } = connection;
+    if (owner.isKnown || connection.list !== owner.closable) owner.closable.add(connection);
   }
 
   #end(connection: Connection, response: ServerResponse): void {

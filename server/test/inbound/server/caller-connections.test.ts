@@ -88,6 +88,21 @@ test('one too many: callers without an account have their part, and beyond it th
   assert.equal(connections.refused.node, 1);
 });
 
+test('a caller without an account stays no longer because it makes requests: one whose first is not read yet is not closed before it', async (t) => {
+  const { connections, dial } = await startServer(t, { connections: 2, unknown: 0 });
+  const chatty = await dial(pathOf(null, 'bytes/1'));
+  const replied = async () => assert.match(String(await once(chatty, 'data')), /200 OK/);
+  await replied();
+  await there(connections, 1);
+  const newcomer = (await dial(null)).resume();
+  await there(connections, 2);
+  chatty.write(`GET ${pathOf(null, 'bytes/1')} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await replied();
+  await dial(pathOf('a', 'held'));
+  await waitFor('the older one to go', () => isGone(chatty.resume()));
+  assert.equal(isGone(newcomer), false);
+});
+
 test('of the accounts, the one with the most connections gives up its longest idle one', async (t) => {
   const { connections, dial } = await startServer(t, { connections: 5, unknown: 1 });
   const single = (await dial(pathOf('b', 'bytes/1'))).resume();
