@@ -78,6 +78,7 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
     'isolation/strangers',
     'isolation/table',
     'isolation/uploads',
+    'publish/http-reader',
     'security/answer-headers',
     'security/cross-origin',
     'security/hostile-requests',

@@ -47,6 +47,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   clock: { text: 'manual', value: 'manual', bad: 'sundial' },
   untilStdinEnds: { text: 'true', value: true, bad: 'perhaps' },
   json: { text: 'true', value: true, bad: 'yes please' },
+  httpReader: { text: 'node', value: 'node', bad: 'nginx' },
   logLevel: { text: 'debug', value: 'debug', bad: 'loud' },
   concurrency: { text: '7', value: 7, bad: '0' },
   hostConcurrency: { text: '8', value: 8, bad: '1.5' },

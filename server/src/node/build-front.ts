@@ -131,6 +131,7 @@ export async function buildFront(
     ownHosts,
     crossOrigin: config.allowOrigin.length > 0 ? new CrossOrigin(config.allowOrigin, headerPrefix) : null,
     isForQstashClients: context.isForQstashClients,
+    reader: config.httpReader,
     onFault,
   });
   // Opened by the first lane alone: it has the numbers of all of them.

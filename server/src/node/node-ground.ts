@@ -17,9 +17,11 @@ import { idMaker, type NewId } from '../rules/requests/id.ts';
 import { LanePools, lanePoolBytes } from '../runtime/collections/lane-pools.ts';
 import { Pool } from '../runtime/collections/pool.ts';
 import { shareAmongLanes } from '../runtime/lane-part.ts';
+import { tellBroken } from '../runtime/node-internals/features.ts';
+import { testInternals } from '../runtime/node-internals/self-tests.ts';
 import { loopBusyMs, systemWorld, type World } from '../runtime/world.ts';
 import { Inbox } from '../store/shared/inbox.ts';
-import { createLog, type Log, logClock, logClockOff, logGone } from '../telemetry/log.ts';
+import { createLog, type Log, logBroken, logClock, logClockOff, logGone } from '../telemetry/log.ts';
 import { countingStore, Metrics, messageCounters, showLoop } from '../telemetry/metrics.ts';
 import { databaseDiskWatch } from '../upkeep/database-disk.ts';
 import { type DiskWatch, diskWatch } from '../upkeep/disk.ts';
@@ -54,6 +56,7 @@ export interface StartOptions {
 export async function layGround(whole: Config, options: StartOptions) {
   const { onBroken, onOutdated, morePatienceMs, lane = null } = options;
   const log = options.log ?? createLog(whole.logLevel);
+  const tested = testThread(whole, lane, log);
   const lanes = lane?.lanes ?? (await lanesOf(whole, log));
   if (!lane) shareAmongLanes(lanes);
   const time = lane?.time ?? new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
@@ -80,7 +83,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
   const disk = watchDisk(config, lane === null, opened, log, world.clock);
   const store = countingStore(opened.store, messages, disk.noteWrite);
-  await clock.begin(store);
+  await Promise.all([clock.begin(store), tested]);
   const { filesGone, openFiles, files } = watchFiles(config, lane, log);
   const service = { isServing: true };
   const facts = () => nodeFacts(service, config, filesGone, disk, clock);
@@ -129,6 +132,12 @@ export async function layGround(whole: Config, options: StartOptions) {
     publications,
     onFault: faultLog(log, metrics, newId),
   };
+}
+
+/** Runs beside the opening of the store. Every lane tests for its own thread; the first one logs. */
+function testThread({ store }: Config, lane: LaneData | null, log: Log): Promise<void> {
+  if (!lane) tellBroken(logBroken(log));
+  return testInternals(store !== null);
 }
 
 function createTurns({ metricsToken, metricsPort }: Config, metrics: Metrics): LoopTurns {

@@ -7,6 +7,8 @@ import type { Settlement } from '../rules/delivery/message.ts';
 import { heldReason } from '../rules/delivery/recovery.ts';
 import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../rules/time/clock.ts';
 import { formatDurationMs } from '../rules/time/duration.ts';
+import { FEATURES, type Feature } from '../runtime/node-internals/features.ts';
+import { linesOf } from '../runtime/node-internals/log-lines.ts';
 import { attemptLines } from './attempt-line.ts';
 
 export type Log = Logger;
@@ -28,6 +30,16 @@ export function logGone(log: Log, path: string | null): void {
         'or stop the server and restore a backup. The server still delivers the messages it has; they are lost when it stops',
     );
   }
+}
+
+/** One line for each feature that does not work with this version of Node.js or of a package. */
+export function logBroken(log: Log): (feature: Feature, why: string) => void {
+  return (feature, why) => {
+    log.warn(
+      { feature, why, node: process.version },
+      `a self-test failed: this version of Node.js differs from those that postrider is tested with; ${FEATURES[feature]}`,
+    );
+  };
 }
 
 /** One line when the wall clock stops being trusted, and one when it is trusted again. */
@@ -80,7 +92,7 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
   const lineOf = attemptLines(now);
-  const stream = (log as unknown as Record<symbol, { write(line: string): void }>)[pino.symbols.streamSym]!;
+  const stream = linesOf(log);
   // What is settled together is written together: a call of the system costs more than a line.
   let lines = '';
   const flush = () => {

@@ -297,7 +297,9 @@ export function ridersOfOneService(): typeof startRider {
 
 function configFor(data: string, { command = 'dev', flags = [] }: RiderOptions, store: readonly string[]) {
   const given = ['--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'silent', ...store, ...flags];
-  const parsed = parseConfig(command, given, {});
+  // Set by a file that runs the tests of others once more with this setting.
+  const { POSTRIDER_TEST_HTTP_READER: reader } = process.env;
+  const parsed = parseConfig(command, given, { POSTRIDER_HTTP_READER: reader });
   if (!('config' in parsed)) throw new Error(JSON.stringify(parsed));
   return parsed.config;
 }

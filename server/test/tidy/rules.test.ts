@@ -114,6 +114,29 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/test/x.test.ts', 'Date.now()'),
     ],
   },
+  internals: {
+    bad: [
+      engine('socket._read(0);'),
+      engine('const size = handle.writeQueueSize;'),
+      engine('const { _handle } = socket as Inside;'),
+      engine('socket.push = take;'),
+      engine('socket.destroySoon = () => {};'),
+      engine('  override _write(chunk: Buffer): void {}'),
+      engine('  _dump(): void {}'),
+      engine('const [first] = server.listeners(name);'),
+      engine('const stream = log[pino.symbols.streamSym];'),
+      engine('client.connection.stream.destroy();'),
+      engine('if (response.shouldKeepAlive) return;'),
+    ],
+    good: [
+      engine('const handle = (_event: string) => {}; for (const [, _rest] of all) handle(_rest);'),
+      engine('this.#list.push(each); // not socket._read(0)'),
+      engine("const text = 'socket._read(0)';"),
+      engine('const isSame = one.read === other.read;'),
+      at('server/src/runtime/node-internals/socket-bytes.ts', 'socket._read(0);'),
+      at('server/test/x.test.ts', 'socket._read(0);'),
+    ],
+  },
   timers: {
     bad: [
       engine('setTimeout(fire, 10);'),

@@ -98,6 +98,25 @@ function endOfType(code: string, at: number): number {
 /** Calls of the global function, not of a method that happens to have its name (`socket.setTimeout`). */
 const TIMERS = /(?:\bglobalThis\s*\.\s*|(?<![.\w$]\s*))(?:setTimeout|setInterval|setImmediate)\b/g;
 
+/**
+ * Members that begin with an underscore, methods of streams that are replaced, symbols of packages, and names that are not in the
+ * documentation of Node.js.
+ */
+const INTERNALS = new RegExp(
+  [
+    String.raw`(?<=\.\s*)_[a-z]\w*`,
+    String.raw`^ *(?:override )?(?:async )?_\w+\(`,
+    String.raw`\b_handle\b`,
+    String.raw`\.\s*(?:push|read|write|end|emit|on|off|pause|resume|destroy|destroySoon)\s*=(?!=|>)`,
+    String.raw`\bpino\s*\.\s*symbols\b|\bgetOwnPropertySymbols\b`,
+    String.raw`\.\s*(?:listeners|rawListeners)\s*\(`,
+    String.raw`\bprocess\s*\.\s*binding\b`,
+    String.raw`\b(?:httpAllowHalfOpen|shouldKeepAlive|writeQueueSize|readableFlowing|outputData)\b`,
+    String.raw`\bconnection\s*\.\s*stream\b`,
+  ].join('|'),
+  'gm',
+);
+
 export const RULES = {
   imports: {
     reads: isSourceCode,
@@ -131,7 +150,13 @@ export const RULES = {
     /\bDate\s*\.\s*now\b|(?<![.\w$])Date\s*\(\s*\)|\bnew\s+Date\s*(?=[;,)])|\bTemporal\s*\.\s*Now\b|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*hrtime\b/g,
     'time comes from the World',
   ),
-  timers: ban(isCodeBeside('runtime/world.ts'), 'code', TIMERS, 'timers come from the World'),
+  timers: ban(
+    // It has a method of that name, as every socket.
+    (path) => isCodeBeside('runtime/world.ts')(path) && path !== `${SRC}runtime/node-internals/wrapped-socket.ts`,
+    'code',
+    TIMERS,
+    'timers come from the World',
+  ),
   'timers elsewhere': ban(
     isCodeBeside('runtime/world.ts'),
     'codeAndText',
@@ -162,6 +187,12 @@ export const RULES = {
     'code',
     /\bimport\s*\.\s*meta\b/g,
     'a bundle moves the code: shipped-files.ts knows where files lie',
+  ),
+  internals: ban(
+    (path) => isSourceCode(path) && partOf(path) !== 'node internals',
+    'code',
+    INTERNALS,
+    'what Node.js and packages do inside is used in runtime/node-internals/ alone, behind a self-test',
   ),
   'async rules': ban(isRule, 'code', /\b(?:async|await|Promise)\b/g, 'a rule decides; it never waits'),
   sql: ban(

@@ -5,6 +5,7 @@
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { guardReads } from '../../runtime/node-internals/read-guard.ts';
 import { ChunkFollower } from './chunk-follower.ts';
 
 /** The answer is larger than we accept. The message is for people. */
@@ -23,32 +24,29 @@ const ZERO = 0x30;
 const TRANSFER_ENCODING = '\r\ntransfer-encoding:';
 const SWITCHING_PROTOCOLS = 101;
 
-/** Call the result for every request on the socket: the next byte read is then the start of its answer. */
-export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
-  const read = socket.read;
+/** The socket that undici shall use. Call `expectAnswer` for every request on it: the next byte read starts its answer. */
+export interface GuardedSocket {
+  readonly socket: Socket;
+  expectAnswer(takeBytes: TakeBytes): void;
+}
+
+export function guardAnswer(given: Socket): GuardedSocket {
   let answer: GuardedAnswer | null = null;
-
-  const cutOff = (error: Error) => {
-    answer = null;
-    socket.destroy(error);
-    return null;
-  };
-
-  socket.read = (size?: number): Buffer | null => {
-    // All bytes passed on before the failure have been read by now.
-    if (answer?.failure) return cutOff(answer.failure);
-    const chunk: Buffer | null = read.call(socket, size);
-    if (answer === null || chunk === null) return chunk;
-    try {
-      const passedOn = answer.pass(chunk);
+  const socket = guardReads(given, {
+    get failure() {
+      return answer?.failure ?? null;
+    },
+    pass: (bytes) => {
+      if (answer === null) return bytes;
+      const passedOn = answer.pass(bytes);
       return passedOn.length === 0 && answer.failure === null ? null : passedOn;
-    } catch (error) {
-      return cutOff(error as Error);
-    }
-  };
-
-  return (takeBytes) => {
-    answer = new GuardedAnswer(takeBytes);
+    },
+  });
+  return {
+    socket,
+    expectAnswer: (takeBytes) => {
+      answer = new GuardedAnswer(takeBytes);
+    },
   };
 }
 

@@ -2,6 +2,8 @@
 // before that. A process that was stopped between them for long must not send it when it wakes.
 
 import type { Socket } from 'node:net';
+import { checkBeforeWrite } from '../../runtime/node-internals/before-write.ts';
+import { works } from '../../runtime/node-internals/features.ts';
 import type { WireWindow } from '../engine/wire-window.ts';
 
 /** Not a byte of the request was written. */
@@ -9,28 +11,20 @@ export class TooLateError extends Error {
   override readonly name = 'TooLateError';
 }
 
-type Done = (error?: Error | null) => void;
-
 /** Call the result for every request on the socket: its first write then fails if it is too late. */
 export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>): () => void {
-  let isStarting = false;
-  const isTooLate = () => {
-    const isFirst = isStarting;
-    isStarting = false;
-    return isFirst && !wire.isOpen;
-  };
-  const write = socket._write;
-  socket._write = (chunk: unknown, encoding: BufferEncoding, done: Done) => {
-    if (isTooLate()) done(new TooLateError('the attempt could not start in time'));
-    else write.call(socket, chunk, encoding, done);
-  };
-  const writeAll = socket._writev;
-  if (writeAll) {
-    socket._writev = (chunks, done: Done) => {
-      if (isTooLate()) done(new TooLateError('the attempt could not start in time'));
-      else writeAll.call(socket, chunks, done);
+  const tooLate = () => new TooLateError('the attempt could not start in time');
+  if (!works('firstWrite')) {
+    return () => {
+      if (!wire.isOpen) socket.destroy(tooLate());
     };
   }
+  let isStarting = false;
+  checkBeforeWrite(socket, () => {
+    const isFirst = isStarting;
+    isStarting = false;
+    return isFirst && !wire.isOpen ? tooLate() : null;
+  });
   return () => {
     isStarting = true;
   };

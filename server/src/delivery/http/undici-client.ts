@@ -5,6 +5,8 @@ import type { Socket } from 'node:net';
 import type { Client, Dispatcher } from 'undici';
 import type { HeaderList } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { testFeature } from '../../runtime/node-internals/features.ts';
+import { testReadGuard } from '../../runtime/node-internals/read-guard.ts';
 import type { WireWindow } from '../engine/wire-window.ts';
 import { guardAnswer, type TakeBytes } from './answer-guard.ts';
 import { guardFirstWrite } from './first-write.ts';
@@ -35,7 +37,7 @@ export class UndiciClient implements HttpClient {
       });
     };
     // Loaded by the first destination with HTTPS: it takes more memory than the rest of a delivery.
-    this.#opened = undici === null ? import('undici').then(open) : Promise.resolve(open(undici));
+    this.#opened = undici === null ? loadUndici().then(open) : Promise.resolve(open(undici));
   }
 
   send(request: HttpRequest, exchange: Exchange): void {
@@ -57,8 +59,8 @@ export class UndiciClient implements HttpClient {
     return new Opening(origin, {
       connect: (_options, done) => {
         dial().then(
-          (socket) => {
-            const expectAnswer = guardAnswer(socket);
+          (dialled) => {
+            const { socket, expectAnswer } = guardAnswer(dialled);
             const expectWrite = guardFirstWrite(socket, wire);
             this.#requestStarts = (takeBytes) => {
               expectAnswer(takeBytes);
@@ -91,6 +93,12 @@ export class UndiciClient implements HttpClient {
     const handler = new Handler(exchange, onStart, onClosing);
     client.dispatch(request as Dispatcher.DispatchOptions, handler);
   }
+}
+
+async function loadUndici(): Promise<Undici> {
+  const loaded = await import('undici');
+  await testFeature('answerGuard', () => testReadGuard(loaded));
+  return loaded;
 }
 
 /** Passes on what undici says of one request. */

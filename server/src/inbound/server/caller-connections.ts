@@ -9,6 +9,7 @@ import { type Owner, Owners } from '../../rules/limits/owners.ts';
 import { MemberList } from '../../runtime/collections/member-list.ts';
 import { TurnoverMap } from '../../runtime/collections/turnover.ts';
 import { laneMax } from '../../runtime/lane-part.ts';
+import { writeQueueBytes } from '../../runtime/node-internals/write-queue.ts';
 import type { Clock } from '../../runtime/world.ts';
 import { Connection, type Exchange } from './connection.ts';
 import { closeLingering } from './lingering-close.ts';
@@ -358,7 +359,5 @@ export class CallerConnections {
 
 /** Changes whenever the system takes a byte of what was written, or something new is written. */
 function writtenSoFar(socket: Socket): string {
-  // The rest of a write that the system has taken in part. No public property has it.
-  const { _handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
-  return `${socket.bytesWritten} ${socket.writableLength} ${_handle?.writeQueueSize}`;
+  return `${socket.bytesWritten} ${socket.writableLength} ${writeQueueBytes(socket)}`;
 }

@@ -2,8 +2,8 @@
 // however short it is: a body in one-byte chunks costs a hundred times as much as its bytes, even when its content is no
 // longer wanted.
 
-import { IncomingMessage } from 'node:http';
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { ParsedRequest } from '../../runtime/node-internals/parsed-request.ts';
 import { ApiError } from '../api/errors.ts';
 
 const PIECES_MAX = eachMax('bodyPieces');
@@ -19,25 +19,12 @@ export interface BodyTaker {
   breakOff(error: ApiError | null): void;
 }
 
-export class CountedRequest extends IncomingMessage {
+export class CountedRequest extends ParsedRequest {
   #pieces = 0;
   #bytes = 0;
   #taker: BodyTaker | null = null;
-  /** The taker got all of the body. The stream never ends by itself then. */
-  #isTaken = false;
   /** Why the body is not read to its end. */
   #cutShort: ApiError | null = null;
-
-  static {
-    // Node asks for it, and then lets go of a request that was answered. The types do not allow an accessor in its place.
-    const ended = (request: CountedRequest) =>
-      Reflect.get(IncomingMessage.prototype, 'readableEnded', request) as boolean;
-    Object.defineProperty(CountedRequest.prototype, 'readableEnded', {
-      get(this: CountedRequest) {
-        return this.#isTaken || ended(this);
-      },
-    });
-  }
 
   /** It came in more short pieces than we accept. */
   get #isInPieces(): boolean {
@@ -52,19 +39,17 @@ export class CountedRequest extends IncomingMessage {
   cutShort(error: ApiError): void {
     if (this.complete) return;
     this.#cutShort ??= error;
-    this.#breakOff();
+    this.takeClose();
   }
 
-  /**
-   * Gives the body to `taker` as it is parsed. The way through the events of a stream would cost as much as all checks
-   * of a publish.
-   */
+  /** Gives the body to `taker` as it is parsed. */
   giveBody(taker: BodyTaker): void {
     this.#taker = taker;
+    if (this.isStreamed) this.takeStream();
     // What came while the token was looked up.
-    while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
-    if (this.#cutShort !== null) this.#breakOff();
-    else if (this.complete) this.#end();
+    else while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
+    if (this.#cutShort !== null) this.takeClose();
+    else if (this.complete && !this.isStreamed) this.takeEnd();
   }
 
   /**
@@ -76,53 +61,43 @@ export class CountedRequest extends IncomingMessage {
     if (!this.destroyed) this.resume();
   }
 
-  override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
+  protected override takePiece(piece: Uint8Array): boolean {
     // What was dropped of it must not be missing in a body that ends.
     if (this.#cutShort !== null) return true;
-    if (chunk === null) {
-      if (this.#taker === null) return super.push(chunk, encoding);
-      this.#end();
-      return false;
-    }
     this.#pieces += 1;
-    this.#bytes += chunk.length;
+    this.#bytes += piece.length;
     if (this.#taker !== null) {
-      this.#taker.add(chunk, this.#isInPieces);
+      this.#taker.add(piece, this.#isInPieces);
       return true;
     }
     // The token is still being looked up, or the body is refused already.
-    if (this.#pieces > 2 * PIECES_MAX && this.#isInPieces) {
-      this.#cutShort = inPieces();
-      return true;
-    }
-    return super.push(chunk, encoding);
+    if (this.#pieces <= 2 * PIECES_MAX || !this.#isInPieces) return false;
+    this.#cutShort = inPieces();
+    return true;
   }
 
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#breakOff();
-    super._destroy(error, callback);
+  protected override takeEnd(): boolean {
+    if (this.#cutShort !== null) return true;
+    const taker = this.#taker;
+    // Refused with its last piece: the stream ends as it always does.
+    if (taker === null) return false;
+    this.endTaken();
+    this.#taker = null;
+    taker.end();
+    return true;
   }
 
-  /** Like Node's own version, which drops a body that is not read, but the pieces are counted. */
-  _dump(): void {
-    if (this.#isTaken) return;
-    this.removeAllListeners('data');
-    this.resume();
-  }
-
-  #breakOff(): void {
+  protected override takeClose(): void {
     const taker = this.#taker;
     this.#taker = null;
     taker?.breakOff(this.#cutShort);
   }
+}
 
-  #end(): void {
-    const taker = this.#taker;
-    // Refused with its last piece: the stream ends as it always does.
-    if (taker === null) return;
-    this.#isTaken = true;
-    this.#taker = null;
-    taker.end();
+/** The same by the events of its stream alone. */
+export class StreamedRequest extends CountedRequest {
+  protected override get isStreamed(): boolean {
+    return true;
   }
 }
 

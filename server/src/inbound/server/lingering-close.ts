@@ -3,8 +3,8 @@
 // what comes is dropped for a while (RFC 9112, 9.6).
 
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { Connection } from './connection.ts';
 
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
@@ -20,26 +20,17 @@ export function closeLingering(
   connection.isLast = true;
   const { socket } = connection;
   let droppedBytes = 0;
-  socket.push = (chunk: Buffer | null) => {
-    if (chunk === null) return pushToStream(socket, null);
-    droppedBytes += chunk.length;
+  takeBytes(socket, (bytes) => {
+    if (bytes === null) return pushToStream(socket, null);
+    droppedBytes += bytes.length;
     if (droppedBytes > DROPPED_BYTES_MAX) socket.destroy();
     return true;
-  };
+  });
   socket.end();
+  // Somebody may have paused the stream.
+  socket.resume();
   readOn(socket);
   const wait = () => connections.destroyAfter(socket, ms);
   if (socket.writableFinished) wait();
   else socket.once('finish', wait);
-}
-
-/** As the socket would have taken it itself. */
-export function pushToStream(socket: Socket, chunk: Buffer | null): boolean {
-  return Readable.prototype.push.call(socket, chunk);
-}
-
-/** Reads again after a `push` that returned false, and also if somebody paused the stream. */
-function readOn(socket: Socket): void {
-  socket.resume();
-  socket._read(0);
 }

@@ -1,10 +1,13 @@
 // One listener, two handlers: publishing without a router, everything else through the API. Publishes that come whole are
 // read without node:http. Sets the limits that keep a slow or hostile client from holding anything for long.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { headProblem, originForm } from '../../rules/requests/request-head.ts';
+import { works } from '../../runtime/node-internals/features.ts';
+import { allowHalfOpen } from '../../runtime/node-internals/http-connection.ts';
+import { wrapSocket } from '../../runtime/node-internals/wrapped-socket.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { Api } from '../api/api.ts';
 import type { CrossOrigin } from '../api/cross-origin.ts';
@@ -14,9 +17,10 @@ import type { Sink } from '../console/sink.ts';
 import type { PublishHandler } from '../publish/publish-handler.ts';
 import { takeQstashRequest } from '../publish/qstash-request.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
-import { CountedRequest } from './counted-request.ts';
+import { CountedRequest, StreamedRequest } from './counted-request.ts';
 import { httpDate } from './http-date.ts';
 import type { LoopTurns } from './loop-turns.ts';
+import { NodeServer } from './node-server.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import { PublisherConnection, type PublisherConnectionOptions, type WholeResponse } from './publisher-connection.ts';
 import { Refusals } from './refusals.ts';
@@ -39,6 +43,8 @@ export interface ListenerOptions {
   readonly turns: LoopTurns;
   /** The machine's. */
   readonly clock: Pick<Clock, 'machineNow'>;
+  /** `own`: publishes that come whole are read without node:http. `node`: nothing relies on the inside of Node.js. */
+  readonly reader: 'own' | 'node';
   /** Logs an internal error and returns the id it is logged under. */
   readonly onFault: (error: unknown) => string;
 }
@@ -64,7 +70,9 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 
 class OneListener implements Listener {
   readonly #options: ListenerOptions;
-  readonly #server: Server;
+  readonly #server: NodeServer;
+  /** Whether nothing relies on the inside of Node.js. */
+  readonly #isPublic: boolean;
   readonly #refusals: Refusals;
   readonly #dateText: () => string;
   #isClosing = false;
@@ -72,6 +80,7 @@ class OneListener implements Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#isPublic = options.reader === 'node' || !works('httpReader');
     this.#dateText = httpDate(options.clock);
     this.#refusals = new Refusals({ ...options, dateText: this.#dateText });
     this.#server = this.#createServer();
@@ -98,12 +107,12 @@ class OneListener implements Listener {
     this.#server.closeAllConnections();
   }
 
-  #createServer(): Server {
+  #createServer(): NodeServer {
     const { times, onFault } = this.#options;
     const receive = (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response);
-    const server = createServer(
+    const server: NodeServer = new NodeServer(
       {
-        IncomingMessage: CountedRequest,
+        IncomingMessage: this.#isPublic || !works('requestBody') ? StreamedRequest : CountedRequest,
         maxHeaderSize: eachMax('headBytes'),
         headersTimeout: times.headMs,
         requestTimeout: times.requestMs,
@@ -114,10 +123,9 @@ class OneListener implements Listener {
         requireHostHeader: false,
       },
       receive,
+      this.#connectionTaker((socket) => server.giveToNode(socket)),
     );
-    this.#takeConnections(server);
-    // A caller may close its side behind its last request, and still gets its responses. The types do not know it.
-    Object.assign(server, { httpAllowHalfOpen: true });
+    allowHalfOpen(server);
     // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
     server.maxHeadersCount = 0;
     // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would answer 417 without a body.
@@ -134,14 +142,13 @@ class OneListener implements Listener {
   }
 
   /** Node gets a connection only when it brings something that is not read here. */
-  #takeConnections(server: Server): void {
+  #connectionTaker(giveToNode: (socket: Socket) => void): (socket: Socket) => void {
     const { connections, times, turns, crossOrigin } = this.#options;
-    const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
     const feedOptions: RequestFeedOptions = {
       connections,
       turns,
       bodyMs: times.bodyMs,
-      giveToNode: (socket) => toNode!.call(server, socket),
+      giveToNode,
       refuse: (problem, socket) => this.#refusals.refuseUnread(problem, socket),
     };
     const options: PublisherConnectionOptions = {
@@ -154,14 +161,14 @@ class OneListener implements Listener {
       dateText: this.#dateText,
       keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(times.idleMs / 1000)}\r\n`,
     };
-    server.removeAllListeners('connection');
-    server.on('connection', (socket: Socket) => {
-      const connection = connections.add(socket);
+    // Every response to a page of another origin needs headers that only Node's way knows.
+    const hasPublishers = !this.#isPublic && crossOrigin === null;
+    return (socket) => {
+      const connection = connections.add(this.#isPublic ? wrapSocket(socket) : socket);
       if (connection === null) return;
-      // Every response to a page of another origin needs headers that only Node's way knows.
-      if (crossOrigin === null) new PublisherConnection(options, connection);
+      if (hasPublishers) new PublisherConnection(options, connection);
       else new RequestFeed(feedOptions, connection);
-    });
+    };
   }
 
   /** A publish that came whole. The checks are those of every request. */

@@ -6,11 +6,11 @@ import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { withEntry } from '../../runtime/collections/short-list.ts';
+import { leaveBytes, pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import { JSON_HEADERS } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import type { Connection } from './connection.ts';
-import { pushToStream } from './lingering-close.ts';
 import type { LoopTurns } from './loop-turns.ts';
 import { type WholeRequest, WholeRequests } from './whole-request.ts';
 
@@ -53,9 +53,7 @@ export class PublisherConnection {
     this.#connection = connection;
     this.#socket = connection.socket;
     connection.publisher = this;
-    // What the system has read comes here at once. The way through the events of a stream would cost as much as reading it.
-    this.#socket.push = (chunk: Buffer | null) =>
-      chunk === null ? pushToStream(this.#socket, null) : this.#receive(chunk);
+    takeBytes(this.#socket, (bytes) => (bytes === null ? pushToStream(this.#socket, null) : this.#receive(bytes)));
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
@@ -127,7 +125,7 @@ export class PublisherConnection {
       const sinceMs = this.#options.turns.nowMs();
       const mayReadOn = this.#take(bytes);
       this.#options.turns.charge(this.#connection.owner, sinceMs);
-      if (mayReadOn) this.#socket._read(0);
+      if (mayReadOn) readOn(this.#socket);
     });
   }
 
@@ -170,8 +168,7 @@ export class PublisherConnection {
 
   #leave(bytes: Buffer): boolean {
     const socket = this.#socket;
-    // The method of the class comes back.
-    Reflect.deleteProperty(socket, 'push');
+    leaveBytes(socket);
     socket.off('end', this.#end);
     socket.off('close', this.#close);
     socket.off('error', ignore);

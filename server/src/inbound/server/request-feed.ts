@@ -6,11 +6,12 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
+import { closeBy, keepsAlive, readNothingDirectly } from '../../runtime/node-internals/http-connection.ts';
+import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { CountedRequest, tooSlow } from './counted-request.ts';
 import { GrowingBytes } from './growing-bytes.ts';
-import { pushToStream } from './lingering-close.ts';
 import type { LoopTurns } from './loop-turns.ts';
 
 export interface RequestFeedOptions {
@@ -68,12 +69,9 @@ export class RequestFeed {
     this.#socket = connection.socket;
     const socket = this.#socket;
     options.giveToNode(socket);
-    // Node takes bytes from the system directly, past the stream, unless somebody else listens to the stream.
-    socket.on('data', ignore);
-    socket.off('data', ignore);
-    socket.push = (chunk: Buffer | null) => (chunk === null ? this.#takeEnd() : this.take(chunk));
-    // Node calls it behind the last response.
-    socket.destroySoon = () => options.connections.close(connection);
+    readNothingDirectly(socket);
+    takeBytes(socket, (bytes) => (bytes === null ? this.#takeEnd() : this.take(bytes)));
+    closeBy(socket, () => options.connections.close(connection));
     socket.on('resume', this.next);
     socket.on('end', this.#end);
     connection.feed = this;
@@ -144,7 +142,7 @@ export class RequestFeed {
     if (this.#held !== null || this.#isFull || !this.#isStopped) return;
     this.#isStopped = false;
     if (this.#hasCallerEnded) pushToStream(this.#socket, null);
-    else this.#socket._read(0);
+    else readOn(this.#socket);
   }
 
   look(sinceMs: number): void {
@@ -257,7 +255,7 @@ export class RequestFeed {
     this.#bodyLeft = Number(length ?? 0);
     this.#part = length === undefined ? 'chunked body' : 'sized body';
     // No response could be sent to what follows, so it must not be carried out (RFC 9112, 9.6).
-    if (!response.shouldKeepAlive) this.#connection.isLast = true;
+    if (!keepsAlive(request, response)) this.#connection.isLast = true;
     this.#endBody(request);
   }
 
@@ -351,5 +349,3 @@ export class RequestFeed {
     if (latest !== null && open.length > 0) this.#options.connections.closeAfterLatest(this.#connection);
   };
 }
-
-function ignore(): void {}

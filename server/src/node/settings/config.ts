@@ -50,6 +50,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Real, or moved by hand, for tests. */
 const CLOCKS = ['real', 'manual'] as const;
 
+const HTTP_READERS = ['own', 'node'] as const;
+
 /** In place of a data directory: a temporary folder, made at the start and removed at the end. */
 export const TEMPORARY_DATA = '';
 
@@ -195,6 +197,12 @@ export const SETTINGS = {
       'token create': 'Print one line of JSON instead of only the token, for scripts.',
     },
     setting('json', onOff, both(false), 'Print one line of JSON instead of the greeting when ready, for scripts.'),
+  ),
+  httpReader: setting(
+    'http-reader',
+    oneOf('<reader>', HTTP_READERS),
+    both<'own' | 'node'>('own'),
+    'own: a publish that arrives whole is read without node:http, which takes less CPU time. node: node:http reads every request, and nothing relies on undocumented behaviour of Node.js; responses are the same.',
   ),
   logLevel: setting(
     'log-level',

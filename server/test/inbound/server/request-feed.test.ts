@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
 import { CountedRequest } from '../../../src/inbound/server/counted-request.ts';
 import { LoopTurns, type LoopUser } from '../../../src/inbound/server/loop-turns.ts';
+import { NodeServer } from '../../../src/inbound/server/node-server.ts';
 import { RequestFeed } from '../../../src/inbound/server/request-feed.ts';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import { systemWorld } from '../../../src/runtime/world.ts';
@@ -42,7 +43,7 @@ async function startServer(t: TestContext) {
   const turns = new GivenTurns(clock, () => 0);
   const begun: { readonly request: IncomingMessage; bytes: number }[] = [];
   let isClosing = false;
-  const server = createServer({ IncomingMessage: CountedRequest }, (request, response) => {
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
     const connection = connections.begin({ request, response });
     if (connection === null) return;
     if (isClosing) connections.closeAfterLatest(connection);
@@ -54,11 +55,9 @@ async function startServer(t: TestContext) {
       mine.bytes += chunk.length;
     });
     request.on('end', () => response.end(`${request.url} ${mine.bytes}`));
-  });
-  const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
-  server.removeAllListeners('connection');
-  server.on('connection', (socket: Socket) => {
-    const giveToNode = (given: Socket) => toNode!.call(server, given);
+  };
+  const server: NodeServer = new NodeServer({ IncomingMessage: CountedRequest }, receive, (socket) => {
+    const giveToNode = (given: Socket) => server.giveToNode(given);
     const options = { connections, turns, bodyMs: CALLER_TIMES.bodyMs, giveToNode, refuse: () => assert.fail() };
     new RequestFeed(options, connections.add(socket)!);
   });

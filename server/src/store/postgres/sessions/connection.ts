@@ -211,8 +211,3 @@ export async function within<T>(answer: Promise<T>, msMax: number, timers: Clock
     cancel();
   }
 }
-
-/** Closes at once, without a message to the other side, which may not be listening. */
-export function destroy(client: pg.ClientBase): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-}

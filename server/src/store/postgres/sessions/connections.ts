@@ -3,13 +3,13 @@
 
 import pg from 'pg';
 import { nodeMax } from '../../../rules/limits/budgets.ts';
+import { destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { AccountLine } from '../../turns/account-line.ts';
 import { WRITER_NAME } from '../deliveries/journal.ts';
 import {
   ADDING,
   clientConfig,
-  destroy,
   PROBING,
   type Server,
   type Settings,
@@ -105,7 +105,7 @@ export class Connections {
 
   /** Closes all at once. Callers that wait in a line are refused as soon as the connection that they wait for is closed. */
   cutOff(): void {
-    for (const client of [...this.#clients.keys()]) destroy(client);
+    for (const client of [...this.#clients.keys()]) destroyConnection(client);
     this.#clients.clear();
     this.#pids.clear();
     for (const pool of this.#pools.values()) void pool.end().catch(() => {});
@@ -113,7 +113,7 @@ export class Connections {
 
   async end(): Promise<void> {
     // The probe may hang for as long as a standby is away.
-    for (const [client, use] of this.#clients) if (use === USES.probe) destroy(client);
+    for (const [client, use] of this.#clients) if (use === USES.probe) destroyConnection(client);
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.end()));
   }
 

@@ -2,9 +2,10 @@
 // again whether the database is there.
 
 import pg from 'pg';
+import { askForNothing, destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
-import { clientConfig, destroy, type Server, type Session, setUp, within } from './connection.ts';
-import { backendPid, ping, requireOwnSessions } from './own-session.ts';
+import { clientConfig, type Server, type Session, setUp, within } from './connection.ts';
+import { backendPid, requireOwnSessions } from './own-session.ts';
 
 const NAME = 'postrider listener';
 /** So many pings ask for a reply only. The next one also asks whether the session is still ours. */
@@ -59,7 +60,7 @@ export class Listener {
   /** Resolves when the database has replied: whether the session is still ours, as far as this ping asked. */
   ping(): Promise<boolean> {
     this.#pings += 1;
-    if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => ping(this.#client)).then(() => true);
+    if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => askForNothing(this.#client)).then(() => true);
     // If the mode of a pooler was changed, it may have lent our session to another client.
     return this.#ask(() => backendPid(this.#client)).then((pid) => pid === this.#session.pid);
   }
@@ -79,7 +80,7 @@ export class Listener {
   }
 
   destroy(): void {
-    destroy(this.#client);
+    destroyConnection(this.#client);
   }
 
   async end(): Promise<void> {

@@ -31,20 +31,6 @@ export async function backendPid(client: pg.ClientBase): Promise<number> {
 }
 
 /**
- * Waits for a reply to a message that asks for nothing. The server runs no transaction for it, unlike for the shortest
- * query.
- */
-export function ping(client: pg.ClientBase): Promise<void> {
-  return new Promise((resolve, reject) => {
-    client.query({
-      submit: (connection: pg.Connection) => (connection as unknown as { sync(): void }).sync(),
-      handleReadyForQuery: () => resolve(),
-      handleError: reject,
-    });
-  });
-}
-
-/**
  * Rejects with SharedSession unless both connections have their own session. Two constant and different server
  * processes are not enough: a pooler with spare sessions may show that by chance. But a notification reaches an idle
  * connection only if it keeps its session.

@@ -2,9 +2,10 @@
 // is refused at once while the database is away or takes no writes.
 
 import type pg from 'pg';
+import { destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
-import { destroy, NotWritable } from './connection.ts';
+import { NotWritable } from './connection.ts';
 import type { Connections, Role } from './connections.ts';
 import { Database } from './database.ts';
 import {
@@ -268,7 +269,7 @@ export class Pool {
       const late = new Promise<never>((_, reject) => {
         cancel = this.#timers.after(ms, () => {
           reject(new TooLate(ms));
-          destroy(client);
+          destroyConnection(client);
         });
       });
       // When it is late, it fails too.

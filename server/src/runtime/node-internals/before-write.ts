@@ -1,0 +1,50 @@
+// Asks a function just before bytes of a socket go to the operating system.
+//
+// Relies on: stream.Writable calls `_write` of the socket itself, or `_writev` for several chunks, at the moment at which it gives
+// them away. So in Node.js 24, 25 and 26. The public way: whoever writes asks before it calls `write`.
+
+import { Socket } from 'node:net';
+import { expect } from './features.ts';
+
+type Done = (error?: Error | null) => void;
+
+/** An error that `check` returns fails the write, and the socket with it. */
+export function checkBeforeWrite(socket: Socket, check: () => Error | null): void {
+  const write = socket._write;
+  socket._write = (chunk: unknown, encoding: BufferEncoding, done: Done) => {
+    const error = check();
+    if (error !== null) done(error);
+    else write.call(socket, chunk, encoding, done);
+  };
+  const writeAll = socket._writev;
+  if (!writeAll) return;
+  socket._writev = (chunks, done: Done) => {
+    const error = check();
+    if (error !== null) done(error);
+    else writeAll.call(socket, chunks, done);
+  };
+}
+
+/** With sockets that are not connected. */
+export async function testBeforeWrite(newSocket: () => Socket = () => new Socket()): Promise<void> {
+  for (const isCorked of [false, true]) {
+    const socket = newSocket();
+    let asked = 0;
+    checkBeforeWrite(socket, () => {
+      asked += 1;
+      return new Error('refused');
+    });
+    const failed = new Promise<Error | null>((resolve) => {
+      socket.once('error', resolve);
+      socket.once('close', () => resolve(null));
+    });
+    if (isCorked) socket.cork();
+    socket.write('a');
+    if (isCorked) socket.write('b');
+    if (isCorked) socket.uncork();
+    const what = isCorked ? '_writev' : '_write';
+    if (asked !== 1) socket.destroy();
+    expect(asked === 1, `a socket does not call its own ${what}`);
+    expect((await failed)?.message === 'refused', `an error of ${what} does not fail a socket`);
+  }
+}

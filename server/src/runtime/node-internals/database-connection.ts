@@ -1,0 +1,39 @@
+// Two things that pg has no call for: close a connection at once, and wait for a reply that costs the server no transaction.
+//
+// Relies on, in pg 8: `connection.stream.destroy` of a client; `connection.sync`, in a query that submits itself. The public way:
+// `end`, which tells the server and waits for it, and the shortest query.
+
+import type pg from 'pg';
+import { expect, works } from './features.ts';
+
+interface Inside {
+  readonly connection: { readonly stream: { destroy(): void }; sync(): void };
+}
+
+/** Closes at once, without a message to the other side, which may not be listening. */
+export function destroyConnection(client: pg.ClientBase): void {
+  if (works('databaseConnection')) (client as unknown as Inside).connection.stream.destroy();
+  else void (client as pg.Client).end().catch(() => {});
+}
+
+/** Waits for a reply to a message that asks for nothing. The server runs no transaction for it, unlike for the shortest query. */
+export async function askForNothing(client: pg.ClientBase): Promise<void> {
+  if (!works('databaseConnection')) {
+    await client.query('');
+    return;
+  }
+  await new Promise<void>((resolve, reject) => {
+    client.query({
+      submit: (connection: pg.Connection) => (connection as unknown as Inside['connection']).sync(),
+      handleReadyForQuery: () => resolve(),
+      handleError: reject,
+    });
+  });
+}
+
+/** With a client that is not connected. */
+export function testDatabaseConnection(client: object): void {
+  const { connection } = client as Partial<Inside>;
+  expect(typeof connection?.stream?.destroy === 'function', 'a client of pg does not say which socket it has');
+  expect(typeof connection.sync === 'function', 'a connection of pg has no sync');
+}

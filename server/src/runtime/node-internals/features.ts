@@ -1,0 +1,47 @@
+// What the service does by the inside of Node.js, undici, pg and pino. Each feature has a file in this folder, which says what it
+// relies on, and a self-test. A feature that fails its self-test is not used: the public way is taken, and the log says so once.
+
+/** For each feature, what is different without it. Operators read it. */
+export const FEATURES = {
+  httpReader: 'every request is read by node:http, as with --http-reader node; a publish costs more CPU time',
+  requestBody: 'bodies that node:http reads come through the events of a stream; a large publish costs more CPU time',
+  halfOpen: 'a caller that closes its side behind a request may get no response',
+  writeQueue: 'a caller that reads one large response for longer than a minute may be disconnected',
+  firstWrite: 'whether an attempt may still start is checked a moment earlier, before its request is written',
+  answerGuard: 'responses of HTTPS destinations are read through one more stream; a delivery costs more CPU time',
+  logLines: 'each attempt is written to the log by itself; a delivery costs more CPU time',
+  databaseConnection: 'a connection to the database is closed, and checked, with one message more',
+} as const;
+
+export type Feature = keyof typeof FEATURES;
+
+const broken = new Map<Feature, string>();
+let report = (_feature: Feature, _why: string): void => {};
+
+/** Ask once for each connection, not for each message. */
+export function works(feature: Feature): boolean {
+  return !broken.has(feature);
+}
+
+/** `tell` is called for each feature that does not work, now or later. */
+export function tellBroken(tell: (feature: Feature, why: string) => void): void {
+  report = tell;
+  for (const [feature, why] of broken) tell(feature, why);
+}
+
+/** Runs a self-test, which throws if the feature does not work. */
+export async function testFeature(feature: Feature, test: () => Promise<void> | void): Promise<void> {
+  try {
+    await test();
+  } catch (error) {
+    if (broken.has(feature)) return;
+    const why = error instanceof Error ? error.message : String(error);
+    broken.set(feature, why);
+    report(feature, why);
+  }
+}
+
+/** In a self-test. */
+export function expect(isSo: boolean, what: string): asserts isSo {
+  if (!isSo) throw new Error(what);
+}

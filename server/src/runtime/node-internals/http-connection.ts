@@ -1,0 +1,109 @@
+// What node:http does with a connection that it was given by `server.emit('connection', …)`: it must not read past the stream, and
+// must not close behind its last response.
+//
+// Relies on, in Node.js 24, 25 and 26: node:http reads from the system directly until somebody listens to `data` of the socket, and
+// then never again; it calls `destroySoon` of the socket behind its last response; `httpAllowHalfOpen` of a server lets a caller
+// that has closed its side have its response; `shouldKeepAlive` of a response says whether another request may follow. The public way:
+// wrapped-socket.ts, from which node:http cannot read directly and whose `destroySoon` is ours.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { expect } from './features.ts';
+import { takeBytes } from './socket-bytes.ts';
+
+/** After this, node:http gets what is emitted as `data`, and nothing else. */
+export function readNothingDirectly(socket: Socket): void {
+  socket.on('data', ignore);
+  socket.off('data', ignore);
+}
+
+/** `close` is called in place of closing the connection behind its last response. */
+export function closeBy(socket: Socket, close: () => void): void {
+  socket.destroySoon = close;
+}
+
+/** A caller may close its side behind its last request, and still gets its responses. */
+export function allowHalfOpen(server: Server): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
+}
+
+/** Whether another request may follow on the connection. When it is not known, a doubtful caller gets no other. */
+export function keepsAlive(request: IncomingMessage, response: ServerResponse): boolean {
+  const { shouldKeepAlive }: { shouldKeepAlive?: boolean } = response;
+  return shouldKeepAlive ?? (request.httpVersion === '1.1' && !/\bclose\b/i.test(request.headers.connection ?? ''));
+}
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+/** What `far` writes must not reach node:http by itself, and node:http must leave the closing to us. */
+export async function testHttpConnection(near: Socket, far: Duplex): Promise<void> {
+  const { server, request } = probeServer();
+  let isClosed = false;
+  let wake = () => {};
+  server.emit('connection', near);
+  readNothingDirectly(near);
+  const taken = new Promise<Buffer | null>((resolve) => {
+    takeBytes(near, (bytes) => {
+      resolve(bytes);
+      return true;
+    });
+  });
+  closeBy(near, () => {
+    isClosed = true;
+    wake();
+  });
+  far.write(REQUEST);
+  const early = request.then(() => null);
+  const bytes = await Promise.race([taken, early]);
+  expect(bytes !== null, 'node:http reads past the stream of a socket');
+  near.emit('data', bytes);
+  const { response } = await request;
+  const finished = new Promise<void>((resolve) => {
+    wake = resolve;
+    near.once('close', resolve);
+  });
+  response.end();
+  await finished;
+  expect(isClosed, 'node:http does not call destroySoon behind its last response');
+}
+
+/** In memory. */
+export async function testHalfOpen(newServer = () => createServer()): Promise<void> {
+  const { server, request } = probeServer(newServer);
+  expect('httpAllowHalfOpen' in server, 'a server has no httpAllowHalfOpen');
+  allowHalfOpen(server);
+  const stream = new MemoryStream();
+  const closed = new Promise((resolve) => stream.once('close', resolve));
+  server.emit('connection', stream);
+  stream.push(REQUEST);
+  stream.push(null);
+  const { response } = await request;
+  expect(response.shouldKeepAlive === false, 'a response has no shouldKeepAlive');
+  if (!stream.readableEnded) await new Promise((resolve) => stream.once('end', resolve));
+  response.end('heard');
+  await closed;
+  expect(stream.written.endsWith('heard'), 'a caller that has closed its side gets no response');
+}
+
+function probeServer(newServer = () => createServer()) {
+  const server = newServer();
+  const request = new Promise<{ request: IncomingMessage; response: ServerResponse }>((resolve) =>
+    server.once('request', (asked, response) => resolve({ request: asked, response })),
+  );
+  return { server, request };
+}
+
+/** A connection whose other side is the self-test. */
+export class MemoryStream extends Duplex {
+  written = '';
+
+  override _read(): void {}
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.written += bytes;
+    done();
+  }
+}
+
+function ignore(): void {}

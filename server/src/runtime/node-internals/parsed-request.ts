@@ -1,0 +1,120 @@
+// A request of node:http whose body can be taken as it is parsed, without the events of a stream. The way through them would cost
+// as much as all checks of a publish.
+//
+// Relies on, in Node.js 24, 25 and 26: the parser calls `push` of the request with each piece of its body, and with null at the end;
+// behind the response, Node calls `_dump` of a request that was not read, and asks for `readableEnded` before it lets go of it. The
+// public way: the events of the stream (`isStreamed`).
+
+import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
+import { expect } from './features.ts';
+import { MemoryStream } from './http-connection.ts';
+
+export abstract class ParsedRequest extends IncomingMessage {
+  /** The end of the body was taken. The stream never ends by itself then. */
+  #isTaken = false;
+
+  static {
+    // The types do not allow an accessor in its place.
+    const ended = (request: ParsedRequest) =>
+      Reflect.get(IncomingMessage.prototype, 'readableEnded', request) as boolean;
+    Object.defineProperty(ParsedRequest.prototype, 'readableEnded', {
+      get(this: ParsedRequest) {
+        return this.#isTaken || ended(this);
+      },
+    });
+  }
+
+  /** Whether pieces come by the events of the stream, once `takeStream` was called. */
+  protected get isStreamed(): boolean {
+    return false;
+  }
+
+  /** Gets each piece. Returns whether it was taken: the stream gets the others. */
+  protected abstract takePiece(piece: Uint8Array): boolean;
+
+  /** Nothing follows. Returns whether the end was taken. */
+  protected abstract takeEnd(): boolean;
+
+  /** The request was closed. If its body has not ended, its end does not come. */
+  protected abstract takeClose(): void;
+
+  /** The pieces and the end come by the events of the stream from now on. */
+  protected takeStream(): void {
+    this.on('data', (piece: Buffer) => this.takePiece(piece));
+    this.on('end', () => this.takeEnd());
+    this.on('close', () => this.takeClose());
+  }
+
+  /** The body ends here: the stream will not. */
+  protected endTaken(): void {
+    this.#isTaken = true;
+  }
+
+  override push(piece: Uint8Array | null, encoding?: BufferEncoding): boolean {
+    if (this.isStreamed) return super.push(piece, encoding);
+    if (piece === null ? this.takeEnd() : this.takePiece(piece)) return true;
+    return super.push(piece, encoding);
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!this.isStreamed) this.takeClose();
+    super._destroy(error, callback);
+  }
+
+  /** Like Node's own version, which drops a body that is not read, but the pieces still come here. */
+  _dump(): void {
+    if (this.#isTaken) return;
+    this.removeAllListeners('data');
+    if (this.isStreamed) this.on('data', (piece: Buffer) => this.takePiece(piece));
+    this.resume();
+  }
+}
+
+/** What Node called of a request, in this order. */
+export class ProbedRequest extends ParsedRequest {
+  readonly calls: string[] = [];
+  isTaking = true;
+
+  protected override takePiece(piece: Uint8Array): boolean {
+    this.calls.push(`piece ${Buffer.from(piece)}`);
+    return this.isTaking;
+  }
+
+  protected override takeEnd(): boolean {
+    this.calls.push('end');
+    if (this.isTaking) this.endTaken();
+    return this.isTaking;
+  }
+
+  protected override takeClose(): void {}
+
+  override _dump(): void {
+    this.calls.push('_dump');
+    super._dump();
+  }
+}
+
+const BODY = ['piece ab', 'piece cd', 'end'].join();
+
+/** In memory: two requests, one whose body is taken and one whose body nobody reads. */
+export async function testParsedRequest(Request = ProbedRequest): Promise<void> {
+  const server = createServer({ IncomingMessage: Request });
+  const begun: { readonly request: ProbedRequest; readonly response: ServerResponse }[] = [];
+  server.on('request', (request, response) => begun.push({ request, response }));
+  const stream = new MemoryStream();
+  server.emit('connection', stream);
+  for (const isTaking of [true, false]) {
+    stream.emit('data', Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n'));
+    const { request, response } = begun.at(-1) ?? {};
+    expect(request !== undefined && response !== undefined, 'node:http does not parse what is emitted at once');
+    request.isTaking = isTaking;
+    for (const piece of ['ab', 'cd']) stream.emit('data', Buffer.from(piece));
+    expect(request.calls.join() === BODY, 'the parser does not call push of a request');
+    const closed = new Promise<void>((resolve) => response.once('close', resolve));
+    response.end();
+    await closed;
+    expect(request.calls.at(-1) === '_dump', 'node:http does not call _dump of a request that nobody reads');
+    expect(request.readableEnded === isTaking || !isTaking, 'readableEnded of a request cannot be replaced');
+  }
+  stream.destroy();
+}

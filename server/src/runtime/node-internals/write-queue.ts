@@ -1,0 +1,16 @@
+// How much of what was written the system has not taken yet. A write that the system takes in parts looks, by the public properties
+// of a socket, as if nothing of it was taken until its end.
+//
+// Relies on: `writeQueueSize` of `_handle` of a connected socket, in Node.js 24, 25 and 26. Without it, undefined.
+
+import type { Socket } from 'node:net';
+import { expect } from './features.ts';
+
+export function writeQueueBytes(socket: Socket): number | undefined {
+  const { _handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
+  return _handle?.writeQueueSize;
+}
+
+export function testWriteQueue(connected: Socket): void {
+  expect(typeof writeQueueBytes(connected) === 'number', 'a socket does not say what the system has not taken yet');
+}
