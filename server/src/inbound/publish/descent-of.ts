@@ -4,8 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Descent } from '../../rules/delivery/descent.ts';
 import { type HeaderRules, parseDescent } from '../../rules/publish/publish-settings.ts';
 import { ApiError } from '../api/errors.ts';
-import { rawHeaders } from '../server/raw-headers.ts';
-import type { WholeRequest } from '../server/whole-request.ts';
+import { rawHeaders, type WholeRequest } from '../server/whole-request.ts';
 
 /** Throws when the request has come back too often. */
 export function descentOf(request: IncomingMessage | WholeRequest, rules: HeaderRules): Descent {

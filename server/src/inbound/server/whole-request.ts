@@ -2,6 +2,7 @@
 // as much as the rest of a publish. Everything else is left to Node: what is read here must mean the same there, byte
 // for byte, so a request with any doubt about it is not read here.
 
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { HeaderList } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -60,6 +61,15 @@ export class WholeRequest {
   get heldBytes(): number {
     return this.body.buffer.byteLength;
   }
+}
+
+/** In their original order and case, which Node's headers object does not keep. */
+export function rawHeaders(request: IncomingMessage | WholeRequest): HeaderList {
+  if (request instanceof WholeRequest) return request.headerList;
+  const raw = request.rawHeaders;
+  const headers: [string, string][] = [];
+  for (let i = 0; i < raw.length; i += 2) headers.push([raw[i]!, raw[i + 1]!]);
+  return headers;
 }
 
 interface Head {

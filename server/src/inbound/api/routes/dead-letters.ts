@@ -24,7 +24,7 @@ import { parseBody } from '../../publish/batch.ts';
 import { descentOf } from '../../publish/descent-of.ts';
 import { requireQuota, requireRoom } from '../../publish/quota.ts';
 import { reportUnknownSettings } from '../../publish/setting-warnings.ts';
-import { rawHeaders } from '../../server/raw-headers.ts';
+import { rawHeaders } from '../../server/whole-request.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { CHANGED } from '../cancelling.ts';
