@@ -12,6 +12,7 @@ import { EXIT } from './exit-codes.ts';
 import { Failure, foreignJson, NotPostriderResponse } from './failure.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
+import { unreadable } from './read-input.ts';
 import type { Io } from './terminal.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8411';
@@ -111,19 +112,13 @@ function tokenOfFile({ profile, path }: FromFile, url: Sourced): Sourced | null 
   return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
 }
 
-function readTokenFile(path: string): string {
+export function readTokenFile(path: string): string {
   let text: string;
   try {
     // Standard input when it is "-".
     text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new Failure(
-      `cannot read the token from ${printable(path)}: ${code === 'ENOENT' ? 'there is no such file' : message}`,
-      {
-        exit: EXIT.usage,
-      },
-    );
+    throw unreadable(`the token from ${printable(path)}`, error);
   }
   if (text !== '') return text;
   throw new Failure(`${path === '-' ? 'standard input' : printable(path)} holds no token: it is empty`, {

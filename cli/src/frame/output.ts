@@ -46,6 +46,12 @@ export class Output {
     this.#io.stdout.write(`${safeJson(value, this.isTerminal ? 2 : undefined)}\n`);
   }
 
+  /** What a command was asked for: a JSON document for programs, a line of our own words for people. */
+  result(value: unknown, text: string): void {
+    if (this.isJson) this.json(value);
+    else this.line(text);
+  }
+
   /** One line of NDJSON. Waits while the reader is behind. */
   async record(value: unknown): Promise<void> {
     if (!this.#io.stdout.write(`${safeJson(value)}\n`)) await this.#io.stdout.drained();

@@ -58,22 +58,17 @@ function apiAccess(client: Client, url: string): AccountAccess {
 }
 
 async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
-  const [data, store] = [given.text('data'), given.text('store')];
+  // The settings of `token create` are those that name a store.
+  const named = ['data', 'store'].flatMap((flag) => given.list(flag).map((value) => `--${flag}=${value}`));
   const ofService = CONNECTION_FLAGS.filter(({ name }) => given.has(name)).map(({ name }) => `--${name}`);
   if (ofService.length > 0) {
-    const where = data === undefined && store === undefined ? 'POSTRIDER_DATA or POSTRIDER_STORE' : '--data or --store';
+    const where = named.length === 0 ? 'POSTRIDER_DATA or POSTRIDER_STORE' : '--data or --store';
     throw new Failure(`${ofService.join(', ')} has no effect on a store, and ${where} names one`, {
       exit: EXIT.usage,
       hint: 'Nothing was changed. Name a service or a store, not both.',
     });
   }
-  // The settings of `token create` are those that name a store.
-  const argv = [
-    '--admin',
-    ...(data === undefined ? [] : [`--data=${data}`]),
-    ...(store === undefined ? [] : [`--store=${store}`]),
-  ];
-  const parsed = parseConfig('token create', argv, io.env);
+  const parsed = parseConfig('token create', ['--admin', ...named], io.env);
   if (!('config' in parsed)) throw usageFailure('problems' in parsed ? parsed.problems : [], 'token');
   const { storeAccess } = await import('../../service/store-access.ts');
   try {
@@ -94,13 +89,17 @@ export async function findAccount(access: AccountAccess, wanted: string | undefi
   const name = wanted ?? (accounts.length === 1 ? accounts[0]!.name : 'default');
   const found = accounts.find(({ id }) => id === (own ?? wanted)) ?? accounts.find((each) => each.name === name);
   if (found) return found;
+  if (wanted !== undefined) {
+    const hint = namesOf(accounts, 'There are');
+    throw new Failure(`there is no account "${wanted}"`, { exit: EXIT.notFound, hint });
+  }
+  const hint = namesOf(accounts, 'Choose one with --account');
+  throw new Failure('there are several accounts', { exit: EXIT.usage, hint });
+}
+
+function namesOf(accounts: readonly Account[], lead: string): string {
+  if (accounts.length === 0) return 'There are none yet: start postrider serve, which prints the first token.';
   const names = accounts.slice(0, NAMES_SHOWN_MAX).map((each) => each.name);
   const more = accounts.length > names.length ? ` and ${accounts.length - names.length} more` : '';
-  throw new Failure(wanted === undefined ? 'there are several accounts' : `there is no account "${wanted}"`, {
-    exit: wanted === undefined ? EXIT.usage : EXIT.notFound,
-    hint:
-      accounts.length === 0
-        ? 'There are none yet: start postrider serve, which prints the first token.'
-        : `${wanted === undefined ? 'Choose one with --account' : 'There are'}: ${names.join(', ')}${more}.`,
-  });
+  return `${lead}: ${names.join(', ')}${more}.`;
 }

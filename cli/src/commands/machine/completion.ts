@@ -11,8 +11,7 @@ import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../table/table.ts';
 export async function completion({ given, out }: Invocation): Promise<number> {
   const shell = SHELLS.find((each) => each === given.words[0])!;
   const script = completionScript(shell, completables());
-  if (out.isJson) out.json({ shell, script });
-  else out.line(script.trimEnd());
+  out.result({ shell, script }, script.trimEnd());
   return EXIT.done;
 }
 

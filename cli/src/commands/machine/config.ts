@@ -1,7 +1,6 @@
 // `postrider config …`: the address and the token that the command uses, and the settings of the service, with where
 // each of them comes from. No secret is shown.
 
-import { readFileSync } from 'node:fs';
 import {
   defaultOf,
   environmentName,
@@ -14,10 +13,14 @@ import {
 } from '../../../../server/src/node/settings/config.ts';
 import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../../frame/client-file.ts';
 import type { Invocation } from '../../frame/command.ts';
-import { findAddress, type Sourced, wrongUrl } from '../../frame/connection.ts';
+import { findAddress, readTokenFile, type Sourced, wrongUrl } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
+import { collect } from '../../frame/read-input.ts';
+import type { Io } from '../../frame/terminal.ts';
+
+const TOKEN_BYTES_MAX = 64 * 1024;
 
 export async function setConfig({ given, out, io }: Invocation): Promise<number> {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
@@ -33,43 +36,35 @@ export async function setConfig({ given, out, io }: Invocation): Promise<number>
   if (Object.keys(change).length === 0) {
     throw new Failure('there is nothing to keep: give --url, --token-file or --header-prefix', { exit: EXIT.usage });
   }
-  const file: ClientFile = readClientFile(path, false) ?? {};
   const profile = given.text('profile');
-  const profiles = new Map(Object.entries(file.profiles ?? {}));
-  if (profile !== undefined) profiles.set(profile, { ...profiles.get(profile), ...change });
-  writeClientFile(
-    path,
-    profile === undefined ? { ...file, ...change } : { ...file, profiles: Object.fromEntries(profiles) },
+  writeClientFile(path, changed(readClientFile(path, false) ?? {}, profile, change));
+  out.result(
+    { path, kept: Object.keys(change), ...(profile !== undefined && { profile }) },
+    `${printable(path)}: kept ${Object.keys(change).join(', ')}${profile === undefined ? '' : ` as profile ${printable(profile)}`}.`,
   );
-  if (out.isJson) out.json({ path, kept: Object.keys(change), ...(profile !== undefined && { profile }) });
-  else
-    out.line(
-      `${printable(path)}: kept ${Object.keys(change).join(', ')}${profile === undefined ? '' : ` as profile ${printable(profile)}`}.`,
-    );
   return EXIT.done;
+}
+
+function changed(file: ClientFile, profile: string | undefined, change: Partial<ClientFile>): ClientFile {
+  if (profile === undefined) return { ...file, ...change };
+  const profiles = new Map(Object.entries(file.profiles ?? {}));
+  profiles.set(profile, { ...profiles.get(profile), ...change });
+  return { ...file, profiles: Object.fromEntries(profiles) };
 }
 
 /** From a file or standard input, so that it stays out of the history of the shell. */
 async function tokenToKeep({ given, io }: Pick<Invocation, 'given' | 'io'>): Promise<string | undefined> {
   const [token, file] = [given.text('token'), given.text('token-file')];
   if (token !== undefined || file === undefined) return token;
-  let text = '';
-  if (file === '-') {
-    if (io.stdin.isTTY) io.stderr.write('Paste the token, then press Enter and Ctrl-D.\n');
-    const pieces: Uint8Array[] = [];
-    for await (const piece of io.stdin) pieces.push(piece);
-    text = Buffer.concat(pieces).toString('utf8').trim();
-  } else {
-    try {
-      text = readFileSync(file, 'utf8').trim();
-    } catch (error) {
-      throw new Failure(`cannot read the token from ${printable(file)}: ${(error as Error).message}`, {
-        exit: EXIT.usage,
-      });
-    }
-  }
+  const text = file === '-' ? await typedToken(io) : readTokenFile(file);
   if (text !== '') return text;
   throw new Failure('the token is empty', { exit: EXIT.usage });
+}
+
+async function typedToken({ stdin, stderr }: Io): Promise<string> {
+  if (stdin.isTTY) stderr.write('Paste the token, then press Enter and Ctrl-D.\n');
+  const tooLong = () => new Failure('the token is longer than any token', { exit: EXIT.usage });
+  return (await collect(stdin, TOKEN_BYTES_MAX, tooLong)).toString('utf8').trim();
 }
 
 interface Shown {
@@ -120,10 +115,8 @@ function serviceSettings(command: ServiceCommand, env: Invocation['io']['env']):
     const setting: Setting<unknown> = SETTINGS[key];
     const { flag, kind, isSecret } = setting;
     const variable = environmentName(flag);
-    const isSet = Boolean(env[variable]);
+    if (env[variable]) return { name: flag, value: isSecret ? SECRET : kind.show(config[key]), source: variable };
     const isTemporary = key === 'data' && config.data === TEMPORARY_DATA;
-    const shown = isTemporary ? TEMPORARY : kind.show(isSet ? config[key] : defaultOf(setting, command));
-    const value = isSet && isSecret ? SECRET : shown;
-    return { name: flag, value, source: isSet ? variable : 'default' };
+    return { name: flag, value: isTemporary ? TEMPORARY : kind.show(defaultOf(setting, command)), source: 'default' };
   });
 }

@@ -4,7 +4,7 @@ import { VERSION } from '../../../../server/src/version.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { type Connection, connectTo, findAddress } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
-import { Failure, failureOf } from '../../frame/failure.ts';
+import { type Failure, failureOf } from '../../frame/failure.ts';
 import { spanText, timeText } from '../../frame/time-text.ts';
 import { type Finding, finding } from '../../service/doctor-machine.ts';
 
@@ -17,41 +17,41 @@ export async function checkService(
   invocation: Invocation,
   port: number,
 ): Promise<{ findings: Finding[]; port: number | null }> {
-  const { io } = invocation;
-  const clock = checkOwnClock(io.world.clock.machineNow());
+  const { clock } = invocation.io.world;
+  const ownClock = checkOwnClock(clock.machineNow());
   let where = { url: '', hasToken: false };
   try {
     const { client, url, hasToken } = connectOn(invocation, port);
     where = { url, hasToken };
-    const account = await client.getAccount();
-    const { version } = account.service;
-    const service =
-      version === VERSION
-        ? finding('service', 'ok', `${url} answers, version ${version}`)
-        : finding(
-            'service',
-            'warning',
-            `${url} has version ${version}, this program ${VERSION}`,
-            'Use the same version on both sides.',
-          );
-    const token = finding('token', 'ok', `${account.token.name}: ${account.token.scopes.join(', ')}`);
-    const beforeMs = io.world.clock.machineNow();
+    const { service, token } = await client.getAccount();
+    const found = [
+      checkVersion(url, service.version),
+      finding('token', 'ok', `${token.name}: ${token.scopes.join(', ')}`),
+    ];
+    const beforeMs = clock.machineNow();
     const { now } = await client.overview();
-    const apartMs = now - (beforeMs + io.world.clock.machineNow()) / 2;
-    return { findings: [clock ?? checkClocks(apartMs), service, token], port: portOf(url) };
+    const apartMs = now - (beforeMs + clock.machineNow()) / 2;
+    return { findings: [ownClock ?? checkClocks(apartMs), ...found], port: portOf(url) };
   } catch (error) {
-    const failure = failureOf(error, where) ?? (error instanceof Failure ? error : null);
+    const failure = failureOf(error, where);
     if (failure === null) throw error;
-    const isAway = failure.exit === EXIT.unreachable;
-    const answers = failure.exit === EXIT.denied ? portOf(where.url) : null;
+    const time = ownClock ?? finding('clock', 'ok', `this machine says ${timeText(clock.machineNow())}`);
     return {
-      findings: [
-        clock ?? finding('clock', 'ok', `this machine says ${timeText(io.world.clock.machineNow())}`),
-        finding(isAway ? 'service' : 'token', isAway ? 'skipped' : 'wrong', failure.message, failure.hint ?? undefined),
-      ],
-      port: answers,
+      findings: [time, failedCall(failure)],
+      port: failure.exit === EXIT.denied ? portOf(where.url) : null,
     };
   }
+}
+
+function checkVersion(url: string, version: string): Finding {
+  if (version === VERSION) return finding('service', 'ok', `${url} answers, version ${version}`);
+  const says = `${url} has version ${version}, this program ${VERSION}`;
+  return finding('service', 'warning', says, 'Use the same version on both sides.');
+}
+
+function failedCall({ exit, message, hint }: Failure): Finding {
+  const isAway = exit === EXIT.unreachable;
+  return finding(isAway ? 'service' : 'token', isAway ? 'skipped' : 'wrong', message, hint ?? undefined);
 }
 
 function connectOn({ given, io, out, connect }: Invocation, port: number): Connection {

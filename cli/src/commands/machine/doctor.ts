@@ -5,6 +5,7 @@ import type { Invocation } from '../../frame/command.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { wrap } from '../../frame/help.ts';
+import type { Output } from '../../frame/output.ts';
 import { printable } from '../../frame/printable.ts';
 import { checkDestination } from '../../service/doctor-egress.ts';
 import {
@@ -27,40 +28,40 @@ function wrapped(text: string, width: number | null): string[] {
 }
 
 export async function doctor(invocation: Invocation): Promise<number> {
-  const { given, io, out } = invocation;
+  const { given, out } = invocation;
   const destination = given.text('destination');
   if (destination !== undefined && !/^https?:\/\/./.test(destination)) {
     throw new Failure('--destination must be a URL that starts with http:// or https://', { exit: EXIT.usage });
   }
-  const findings: Finding[] = [checkProgram()];
   const { config, problems } = settingsOf(invocation);
-  findings.push(...problems);
-  if (config) {
-    const directory = checkDirectory(config);
-    const isUsable = !directory.some(({ state }) => state === 'wrong');
-    findings.push(...directory);
-    findings.push(isUsable ? await checkStoreOpens(config) : finding('store', 'skipped', 'see the directory'));
-    const service = await checkService(invocation, config.port);
-    findings.push(...service.findings, await checkPort(config, service.port));
-    if (destination === undefined)
-      findings.push(
-        finding('egress', 'skipped', 'no destination was tried', 'Give one: --destination https://example.com'),
-      );
-    else findings.push(...(await checkDestination(config, destination, io.world.clock)));
-  }
-  const isWell = !findings.some(({ state }) => state === 'wrong');
+  const checked = config === null ? [] : await checkWith(config, invocation, destination);
+  const findings = [checkProgram(), ...problems, ...checked];
+  const isWell = !hasWrong(findings);
   if (out.isJson) out.json({ ok: isWell, checks: findings });
-  else {
-    for (const { name, state, says, todo } of findings) {
-      const [first, ...more] = wrapped(says, out.width);
-      out.line(`${out.state(state, state.padEnd(STATE_WIDTH))}  ${name.padEnd(NAME_WIDTH)}  ${first}`);
-      for (const line of [...more, ...wrapped(todo ?? '', out.width)]) {
-        if (line !== '') out.line(`${' '.repeat(TEXT_AT)}${line}`);
-      }
-    }
-    out.note(isWell ? 'Nothing is wrong.' : 'Something is wrong: see above.');
-  }
+  else for (const each of findings) show(each, out);
+  out.note(isWell ? 'Nothing is wrong.' : 'Something is wrong: see above.');
   return isWell ? EXIT.done : EXIT.failed;
+}
+
+const hasWrong = (findings: readonly Finding[]) => findings.some(({ state }) => state === 'wrong');
+
+async function checkWith(config: Config, invocation: Invocation, destination: string | undefined): Promise<Finding[]> {
+  const directory = checkDirectory(config);
+  const store = hasWrong(directory) ? finding('store', 'skipped', 'see the directory') : await checkStoreOpens(config);
+  const service = await checkService(invocation, config.port);
+  const port = await checkPort(config, service.port);
+  const egress =
+    destination === undefined
+      ? [finding('egress', 'skipped', 'no destination was tried', 'Give one: --destination https://example.com')]
+      : await checkDestination(config, destination, invocation.io.world.clock);
+  return [...directory, store, ...service.findings, port, ...egress];
+}
+
+function show({ name, state, says, todo }: Finding, out: Output): void {
+  const [first, ...more] = wrapped(says, out.width);
+  out.line(`${out.state(state, state.padEnd(STATE_WIDTH))}  ${name.padEnd(NAME_WIDTH)}  ${first}`);
+  const rest = [...more, ...wrapped(todo ?? '', out.width)].filter((line) => line !== '');
+  for (const line of rest) out.line(`${' '.repeat(TEXT_AT)}${line}`);
 }
 
 /** The settings as `serve` would read them here. */

@@ -96,8 +96,7 @@ export async function revokeToken(invocation: Invocation): Promise<number> {
       `Revoke the token ${tokenId} of the account ${account.name}? Whoever uses it is locked out.`,
     );
     await access.revokeToken(account.id, tokenId);
-    if (out.isJson) out.json({ tokenId, revoked: true });
-    else out.line(`${printable(tokenId)}  revoked`);
+    out.result({ tokenId, revoked: true }, `${printable(tokenId)}  revoked`);
     return EXIT.done;
   });
 }
@@ -160,8 +159,7 @@ export async function setTier(invocation: Invocation): Promise<number> {
   return within(invocation, async (access) => {
     const { id } = await findAccount(access, wanted);
     const account = await access.setTier(id, tier!);
-    if (out.isJson) out.json(account);
-    else out.line(`${printable(account.name)}  ${printable(account.tier)}`);
+    out.result(account, `${printable(account.name)}  ${printable(account.tier)}`);
     return EXIT.done;
   });
 }
@@ -179,8 +177,7 @@ function setSuspended(invocation: Invocation, isSuspended: boolean): Promise<num
   return within(invocation, async (access) => {
     const { id } = await findAccount(access, given.words[0]);
     const account = await access.setSuspended(id, isSuspended);
-    if (out.isJson) out.json(account);
-    else out.line(`${printable(account.name)}  ${isSuspended ? 'suspended' : 'active'}`);
+    out.result(account, `${printable(account.name)}  ${isSuspended ? 'suspended' : 'active'}`);
     return EXIT.done;
   });
 }

@@ -5,8 +5,9 @@ import type { Invocation } from '../../frame/command.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 
 export async function version({ out }: Invocation): Promise<number> {
-  if (out.isJson)
-    out.json({ version: VERSION, node: process.versions.node, platform: `${process.platform}-${process.arch}` });
-  else out.line(VERSION);
+  out.result(
+    { version: VERSION, node: process.versions.node, platform: `${process.platform}-${process.arch}` },
+    VERSION,
+  );
   return EXIT.done;
 }

@@ -1,8 +1,5 @@
-// The file of `postrider batch`: one message on each line, as JSON. Reads it line by line, checks each, and keeps beside
-// it how far the sending is.
+// The file of `postrider batch`: one message on each line, as JSON. Reads it line by line, and checks each.
 
-import { createHash, type Hash } from 'node:crypto';
-import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
@@ -17,33 +14,35 @@ export interface Element {
 
 const FIELDS = ['destination', 'queue', 'headers', 'body', 'bodyBase64'];
 
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** A line's element, or what is wrong with it. */
 export function readElement(text: string): Element | { readonly problem: string } {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    const problem = wrongElement(value);
+    return problem === null ? (value as Element) : { problem };
   } catch (error) {
     return { problem: `it is not JSON: ${(error as Error).message}` };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { problem: 'it must be an object such as {"destination": "https://…", "body": "…"}' };
-  }
+}
+
+function wrongElement(value: unknown): string | null {
+  if (!isObject(value)) return 'it must be an object such as {"destination": "https://…", "body": "…"}';
   const { destination, queue, headers, body, bodyBase64 } = value as Record<string, unknown>;
-  const unknown = Object.keys(value).find((key) => !FIELDS.includes(key));
-  if (unknown !== undefined) {
-    const guess = nearestName(unknown, FIELDS);
-    return {
-      problem: `unknown field "${unknown}"${guess ? `; did you mean "${guess}"?` : `; there are ${FIELDS.join(', ')}`}`,
-    };
-  }
-  if (typeof destination !== 'string' || destination === '') return { problem: 'destination is missing' };
-  for (const [name, each] of Object.entries({ queue, body, bodyBase64 })) {
-    if (each !== undefined && typeof each !== 'string') return { problem: `${name} must be a text` };
-  }
-  if (headers !== undefined && (typeof headers !== 'object' || headers === null || Array.isArray(headers))) {
-    return { problem: 'headers must have names and values' };
-  }
-  return value as Element;
+  const unknown = Object.keys(value as object).find((key) => !FIELDS.includes(key));
+  if (unknown !== undefined) return unknownField(unknown);
+  if (typeof destination !== 'string' || destination === '') return 'destination is missing';
+  const wrong = Object.entries({ queue, body, bodyBase64 }).find(
+    ([, each]) => each !== undefined && typeof each !== 'string',
+  );
+  if (wrong !== undefined) return `${wrong[0]} must be a text`;
+  return headers === undefined || isObject(headers) ? null : 'headers must have names and values';
+}
+
+function unknownField(name: string): string {
+  const guess = nearestName(name, FIELDS);
+  return `unknown field "${name}"${guess ? `; did you mean "${guess}"?` : `; there are ${FIELDS.join(', ')}`}`;
 }
 
 export interface Line {
@@ -93,76 +92,4 @@ export async function* linesOf(
     }
   }
   if (waitingBytes > 0) yield lineOf();
-}
-
-/** How far the sending of a file is. */
-export interface Progress {
-  readonly url: string;
-  /** The beginning of the deduplication ids, the same in every run over the file. */
-  readonly runId: string;
-  /** The last line that the service has answered for, and where it ends. */
-  readonly line: number;
-  readonly bytes: number;
-  /** Of the bytes that are done: the file may grow, but not change. */
-  readonly sha256: string;
-  readonly accepted: number;
-  readonly refused: number;
-  /** Sent, but not answered for when the run ended. */
-  readonly doubt: { readonly toLine: number; readonly at: number } | null;
-  /** Whether the last line had no line break: the end of a file, which may grow. */
-  readonly isLineOpen?: boolean;
-}
-
-export function readProgress(path: string): Progress | null {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new Failure(`cannot read ${path}: ${(error as Error).message}`);
-  }
-  try {
-    const progress = JSON.parse(text) as Progress;
-    if (typeof progress.runId === 'string' && Number.isInteger(progress.bytes)) return progress;
-  } catch {
-    // Handled below.
-  }
-  throw new Failure(`${path} is not the progress of a batch`, {
-    exit: EXIT.usage,
-    hint: 'Remove it, or start from the first line with --restart.',
-  });
-}
-
-/** On disk before it returns: what it says is never ahead of what it should. */
-export function writeProgress(path: string, progress: Progress): void {
-  const part = `${path}.part`;
-  try {
-    const file = openSync(part, 'w', 0o600);
-    try {
-      writeSync(file, `${JSON.stringify(progress)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(part, path);
-  } catch (error) {
-    throw new Failure(`cannot keep in ${path} how far the sending is: ${(error as Error).message}`, {
-      hint: `${progress.line} lines are done. Choose a place that can be written with --progress-file.`,
-    });
-  }
-}
-
-/** The hash of the first bytes of a file, which goes on with later ones. */
-export async function hashOfStart(path: string, bytes: number): Promise<Hash> {
-  const hash = createHash('sha256');
-  if (bytes === 0) return hash;
-  for await (const chunk of createReadStream(path, { end: bytes - 1 })) hash.update(chunk as Buffer);
-  return hash;
-}
-
-/** The first two bytes after those, or fewer. None at the end of the file. */
-export async function startOfRest(path: string, bytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { start: bytes, end: bytes + 1 })) pieces.push(chunk as Buffer);
-  return Buffer.concat(pieces);
 }

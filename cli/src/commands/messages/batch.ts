@@ -2,7 +2,7 @@
 // after the last line that was answered for, and sends none twice.
 
 import { createReadStream, statSync } from 'node:fs';
-import { type BatchResult, type Client, PostriderError, type Published, UnreachableError } from 'postrider-sdk';
+import { type BatchResult, type Client, PostriderError, UnreachableError } from 'postrider-sdk';
 import type { Invocation } from '../../frame/command.ts';
 import { interruptedExit } from '../../frame/command-line.ts';
 import type { Connection } from '../../frame/connection.ts';
@@ -10,19 +10,10 @@ import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure, foreignJson, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { ProgressBar } from '../../frame/progress-bar.ts';
-import { timeText } from '../../frame/time-text.ts';
-import {
-  type Element,
-  hashOfStart,
-  type Line,
-  linesOf,
-  type Progress,
-  readElement,
-  readProgress,
-  startOfRest,
-  writeProgress,
-} from './batch-file.ts';
+import { unreadable } from '../../frame/read-input.ts';
+import { type Element, type Line, linesOf, readElement } from './batch-file.ts';
 import { lockFile } from './batch-lock.ts';
+import { newRunId, type Outcome, type Place, Sending, type SentLines, startOf } from './batch-progress.ts';
 import { pause } from './follow.ts';
 
 const ELEMENTS_MAX = 500;
@@ -31,19 +22,13 @@ const PROBLEMS_SHOWN_MAX = 20;
 const TRIES_MAX = 5;
 const TRY_AGAIN_MS = 1000;
 const RETRY_AFTER_SECONDS_MAX = 120;
-/** The service knows an id for ten minutes unless it is told otherwise. One minute is for clocks that differ. */
-const KNOWN_FOR_MS = 9 * 60_000;
-
-const LINE_BREAK = 10;
-
-interface Chunk {
+interface Chunk extends SentLines {
   readonly elements: readonly Element[];
+  /** The lines of the elements. */
   readonly lines: readonly number[];
-  readonly toLine: number;
-  readonly endsAt: number;
-  /** Its lines as they stand in the file. */
-  readonly raw: readonly Buffer[];
 }
+
+const NOTHING: Outcome = { accepted: 0, refused: 0 };
 
 export async function batch(invocation: Invocation): Promise<number> {
   const [path] = invocation.given.words;
@@ -73,154 +58,86 @@ async function sendFile(invocation: Invocation, path: string): Promise<number> {
 
 async function sendLocked(invocation: Invocation, connection: Connection, place: Place): Promise<number> {
   const { given, out, io } = invocation;
-  const { path, progressPath, total } = place;
-  const isSkipping = given.text('doubtful') === 'skip';
-  let progress = await startOf(invocation, place);
-  const hash = await hashOfStart(path, progress.bytes);
-  const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
-  const sender = new Sender(invocation, connection, progress.runId);
+  const { path, total } = place;
+  const sending = await Sending.from(place, await startOf(invocation, place));
+  const { runId, bytes, doubt } = sending.progress;
+  const source = createReadStream(path, { start: bytes }) as AsyncIterable<Uint8Array>;
+  const lines = linesOf(source, sending.progress);
+  const chunks = chunksOf(lines, given.number('chunk') ?? ELEMENTS_MAX, doubt?.toLine ?? null);
+  const tellRest = () =>
+    out.note(`${sending.progress.line} of ${total} lines are done. To go on after them, run the same command again.`);
   try {
-    const source = createReadStream(path, { start: progress.bytes }) as AsyncIterable<Uint8Array>;
-    for await (const chunk of chunksOf(
-      linesOf(source, progress),
-      given.number('chunk') ?? ELEMENTS_MAX,
-      progress.doubt?.toLine ?? null,
-    )) {
-      const isSkipped = isSkipping && progress.doubt !== null && chunk.toLine <= progress.doubt.toLine;
-      const doubt = { toLine: chunk.toLine, at: progress.doubt?.at ?? io.world.clock.now() };
-      progress = { ...progress, doubt };
-      writeProgress(progressPath, progress);
-      const { accepted, refused } = isSkipped ? { accepted: 0, refused: 0 } : await sender.send(chunk);
-      for (const raw of chunk.raw) hash.update(raw);
-      progress = {
-        ...progress,
-        line: chunk.toLine,
-        bytes: chunk.endsAt,
-        sha256: hash.copy().digest('hex'),
-        accepted: progress.accepted + accepted,
-        refused: progress.refused + refused,
-        doubt: null,
-        isLineOpen: chunk.raw.at(-1)?.at(-1) !== LINE_BREAK,
-      };
-      writeProgress(progressPath, progress);
-      bar.show(progress.line, total, 'lines');
-      if (io.interrupted.aborted) break;
-    }
+    await sendChunks(chunks, new Sender(invocation, connection, runId), sending, invocation, total);
   } catch (error) {
-    bar.end();
-    if (io.interrupted.aborted || error instanceof UnreachableError || error instanceof PostriderError) {
-      out.note(`${progress.line} of ${total} lines are done. To go on after them, run the same command again.`);
-    }
+    if (io.interrupted.aborted || error instanceof UnreachableError || error instanceof PostriderError) tellRest();
     throw error;
   }
-  bar.end();
-  if (io.interrupted.aborted && progress.line < total) {
-    out.note(`${progress.line} of ${total} lines are done. To go on after them, run the same command again.`);
+  if (io.interrupted.aborted && sending.progress.line < total) {
+    tellRest();
     return interruptedExit(io.interrupted);
   }
   // The progress stays: by it the next run knows that all of this is sent.
-  return report(invocation, progress);
+  return report(invocation, sending.progress);
 }
 
-function report(
-  { out }: Invocation,
-  { accepted, refused }: { readonly accepted: number; readonly refused: number },
-): number {
+async function sendChunks(
+  chunks: AsyncIterable<Chunk>,
+  sender: Sender,
+  sending: Sending,
+  { given, out, io }: Invocation,
+  total: number,
+): Promise<void> {
+  const isSkipping = given.text('doubtful') === 'skip';
+  const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
+  try {
+    for await (const chunk of chunks) {
+      const isSkipped = isSkipping && sending.isDoubtful(chunk);
+      sending.begin(chunk, io.world.clock.now());
+      sending.end(chunk, isSkipped ? NOTHING : await sender.send(chunk));
+      bar.show(sending.progress.line, total, 'lines');
+      if (io.interrupted.aborted) break;
+    }
+  } finally {
+    bar.end();
+  }
+}
+
+function report({ out }: Invocation, { accepted, refused }: Outcome): number {
   if (!out.isJson) out.line(`${accepted} accepted, ${refused} refused.`);
   return refused === 0 ? EXIT.done : EXIT.failed;
 }
 
 /** Reads the whole file before anything is sent. Returns how many lines it has. */
 async function checkFile(path: string): Promise<number> {
-  const problems: string[] = [];
+  const shown: string[] = [];
   let [total, wrong] = [0, 0];
   try {
     if (statSync(path).isDirectory()) throw new Failure(`${printable(path)} is a directory`, { exit: EXIT.usage });
-    for await (const { number, text } of linesOf(createReadStream(path) as AsyncIterable<Uint8Array>, {
-      line: 0,
-      bytes: 0,
-    })) {
-      total = number;
-      const element = text.trim() === '' ? null : readElement(text);
-      if (element === null || !('problem' in element)) continue;
+    const source = createReadStream(path) as AsyncIterable<Uint8Array>;
+    for await (const line of linesOf(source, { line: 0, bytes: 0 })) {
+      total = line.number;
+      const problem = problemOf(elementOf(line));
+      if (problem === null) continue;
       wrong += 1;
-      if (problems.length < PROBLEMS_SHOWN_MAX) problems.push(`\n  - line ${number}: ${element.problem}`);
+      if (wrong <= PROBLEMS_SHOWN_MAX) shown.push(`\n  - line ${line.number}: ${problem}`);
     }
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new Failure(`cannot read ${printable(path)}: ${code === 'ENOENT' ? 'there is no such file' : message}`, {
-      exit: EXIT.usage,
-    });
+    throw unreadable(printable(path), error);
   }
   if (wrong === 0) return total;
-  const more = wrong > problems.length ? `\n  and ${wrong - problems.length} more` : '';
-  throw new Failure(`${wrong} of ${total} lines of ${printable(path)} cannot be sent:${problems.join('')}${more}`, {
+  const more = wrong > shown.length ? `\n  and ${wrong - shown.length} more` : '';
+  throw new Failure(`${wrong} of ${total} lines of ${printable(path)} cannot be sent:${shown.join('')}${more}`, {
     exit: EXIT.usage,
     hint: 'Nothing of this run was sent. Repair the lines and run it again: lines that an earlier run has sent are not sent again.',
   });
 }
 
-interface Place {
-  readonly path: string;
-  readonly progressPath: string;
-  readonly url: string;
-  readonly total: number;
-}
+type Read = ReturnType<typeof readElement>;
 
-/** Where an earlier run ended, or the beginning. */
-async function startOf({ given, out, io }: Invocation, { path, progressPath, url, total }: Place): Promise<Progress> {
-  const found = given.has('restart') ? null : readProgress(progressPath);
-  if (found === null) {
-    const runId = `batch-${Buffer.from(io.world.random.bytes(8)).toString('hex')}`;
-    const sha256 = (await hashOfStart(path, 0)).digest('hex');
-    return { url, runId, line: 0, bytes: 0, sha256, accepted: 0, refused: 0, doubt: null };
-  }
-  const hint = 'To send all lines from the first one on: --restart.';
-  if (found.url !== url) {
-    const did = found.line === 0 ? 'began to send this file' : `has sent ${found.line} lines of this file`;
-    throw new Failure(`an earlier run ${did} to ${found.url}, not to ${url}`, {
-      exit: EXIT.usage,
-      hint,
-    });
-  }
-  if ((await hashOfStart(path, found.bytes)).digest('hex') !== found.sha256) {
-    throw changed(path, found.line, hint);
-  }
-  const { doubt } = found;
-  const isForgotten = doubt !== null && io.world.clock.now() - doubt.at > KNOWN_FOR_MS;
-  if (isForgotten && given.text('doubtful') === undefined) {
-    throw new Failure(
-      `nobody knows whether the service has accepted the lines ${found.line + 1} to ${doubt.toLine}: the run was cut off at ${timeText(doubt.at)}, before the answer came`,
-      {
-        exit: EXIT.usage,
-        hint: 'Too much time has passed for the service to recognise them. Look with "postrider messages", then choose --doubtful send (they may be delivered twice) or --doubtful skip.',
-      },
-    );
-  }
-  const rest = await startOfRest(path, found.bytes);
-  if (rest.length === 0) {
-    throw new Failure(
-      `an earlier run has sent all ${found.line} lines of ${printable(path)}: ${found.accepted} accepted, ${found.refused} refused`,
-      { exit: EXIT.usage, hint: `Nothing was sent. ${hint} Lines that are added to the file are sent by themselves.` },
-    );
-  }
-  if (!found.isLineOpen) {
-    out.note(`Goes on after line ${found.line} of ${total}.`);
-    return found;
-  }
-  // The last line had no line break when it was sent. It gets one now, or it is another line.
-  if (!/^\r?\n/.test(rest.toString('latin1'))) throw changed(path, found.line, hint);
-  out.note(`Goes on after line ${found.line} of ${total}.`);
-  return { ...found, line: found.line - 1 };
-}
+/** Null for an empty line. */
+const elementOf = ({ text }: Line): Read | null => (text.trim() === '' ? null : readElement(text));
 
-function changed(path: string, lines: number, hint: string): Failure {
-  return new Failure(`${printable(path)} has changed in the ${lines} lines that are already sent`, {
-    exit: EXIT.usage,
-    hint,
-  });
-}
+const problemOf = (read: Read | null) => (read !== null && 'problem' in read ? read.problem : null);
 
 /** `endsWith` is the last line of a chunk that was sent before: it is cut at the same place, with the same ids. */
 async function* chunksOf(
@@ -228,39 +145,50 @@ async function* chunksOf(
   elementsMax: number,
   endsWith: number | null,
 ): AsyncGenerator<Chunk> {
-  let [elements, numbers, raw, bytes]: [Element[], number[], Buffer[], number] = [[], [], [], 0];
-  let last: Line | null = null;
-  const take = (): Chunk => {
-    const chunk = { elements, lines: numbers, toLine: last!.number, endsAt: last!.endsAt, raw };
-    [elements, numbers, raw, bytes] = [[], [], [], 0];
-    return chunk;
-  };
+  let open = new OpenChunk();
   for await (const line of lines) {
-    const element = line.text.trim() === '' ? null : readElement(line.text);
-    if (element !== null && 'problem' in element) {
-      if (raw.length > 0) yield take();
-      throw new Failure(`line ${line.number} cannot be sent: ${element.problem}`, {
+    const element = elementOf(line);
+    const problem = problemOf(element);
+    if (problem !== null) {
+      if (open.raw.length > 0) yield open;
+      throw new Failure(`line ${line.number} cannot be sent: ${problem}`, {
         exit: EXIT.usage,
         hint: `The ${line.number - 1} lines before it are sent.`,
       });
     }
-    last = line;
-    raw.push(line.raw);
-    bytes += line.raw.length;
-    if (element !== null) {
-      elements.push(element);
-      numbers.push(line.number);
-    }
-    const isFull = elements.length >= elementsMax || bytes >= CHUNK_BYTES_MAX || line.number === endsWith;
-    if (isFull) yield take();
+    open.add(line, element as Element | null);
+    if (!open.isFull(elementsMax) && line.number !== endsWith) continue;
+    yield open;
+    open = new OpenChunk();
   }
-  if (raw.length > 0) yield take();
+  if (open.raw.length > 0) yield open;
+}
+
+class OpenChunk implements Chunk {
+  readonly elements: Element[] = [];
+  readonly lines: number[] = [];
+  readonly raw: Buffer[] = [];
+  toLine = 0;
+  endsAt = 0;
+  #bytes = 0;
+
+  add({ number, endsAt, raw }: Line, element: Element | null): void {
+    [this.toLine, this.endsAt] = [number, endsAt];
+    this.raw.push(raw);
+    this.#bytes += raw.length;
+    if (element === null) return;
+    this.elements.push(element);
+    this.lines.push(number);
+  }
+
+  isFull(elementsMax: number): boolean {
+    return this.elements.length >= elementsMax || this.#bytes >= CHUNK_BYTES_MAX;
+  }
 }
 
 async function sendStream(invocation: Invocation): Promise<number> {
   const { given, io, connect } = invocation;
-  const runId = `batch-${Buffer.from(io.world.random.bytes(8)).toString('hex')}`;
-  const sender = new Sender(invocation, connect(), runId);
+  const sender = new Sender(invocation, connect(), newRunId(io));
   const sum = { accepted: 0, refused: 0 };
   for await (const chunk of chunksOf(
     linesOf(io.stdin, { line: 0, bytes: 0 }),
@@ -287,22 +215,19 @@ class Sender {
     this.#runId = runId;
   }
 
-  async send({ elements, lines }: Chunk): Promise<{ accepted: number; refused: number }> {
-    if (elements.length === 0) return { accepted: 0, refused: 0 };
+  async send({ elements, lines }: Chunk): Promise<Outcome> {
+    if (elements.length === 0) return NOTHING;
     const results = await this.#call(elements.map((element, index) => this.#named(element, lines[index]!)));
-    const { out } = this.#invocation;
-    let refused = 0;
-    for (const [index, result] of results.entries()) {
-      const line = lines[index]!;
-      const isRefused = !Array.isArray(result) && 'error' in result;
-      if (isRefused) refused += 1;
-      if (out.isJson)
-        await out.record(
-          Array.isArray(result) ? { line, messages: result as readonly Published[] } : { line, ...result },
-        );
-      else if (isRefused) out.warn(`line ${line} is refused: ${(result as { error: string }).error}`);
-    }
+    for (const [index, result] of results.entries()) await this.#tell(result, lines[index]!);
+    const refused = results.filter((result) => refusalOf(result) !== null).length;
     return { accepted: results.length - refused, refused };
+  }
+
+  async #tell(result: BatchResult, line: number): Promise<void> {
+    const { out } = this.#invocation;
+    const refusal = refusalOf(result);
+    if (out.isJson) await out.record({ line, ...(Array.isArray(result) ? { messages: result } : result) });
+    else if (refusal !== null) out.warn(`line ${line} is refused: ${refusal}`);
   }
 
   /** With an id of its own, an element that is sent again is recognised. */
@@ -320,7 +245,6 @@ class Sender {
 
   /** Tries again when the service is away for a moment: the ids keep the messages from being accepted twice. */
   async #call(elements: readonly Element[]): Promise<readonly BatchResult[]> {
-    const { io, out } = this.#invocation;
     const { client, url } = this.#connection;
     for (let tries = 1; ; tries += 1) {
       try {
@@ -329,15 +253,25 @@ class Sender {
         this.#isKnown = true;
         return results;
       } catch (error) {
-        const isOver = io.interrupted.aborted || tries >= TRIES_MAX || !this.#isKnown;
-        const waitMs = isOver ? null : waitBefore(error, tries);
-        if (waitMs === null) throw error;
-        out.note(`${(error as Error).message}. Trying again in ${Math.ceil(waitMs / 1000)} s.`);
-        await pause(io.world.clock, waitMs, io.interrupted);
-        if (io.interrupted.aborted) throw error;
+        await this.#waitAfter(error, tries);
       }
     }
   }
+
+  /** Throws the error if another try is not worth it. */
+  async #waitAfter(error: unknown, tries: number): Promise<void> {
+    const { io, out } = this.#invocation;
+    const isOver = io.interrupted.aborted || tries >= TRIES_MAX || !this.#isKnown;
+    const waitMs = isOver ? null : waitBefore(error, tries);
+    if (waitMs === null) throw error;
+    out.note(`${(error as Error).message}. Trying again in ${Math.ceil(waitMs / 1000)} s.`);
+    await pause(io.world.clock, waitMs, io.interrupted);
+    if (io.interrupted.aborted) throw error;
+  }
+}
+
+function refusalOf(result: BatchResult): string | null {
+  return 'error' in result ? result.error : null;
 }
 
 function waitBefore(error: unknown, tries: number): number | null {

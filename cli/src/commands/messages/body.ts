@@ -6,6 +6,7 @@ import { quoted } from '../../frame/arguments.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
+import { collect } from '../../frame/read-input.ts';
 import type { Io } from '../../frame/terminal.ts';
 
 /** More than any service takes. Guards against a device or a wrong file. */
@@ -16,14 +17,17 @@ export async function readBody(given: string | undefined, io: Io): Promise<Uint8
   if (given === undefined) return undefined;
   if (given === '-') {
     if (io.stdin.isTTY) io.stderr.write('Reads the body from the terminal. End it with Ctrl-D on a line of its own.\n');
-    return collect(io.stdin, 'standard input');
+    return collect(io.stdin, BODY_BYTES_MAX, () => tooLarge('standard input'));
   }
   if (!given.startsWith('@')) return Buffer.from(given);
-  const path = given.slice(1);
+  return readBodyFile(given.slice(1));
+}
+
+async function readBodyFile(path: string): Promise<Uint8Array> {
   try {
     if (statSync(path).isDirectory())
       throw new Failure(`cannot read the body: ${printable(path)} is a directory`, { exit: EXIT.usage });
-    return await collect(createReadStream(path) as AsyncIterable<Uint8Array>, path);
+    return await collect(createReadStream(path) as AsyncIterable<Uint8Array>, BODY_BYTES_MAX, () => tooLarge(path));
   } catch (error) {
     if (error instanceof Failure) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -35,26 +39,17 @@ export async function readBody(given: string | undefined, io: Io): Promise<Uint8
   }
 }
 
+const tooLarge = (name: string) => new Failure(`the body from ${printable(name)} is over 1 GiB`, { exit: EXIT.usage });
+
 /** In JSON: as text where it is text, and byte for byte where it is not. */
 export function jsonBody(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
   const buffer = Buffer.from(bytes);
   return isUtf8(buffer) ? { body: buffer.toString('utf8') } : { bodyBase64: buffer.toString('base64') };
 }
 
-async function collect(source: AsyncIterable<Uint8Array>, name: string): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of source) {
-    bytes += piece.length;
-    if (bytes > BODY_BYTES_MAX)
-      throw new Failure(`the body from ${printable(name)} is over 1 GiB`, { exit: EXIT.usage });
-    pieces.push(Buffer.from(piece));
-  }
-  return Buffer.concat(pieces);
-}
-
 /** Headers that the service itself reads, whatever its prefix is. All others are forwarded. */
 const OWN_HEADERS = ['content-type', 'idempotency-key', 'traceparent', 'tracestate'];
+const UNFIT = /[^\t\x20-\x7e\x80-\xff]/;
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/s;
 
 /**
@@ -63,25 +58,27 @@ const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/s;
  */
 export function readHeaders(given: readonly string[], prefix: string): Readonly<Record<string, string>> {
   const headers = new Map<string, string>();
-  const problems: string[] = [];
-  for (const text of given) {
+  const names = new Set<string>();
+  const problems = given.flatMap((text) => {
     const [, name, value] = HEADER.exec(text) ?? [];
-    if (name === undefined || value === undefined) {
-      problems.push(`-H must be "Name: value", not ${quoted(text)}`);
-      continue;
-    }
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
-      problems.push(`the header ${name} has a character that no header can hold`);
-    const lower = name.toLowerCase();
-    const isOwn = OWN_HEADERS.includes(lower) || lower.startsWith(prefix.toLowerCase());
-    const sent = isOwn ? name : `${prefix}Forward-${name}`;
-    if ([...headers.keys()].some((each) => each.toLowerCase() === sent.toLowerCase())) {
-      problems.push(`the header ${name} is given more than once`);
-    }
+    if (name === undefined || value === undefined) return [`-H must be "Name: value", not ${quoted(text)}`];
+    const sent = sentName(name, prefix);
+    const isTwice = names.has(sent.toLowerCase());
+    names.add(sent.toLowerCase());
     headers.set(sent, value);
-  }
+    return [
+      ...(UNFIT.test(value) ? [`the header ${name} has a character that no header can hold`] : []),
+      ...(isTwice ? [`the header ${name} is given more than once`] : []),
+    ];
+  });
   if (problems.length > 0) throw new Failure(problems.join('; '), { exit: EXIT.usage });
   return Object.fromEntries(headers);
+}
+
+function sentName(name: string, prefix: string): string {
+  const lower = name.toLowerCase();
+  const isOwn = OWN_HEADERS.includes(lower) || lower.startsWith(prefix.toLowerCase());
+  return isOwn ? name : `${prefix}Forward-${name}`;
 }
 
 /** What the body says of itself: JSON is told as JSON, all else is left unsaid. */

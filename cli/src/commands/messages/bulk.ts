@@ -14,7 +14,13 @@ import { pause } from './follow.ts';
 const PER_SECOND = 100;
 const LOOK_EVERY_MS = 500;
 
-const VERBS: Readonly<Record<JobAction, string>> = { cancel: 'Cancel', retry: 'Retry', delete: 'Delete' };
+const WORDS: Readonly<Record<JobAction, { readonly verb: string; readonly what: string; readonly done: string }>> = {
+  cancel: { verb: 'Cancel', what: 'message', done: 'cancelled' },
+  retry: { verb: 'Retry', what: 'dead letter', done: 'sent again' },
+  delete: { verb: 'Delete', what: 'dead letter', done: 'deleted' },
+};
+
+const counted = (number: number, what: string, more = '') => `${number}${more} ${what}${number === 1 ? '' : 's'}`;
 
 export async function runBulk(invocation: Invocation, action: JobAction): Promise<number> {
   const { given, out, io, connect } = invocation;
@@ -22,43 +28,48 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   const filter = chosen(await filterOf(given, client), given.has('all'), action);
   const [isDryRun, perSecond] = [given.has('dry-run'), given.number('per-second') ?? PER_SECOND];
   const { matched, isMatchedCut } = await client.countBulk(action, filter);
-  const what = action === 'cancel' ? 'message' : 'dead letter';
-  const number = `${matched}${isMatchedCut ? ' or more' : ''} ${what}${matched === 1 ? '' : 's'}`;
+  const { verb, what, done } = WORDS[action];
   if (matched === 0) {
     if (out.isJson) out.json({ action, matched: 0, done: 0 });
-    else out.note(`No ${what} matches.`);
+    out.note(`No ${what} matches.`);
     return EXIT.done;
   }
+  const number = counted(matched, what, isMatchedCut ? ' or more' : '');
   if (isDryRun) {
-    if (out.isJson) out.json({ action, matched, ...(isMatchedCut && { isMatchedCut }) });
-    else out.line(`${number} would be changed.`);
+    out.result({ action, matched, ...(isMatchedCut && { isMatchedCut }) }, `${number} would be changed.`);
     return EXIT.done;
   }
-  await confirm(invocation, `${VERBS[action]} ${number}?`);
-  let job: Job;
-  try {
-    job = await client.startBulk(action, filter, perSecond);
-  } catch (error) {
-    if (io.interrupted.aborted) out.note('Stopped before the service responded: it may have begun, and then goes on.');
-    throw error;
-  }
-  const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
-  while (job.state === 'running' && !io.interrupted.aborted) {
-    bar.show(job.done, Math.max(job.done, job.matched), `${what}s`);
-    await pause(io.world.clock, LOOK_EVERY_MS, io.interrupted);
-    if (!io.interrupted.aborted) job = await client.getBulk(job.jobId);
-  }
-  bar.end();
+  await confirm(invocation, `${verb} ${number}?`);
+  const job = await endOf(invocation, await started(invocation, () => client.startBulk(action, filter, perSecond)));
   if (io.interrupted.aborted) {
     out.note(`Stopped looking. The service goes on with the operation ${job.jobId}.`);
     return interruptedExit(io.interrupted);
   }
-  if (out.isJson) out.json(job);
-  else
-    out.line(
-      `${job.done} ${what}${job.done === 1 ? '' : 's'}: ${action === 'cancel' ? 'cancelled' : action === 'retry' ? 'sent again' : 'deleted'}.`,
-    );
+  out.result(job, `${counted(job.done, what)}: ${done}.`);
   return EXIT.done;
+}
+
+async function started({ io, out }: Invocation, start: () => Promise<Job>): Promise<Job> {
+  try {
+    return await start();
+  } catch (error) {
+    if (io.interrupted.aborted) out.note('Stopped before the service responded: it may have begun, and then goes on.');
+    throw error;
+  }
+}
+
+/** Looks at it until it has ended, or until somebody interrupts. */
+async function endOf({ given, out, io, connect }: Invocation, begun: Job): Promise<Job> {
+  const { client } = connect();
+  let job = begun;
+  const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
+  while (job.state === 'running' && !io.interrupted.aborted) {
+    bar.show(job.done, Math.max(job.done, job.matched), `${WORDS[job.action].what}s`);
+    await pause(io.world.clock, LOOK_EVERY_MS, io.interrupted);
+    if (!io.interrupted.aborted) job = await client.getBulk(job.jobId);
+  }
+  bar.end();
+  return job;
 }
 
 function chosen(filter: MessageFilter, isAll: boolean, action: JobAction): MessageFilter | { readonly all: 'true' } {

@@ -21,59 +21,99 @@ const PAGE = 1000;
 export async function* follow(
   client: Client,
   filter: MessageFilter,
-  { signal, clock, from, onLost, onBack, onOpen }: FollowOptions,
+  options: FollowOptions,
 ): AsyncGenerator<MessageEvent> {
-  const seen = new Set<string>();
-  let lastEventId: string | null = null;
+  const { signal, clock, from } = options;
   // By the service's clock. Until an event has come, it is where a broken connection is taken up again.
   const beganAt = from ?? (await client.overview()).now;
-  let isFirst = true;
-  let isLost = false;
-  const lose = (why: string) => {
-    if (!isLost) onLost(why);
-    isLost = true;
-  };
-  for (;;) {
-    let stream: ReturnType<Client['stream']> | null = null;
-    try {
-      const opened = Promise.withResolvers<void>();
-      stream = client.stream(filter, { signal, lastEventId, onOpen: opened.resolve });
-      const first = stream.next();
-      // Nobody may be waiting for it when it fails: its reader can leave before.
-      first.catch(() => {});
-      // Whichever comes first: open, or an error.
-      await Promise.race([opened.promise, first]);
-      if (isLost) onBack?.();
-      isLost = false;
-      if (isFirst) onOpen?.();
-      const isHistoryShown = lastEventId === null && (!isFirst || from !== undefined);
-      isFirst = false;
-      if (isHistoryShown) {
-        for await (const event of history(client, { ...filter, fromDate: beganAt })) {
-          const key = keyOf(event);
-          if (seen.has(key)) continue;
-          seen.add(key);
-          yield event;
-        }
-      }
-      for (let next = await first; !next.done; next = await stream.next()) {
-        lastEventId = next.value.id;
-        if (!seen.has(keyOf(next.value.event))) yield next.value.event;
-      }
-      lose('the service ended the stream');
-    } catch (error) {
-      if (signal.aborted) return;
-      const isPassing =
-        error instanceof UnreachableError || (error instanceof PostriderError && error.status >= 500) || isCut(error);
-      if (isFirst || !isPassing) throw error;
-      lose((error as Error).message);
-    } finally {
-      // Whoever reads may leave at any event. The stream has timers, which would keep the process alive.
-      stream?.return(undefined).catch(() => {});
-    }
-    if (signal.aborted) return;
+  const follower = new Follower(client, filter, beganAt, options);
+  while (!signal.aborted) {
+    yield* follower.events();
     await pause(clock, AGAIN_AFTER_MS, signal);
   }
+}
+
+type Stream = ReturnType<Client['stream']>;
+
+class Follower {
+  readonly #client: Client;
+  readonly #filter: MessageFilter;
+  readonly #beganAt: number;
+  readonly #options: FollowOptions;
+  /** The keys of the events of the history. */
+  readonly #seen = new Set<string>();
+  #lastEventId: string | null = null;
+  #isFirst = true;
+  #isLost = false;
+
+  constructor(client: Client, filter: MessageFilter, beganAt: number, options: FollowOptions) {
+    this.#client = client;
+    this.#filter = filter;
+    this.#beganAt = beganAt;
+    this.#options = options;
+  }
+
+  /** Those of one connection, until it breaks. Throws if no connection was ever open, or if another one would not help. */
+  async *events(): AsyncGenerator<MessageEvent> {
+    const { signal } = this.#options;
+    const opened = Promise.withResolvers<void>();
+    const lastEventId = this.#lastEventId;
+    const stream = this.#client.stream(this.#filter, { signal, lastEventId, onOpen: opened.resolve });
+    try {
+      yield* this.#eventsOf(stream, opened.promise);
+      this.#lose('the service ended the stream');
+    } catch (error) {
+      if (signal.aborted) return;
+      if (this.#isFirst || !isPassing(error)) throw error;
+      this.#lose((error as Error).message);
+    } finally {
+      // Whoever reads may leave at any event. The stream has timers, which would keep the process alive.
+      stream.return(undefined).catch(() => {});
+    }
+  }
+
+  async *#eventsOf(stream: Stream, opened: Promise<void>): AsyncGenerator<MessageEvent> {
+    const first = stream.next();
+    // Nobody may be waiting for it when it fails: its reader can leave before.
+    first.catch(() => {});
+    // Whichever comes first: open, or an error.
+    await Promise.race([opened, first]);
+    const hasHistory = this.#lastEventId === null && (!this.#isFirst || this.#options.from !== undefined);
+    this.#open();
+    if (hasHistory) yield* this.#unseen(history(this.#client, { ...this.#filter, fromDate: this.#beganAt }));
+    for (let next = await first; !next.done; next = await stream.next()) {
+      this.#lastEventId = next.value.id;
+      if (!this.#seen.has(keyOf(next.value.event))) yield next.value.event;
+    }
+  }
+
+  async *#unseen(events: AsyncIterable<MessageEvent>): AsyncGenerator<MessageEvent> {
+    for await (const event of events) {
+      const key = keyOf(event);
+      if (this.#seen.has(key)) continue;
+      this.#seen.add(key);
+      yield event;
+    }
+  }
+
+  #open(): void {
+    const { onBack, onOpen } = this.#options;
+    if (this.#isLost) onBack?.();
+    if (this.#isFirst) onOpen?.();
+    this.#isLost = false;
+    this.#isFirst = false;
+  }
+
+  #lose(why: string): void {
+    if (!this.#isLost) this.#options.onLost(why);
+    this.#isLost = true;
+  }
+}
+
+/** Whether another try may go better. */
+function isPassing(error: unknown): boolean {
+  const isOfService = error instanceof PostriderError && error.status >= 500;
+  return error instanceof UnreachableError || isOfService || isCut(error);
 }
 
 async function* history(client: Client, filter: MessageFilter): AsyncGenerator<MessageEvent> {

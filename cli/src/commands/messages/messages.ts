@@ -159,27 +159,30 @@ export async function cancelMessages(invocation: Invocation): Promise<number> {
       else out.line(`${printable(id)}  ${answer.detail ? printable(answer.detail) : 'cancelled'}`);
     } catch (error) {
       // One of several that has ended meanwhile does not keep the others.
-      if (given.words.length === 1 || (error as { status?: number }).status !== 404) throw error;
+      if (given.words.length === 1) throw error;
+      await tellMissing(id, error, out);
       missing += 1;
-      const { message } = error as Error;
-      if (out.isJson) await out.record({ messageId: id, error: message });
-      else out.warn(`${id}: ${message}`);
     }
   }
   return missing === 0 ? EXIT.done : EXIT.notFound;
 }
 
+async function tellMissing(id: string, error: unknown, out: Output): Promise<void> {
+  const { status, message } = error as { readonly status?: number; readonly message: string };
+  if (status !== 404) throw error;
+  if (out.isJson) await out.record({ messageId: id, error: message });
+  else out.warn(`${id}: ${message}`);
+}
+
 export async function hurryMessage({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.deliverNow(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(answer.messageId)}  is due now`);
+  out.result(answer, `${printable(answer.messageId)}  is due now`);
   return EXIT.done;
 }
 
 export async function releaseMessage({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.releaseMessage(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  goes on`);
+  out.result(answer, `${printable(given.words[0]!)}  goes on`);
   return EXIT.done;
 }
 

@@ -28,27 +28,19 @@ interface Request {
   readonly settings: PublishSettings;
 }
 
-async function send(
-  { given, out, io, connect }: Invocation,
-  callOf: (request: Request) => Call<Answer>,
-): Promise<number> {
+async function send(invocation: Invocation, callOf: (request: Request) => Call<Answer>): Promise<number> {
+  const { given, out, io, connect } = invocation;
   const connection = connect();
   const { request, headers } = await readRequest(given, io, connection.headerPrefix);
-  const isFollowed = given.has('wait');
-  const maxMs = given.duration('wait-max') ?? null;
+  const [isFollowed, maxMs] = [given.has('wait'), given.duration('wait-max') ?? null];
   const startedAt = io.world.clock.now();
   const answer = await connection.client.send({ ...callOf(request), headers });
   const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
-  if (!isFollowed) {
-    if (out.isJson) out.json(answer);
-    else for (const each of published) out.line(acceptedText(each, given.has('quiet')));
-    return EXIT.done;
-  }
-  for (const each of published) {
-    if (out.isJson) await out.record(each);
-    else out.line(acceptedText(each, given.has('quiet')));
-  }
-  return wait(connection, published, { out, io, startedAt, maxMs });
+  // One document, or with --wait the first lines of a stream.
+  if (!out.isJson) for (const each of published) out.line(acceptedText(each, given.has('quiet')));
+  else if (isFollowed) for (const each of published) await out.record(each);
+  else out.json(answer);
+  return isFollowed ? wait(connection, published, { out, io, startedAt, maxMs }) : EXIT.done;
 }
 
 async function wait({ client }: Connection, published: readonly Published[], options: WaitOptions): Promise<number> {

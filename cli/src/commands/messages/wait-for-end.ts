@@ -1,6 +1,6 @@
 // Follows messages until each of them has ended, and prints every step.
 
-import type { Client } from 'postrider-sdk';
+import type { Client, MessageEvent } from 'postrider-sdk';
 import { interruptedExit } from '../../frame/command-line.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import type { Output } from '../../frame/output.ts';
@@ -23,10 +23,7 @@ export interface WaitOptions {
 
 export async function waitForEnd(client: Client, ids: readonly string[], options: WaitOptions): Promise<number> {
   const { out, io, maxMs, startedAt } = options;
-  const open = new Set(ids);
-  const asked = new Set(ids);
-  const cancelled = new Set<string>();
-  let failed = 0;
+  const waiting = new Waiting(ids);
   const over = new AbortController();
   const cancel = maxMs === null ? () => {} : io.world.clock.after(maxMs, () => over.abort());
   const signal = AbortSignal.any([io.interrupted, over.signal]);
@@ -41,25 +38,53 @@ export async function waitForEnd(client: Client, ids: readonly string[], options
       onBack: () => out.note('The connection is back.'),
     });
     for await (const event of events) {
-      if (!asked.has(event.messageId)) continue;
-      if (out.isJson) await out.record(event);
-      else await out.streamed(eventText(event, out, ids.length === 1));
-      if (event.state === 'HELD')
-        out.note(`It is held until somebody releases or cancels it: postrider messages release ${event.messageId}`);
-      if (event.state === 'CANCEL_REQUESTED') cancelled.add(event.messageId);
-      // A message that is to be cancelled may still report an attempt as delivered before it ends.
-      const isDelivered = event.state === 'DELIVERED' && !cancelled.has(event.messageId);
-      const hasEnded = event.state === 'FAILED' || event.state === 'CANCELLED' || isDelivered;
-      if (!hasEnded || !open.delete(event.messageId)) continue;
-      if (event.state !== 'DELIVERED') failed += 1;
-      if (open.size === 0) break;
+      if (!waiting.isAsked(event)) continue;
+      await show(event, out, ids.length === 1);
+      waiting.note(event);
+      if (waiting.open.size === 0) break;
     }
   } finally {
     cancel();
     over.abort();
   }
+  return outcomeOf(waiting, options);
+}
+
+function outcomeOf({ open, failed }: Waiting, { out, io }: WaitOptions): number {
   if (open.size === 0) return failed === 0 ? EXIT.done : EXIT.notDelivered;
   const left = [...open].slice(0, 3).join(', ') + (open.size > 3 ? ` and ${open.size - 3} more` : '');
   out.note(`Stopped waiting. The service goes on with ${left}: postrider why ${[...open][0]}`);
   return io.interrupted.aborted ? interruptedExit(io.interrupted) : EXIT.notDelivered;
+}
+
+async function show(event: MessageEvent, out: Output, isOnlyOne: boolean): Promise<void> {
+  if (out.isJson) await out.record(event);
+  else await out.streamed(eventText(event, out, isOnlyOne));
+  if (event.state === 'HELD')
+    out.note(`It is held until somebody releases or cancels it: postrider messages release ${event.messageId}`);
+}
+
+/** Which messages have not ended yet, and how many were not delivered. */
+class Waiting {
+  readonly open: Set<string>;
+  failed = 0;
+  readonly #asked: ReadonlySet<string>;
+  readonly #cancelled = new Set<string>();
+
+  constructor(ids: readonly string[]) {
+    this.open = new Set(ids);
+    this.#asked = new Set(ids);
+  }
+
+  isAsked({ messageId }: MessageEvent): boolean {
+    return this.#asked.has(messageId);
+  }
+
+  note({ messageId, state }: MessageEvent): void {
+    if (state === 'CANCEL_REQUESTED') this.#cancelled.add(messageId);
+    // A message that is to be cancelled may still report an attempt as delivered before it ends.
+    const isDelivered = state === 'DELIVERED' && !this.#cancelled.has(messageId);
+    const hasEnded = state === 'FAILED' || state === 'CANCELLED' || isDelivered;
+    if (hasEnded && this.open.delete(messageId) && !isDelivered) this.failed += 1;
+  }
 }

@@ -78,8 +78,7 @@ export async function createAlert({ given, out, connect }: Invocation): Promise<
     ...(remindEvery !== undefined && { remindEvery }),
   } as const;
   const alert = await (id === undefined ? client.createAlert(request) : client.saveAlert(id, request));
-  if (out.isJson) out.json(alert);
-  else out.line(printable(alert.alertId));
+  out.result(alert, printable(alert.alertId));
   return EXIT.done;
 }
 
@@ -93,14 +92,12 @@ function shareOf(text: string | undefined): number | undefined {
 
 export async function testAlert({ given, out, connect }: Invocation): Promise<number> {
   const sent = await connect().client.testAlert(given.words[0]!);
-  if (out.isJson) out.json(sent);
-  else out.line(`${printable(sent.messageId)}  ${printable(sent.url)}`);
+  out.result(sent, `${printable(sent.messageId)}  ${printable(sent.url)}`);
   return EXIT.done;
 }
 
 export async function deleteAlert({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.deleteAlert(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  deleted`);
+  out.result(answer, `${printable(given.words[0]!)}  deleted`);
   return EXIT.done;
 }

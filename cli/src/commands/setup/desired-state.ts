@@ -112,15 +112,19 @@ export function readState(value: unknown): { readonly state: State } | { readonl
   for (const [section, entries] of Object.entries(value)) {
     const kind = SECTIONS.get(section);
     if (kind === undefined) problems.push(unknownSection(section));
-    else if (!Array.isArray(entries)) problems.push(`${section} must be a list`);
-    else {
-      problems.push(...entries.flatMap((entry, index) => wrongEntry(kind, entry, `${section}[${index}]`)));
-      const names = entries.filter(isRecord).map((entry) => nameOf(kind, entry));
-      const twice = names.filter((name, index) => name !== '' && names.indexOf(name) !== index);
-      problems.push(...new Set(twice.map((name) => `${section} has "${name}" more than once`)));
-    }
+    else problems.push(...wrongEntries(kind, entries, section));
   }
   return problems.length > 0 ? { problems } : { state: withTexts(value) };
+}
+
+function wrongEntries(kind: Kind, entries: unknown, section: string): string[] {
+  if (!Array.isArray(entries)) return [`${section} must be a list`];
+  const names = entries.filter(isRecord).map((entry) => nameOf(kind, entry));
+  const twice = names.filter((name, index) => name !== '' && names.indexOf(name) !== index);
+  return [
+    ...entries.flatMap((entry, index) => wrongEntry(kind, entry, `${section}[${index}]`)),
+    ...new Set(twice.map((name) => `${section} has "${name}" more than once`)),
+  ];
 }
 
 function unknownSection(section: string): string {
@@ -154,19 +158,25 @@ function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
 const isScalar = (value: unknown) =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
+const isText = (value: unknown) => typeof value === 'string';
+const isEndpoint = (value: unknown) =>
+  isRecord(value) && isText(value.url) && (value.name === undefined || isText(value.name));
+
+const PLAIN: ReadonlyMap<Shape, readonly [isRight: (value: unknown) => boolean, must: string]> = new Map([
+  ['checked', [() => true, '']],
+  ['text', [isText, 'must be a text: put it in quotes']],
+  ['number', [(value) => Number.isInteger(value) && (value as number) > 0, 'must be a whole number from 1']],
+  ['switch', [(value) => typeof value === 'boolean', 'must be true or false']],
+]);
+
 function wrongShape(shape: Shape, value: unknown, at: string): string[] {
-  if (shape === 'checked') return [];
-  if (shape === 'text') return typeof value === 'string' ? [] : [`${at} must be a text: put it in quotes`];
-  if (shape === 'number')
-    return Number.isInteger(value) && (value as number) > 0 ? [] : [`${at} must be a whole number from 1`];
-  if (shape === 'switch') return typeof value === 'boolean' ? [] : [`${at} must be true or false`];
+  const [isRight, must] = PLAIN.get(shape) ?? [];
+  if (isRight) return isRight(value) ? [] : [`${at} ${must}`];
   if (shape === 'endpoints') {
     if (!Array.isArray(value) || value.length === 0) return [`${at} must be a list with at least one endpoint`];
-    return value.flatMap((each, index) => {
-      const isRight =
-        isRecord(each) && typeof each.url === 'string' && (each.name === undefined || typeof each.name === 'string');
-      return isRight ? [] : [`${at}[${index}] must have a url, and may have a name`];
-    });
+    return value.flatMap((each, index) =>
+      isEndpoint(each) ? [] : [`${at}[${index}] must have a url, and may have a name`],
+    );
   }
   if (!isRecord(value)) return [`${at} must have names and values`];
   return Object.entries(value).flatMap(([name, each]) => {
@@ -264,9 +274,7 @@ function isSame(actual: unknown, desired: unknown): boolean {
   if (actual === desired) return true;
   if (actual === undefined || desired === undefined) return isEmpty(actual) && isEmpty(desired);
   if (typeof actual === 'string' && typeof desired === 'string') {
-    return (
-      actual.startsWith('REDACTED:') && actual === `REDACTED:${createHash('sha256').update(desired).digest('hex')}`
-    );
+    return actual === `REDACTED:${createHash('sha256').update(desired).digest('hex')}`;
   }
   if (Array.isArray(actual) && Array.isArray(desired)) {
     return actual.length === desired.length && actual.every((each, index) => isSame(each, desired[index]));

@@ -85,8 +85,7 @@ export async function deleteQueue(invocation: Invocation): Promise<number> {
   }
   try {
     const answer = await client.deleteQueue(name, { force: given.has('force') });
-    if (out.isJson) out.json(answer);
-    else out.line(`${printable(name)}  deleted`);
+    out.result(answer, `${printable(name)}  deleted`);
   } catch (error) {
     if ((error as { status?: number }).status !== 409) throw error;
     throw new Failure((error as Error).message, { hint: 'To cancel its open messages as well: --force', status: 409 });

@@ -83,22 +83,19 @@ export async function createSchedule({ given, out, io, connect }: Invocation): P
   refuseTwice(new Map(Object.entries(headers)), settings, headerPrefix);
   const call = calls.createSchedule({ destination: given.words[0]!, ...request, settings });
   const answer = await client.send({ ...call, headers });
-  if (out.isJson) out.json(answer);
-  else out.line(printable(answer.scheduleId));
+  out.result(answer, printable(answer.scheduleId));
   return EXIT.done;
 }
 
 export async function pauseSchedule({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.pauseSchedule(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  paused: its ticks are not made later`);
+  out.result(answer, `${printable(given.words[0]!)}  paused: its ticks are not made later`);
   return EXIT.done;
 }
 
 export async function resumeSchedule({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.resumeSchedule(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  goes on`);
+  out.result(answer, `${printable(given.words[0]!)}  goes on`);
   return EXIT.done;
 }
 
@@ -111,8 +108,7 @@ export async function runSchedule({ given, out, connect }: Invocation): Promise<
 
 export async function deleteSchedule({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.deleteSchedule(given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  deleted`);
+  out.result(answer, `${printable(given.words[0]!)}  deleted`);
   return EXIT.done;
 }
 

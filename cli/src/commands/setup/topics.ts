@@ -107,7 +107,6 @@ export async function deleteTopic({ given, out, connect }: Invocation): Promise<
   const { client } = connect();
   const known = await topicBefore(client, given.words[0]!);
   const answer = await client.deleteTopic(known?.name ?? given.words[0]!);
-  if (out.isJson) out.json(answer);
-  else out.line(`${printable(given.words[0]!)}  deleted`);
+  out.result(answer, `${printable(given.words[0]!)}  deleted`);
   return EXIT.done;
 }

@@ -1,0 +1,28 @@
+// What a command reads from files and standard input, and what it says when it cannot.
+
+import { EXIT } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+
+/** Ends as soon as it is too much: what is named may be a device, or a pipe without end. */
+export async function collect(
+  source: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  tooMuch: () => Error,
+): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of source) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw tooMuch();
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** A failure stays what it is. */
+export function unreadable(what: string, error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = code === 'ENOENT' ? 'there is no such file' : message;
+  return new Failure(`cannot read ${what}: ${why}`, { exit: EXIT.usage });
+}
