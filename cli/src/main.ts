@@ -27,15 +27,20 @@ async function main(given: readonly string[]): Promise<number> {
   const named = COMMANDS.find((each) => each === argv[0] || each === `${argv[0]} ${argv[1]}`);
   const isOverApi = named === 'token create' && (await isTokenOverApi(argv));
   const command = isOverApi ? undefined : named;
-  if (command === undefined) {
-    // Others on this machine can read the arguments of a process. The title takes their place.
-    if (argv.some((each) => each.startsWith('--token'))) process.title = 'postrider';
-    const [{ runCommand }, { processIo }] = await Promise.all([
-      import('./frame/command-line.ts'),
-      import('./frame/process-io.ts'),
-    ]);
-    return runCommand(argv, processIo());
-  }
+  return command === undefined ? runOther(argv) : runWithSettings(command, argv);
+}
+
+async function runOther(argv: readonly string[]): Promise<number> {
+  // Others on this machine can read the arguments of a process. The title takes their place.
+  if (argv.some((each) => each.startsWith('--token'))) process.title = 'postrider';
+  const [{ runCommand }, { processIo }] = await Promise.all([
+    import('./frame/command-line.ts'),
+    import('./frame/process-io.ts'),
+  ]);
+  return runCommand(argv, processIo());
+}
+
+async function runWithSettings(command: Command, argv: readonly string[]): Promise<number> {
   const parsed = parseConfig(command, argv.slice(command.split(' ').length));
   if ('help' in parsed) {
     process.stdout.write(parsed.help);

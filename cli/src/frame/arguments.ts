@@ -93,20 +93,26 @@ function wrongTogether(
 }
 
 function wrongValue(flag: FlagSpec, value: string, now: number): string | null {
-  const not = `, not ${quoted(value)}`;
-  const name = `--${flag.name}`;
   if (isSwitch(flag)) {
-    return /^(?:true|false)$/.test(value) ? null : `${name} is a switch and takes no value`;
+    return value === 'true' || value === 'false' ? null : `--${flag.name} is a switch and takes no value`;
   }
-  if (flag.values && !flag.values.includes(value)) return `${name} must be one of ${flag.values.join(', ')}${not}`;
-  if (flag.kind === 'number' && !NUMBER.test(value)) return `${name} must be a whole number${not}`;
-  if (flag.kind === 'duration' && parseDurationMs(value) === null) {
-    return `${name} must be a duration such as 30s, 1h30m or 250ms${not}`;
+  const isListed = flag.values?.includes(value) ?? true;
+  const must = isListed ? whyUnreadable(flag.kind ?? 'text', value, now) : `one of ${flag.values!.join(', ')}`;
+  return must === null ? null : `--${flag.name} must be ${must}, not ${quoted(value)}`;
+}
+
+/** What a value of this kind must be, if this is none. */
+function whyUnreadable(kind: FlagKind, value: string, now: number): string | null {
+  switch (kind) {
+    case 'text':
+      return null;
+    case 'number':
+      return NUMBER.test(value) ? null : 'a whole number';
+    case 'duration':
+      return parseDurationMs(value) === null ? 'a duration such as 30s, 1h30m or 250ms' : null;
+    case 'time':
+      return readTime(value, now) === null ? 'a time such as 2026-01-31T12:00:00Z, or how long ago, such as 1h' : null;
   }
-  if (flag.kind === 'time' && readTime(value, now) === null) {
-    return `${name} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 1h${not}`;
-  }
-  return null;
 }
 
 function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): string[] {

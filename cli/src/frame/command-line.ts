@@ -22,50 +22,49 @@ export function sharedFlags({ scope }: CommandSpec): readonly FlagSpec[] {
 }
 
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
-  const [first, second] = argv;
-  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
-    if (second !== undefined && first === 'help') return runCommand([...argv.slice(1), '--help'], io);
+  const [first] = argv;
+  if (first === '--version' || first === '-V') return runCommand(['version', ...argv.slice(1)], io);
+  if (first === 'help' && argv.length > 1) return runCommand([...argv.slice(1), '--help'], io);
+  if (first === undefined || first === 'help' || isHelpFlag(first)) {
     io.stdout.write(overview(VERSION, SECTIONS));
     return first === undefined ? EXIT.usage : EXIT.done;
   }
-  if (first === '--version' || first === '-V') return runCommand(['version', ...argv.slice(1)], io);
   const found = findCommand(argv);
-  if (!found) return unknownCommand(argv, io);
-  const { spec, rest } = found;
+  return found ? runSpec(found.spec, found.rest, io) : unknownCommand(argv, io);
+}
+
+async function runSpec(spec: CommandSpec, argv: readonly string[], io: Io): Promise<number> {
   const shared = sharedFlags(spec);
   const flags = [...(spec.flags ?? []), ...shared];
-  const parsed = parseArguments({ arguments: spec.arguments ?? [], flags }, rest, io.world.clock.now());
+  const parsed = parseArguments({ arguments: spec.arguments ?? [], flags }, argv, io.world.clock.now());
   if ('help' in parsed) {
     io.stdout.write(commandHelp(spec, shared));
     return EXIT.done;
   }
-  const isAskedForJson = 'problems' in parsed ? rest.includes('--json') : parsed.given.has('json');
-  const isJson = isAskedForJson || isJsonByVariable(io);
-  const isPlain = 'problems' in parsed ? rest.includes('--no-color') : parsed.given.has('no-color');
-  const out = new Output(io, { isJson, isPlain, isQuiet: 'given' in parsed && parsed.given.has('quiet') });
-  if ('problems' in parsed) {
-    const failure = usageFailure(parsed.problems, spec.name);
-    out.fail(spec.name, failure);
-    return failure.exit;
-  }
-  const twice = standardInputTwice(parsed.given, spec);
-  if (twice !== null) {
-    const failure = usageFailure([twice], spec.name);
-    out.fail(spec.name, failure);
-    return failure.exit;
-  }
-  return run(spec, parsed.given, io, out);
+  const isGiven = (flag: string) => ('given' in parsed ? parsed.given.has(flag) : argv.includes(`--${flag}`));
+  const out = new Output(io, {
+    isJson: isGiven('json') || isJsonByVariable(io),
+    isPlain: isGiven('no-color'),
+    isQuiet: isGiven('quiet'),
+  });
+  const problems = 'problems' in parsed ? parsed.problems : standardInputTwice(parsed.given, spec);
+  if ('given' in parsed && problems.length === 0) return run(spec, parsed.given, io, out);
+  const failure = usageFailure(problems, spec.name);
+  out.fail(spec.name, failure);
+  return failure.exit;
 }
+
+const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
 const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
 
 /** The first who reads standard input takes all of it: a body after the token would be empty. */
-function standardInputTwice(given: Given, { name }: CommandSpec): string | null {
+function standardInputTwice(given: Given, { name }: CommandSpec): string[] {
   const readers = ['token-file', 'data', 'file']
     .filter((flag) => given.text(flag) === '-')
     .map((flag) => `--${flag} -`);
   if (name === 'batch' && given.words[0] === '-') readers.push('the file -');
-  return readers.length < 2 ? null : `standard input can be read only once, not for both ${readers.join(' and ')}`;
+  return readers.length < 2 ? [] : [`standard input can be read only once, not for both ${readers.join(' and ')}`];
 }
 
 async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promise<number> {
@@ -112,7 +111,7 @@ function findCommand(argv: readonly string[]): { readonly spec: CommandSpec; rea
   if (pair) return { spec: pair, rest: argv.slice(2) };
   const alone = named(first!);
   if (alone) return { spec: alone, rest: argv.slice(1) };
-  const isGroupAlone = second === undefined || (second.startsWith('-') && second !== '--help' && second !== '-h');
+  const isGroupAlone = second === undefined || (second.startsWith('-') && !isHelpFlag(second));
   const byDefault = COMMAND_TABLE.find((spec) => spec.isDefault && spec.name.startsWith(`${first} `));
   return isGroupAlone && byDefault ? { spec: byDefault, rest: argv.slice(1) } : null;
 }
@@ -121,10 +120,13 @@ function unknownCommand(argv: readonly string[], io: Io): number {
   const [first, second] = argv;
   const names = [...COMMAND_TABLE, ...SETTINGS_COMMANDS].map(({ name }) => name);
   const isGroup = names.some((name) => name.startsWith(`${first} `));
-  if (isGroup && (second === undefined || second === '--help' || second === '-h')) {
-    const page = overview(VERSION, SECTIONS, first!);
-    (second === undefined ? io.stderr : io.stdout).write(page);
-    return second === undefined ? EXIT.usage : EXIT.done;
+  if (isGroup && second === undefined) {
+    io.stderr.write(overview(VERSION, SECTIONS, first));
+    return EXIT.usage;
+  }
+  if (isGroup && isHelpFlag(second!)) {
+    io.stdout.write(overview(VERSION, SECTIONS, first));
+    return EXIT.done;
   }
   const name = isGroup ? `${first} ${second}` : first!;
   const guess = nearestName(name, names) ?? nearestName(name, [...new Set(names.map((each) => each.split(' ')[0]!))]);

@@ -112,24 +112,26 @@ compdef _postrider postrider
 
 const quotedForFish = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
+function fishLines({ name, summary, flags, values }: Completable): string[] {
+  const [first, second] = name.split(' ');
+  const verb = `-n '__postrider_at ${first}' -f -a ${second} -d ${quotedForFish(summary)}`;
+  const inside = [
+    ...(values.length > 0 ? [`-f -a ${quotedForFish(values.join(' '))}`] : []),
+    ...flags.map((flag) => {
+      const short = flag.short ? ` -s ${flag.short}` : '';
+      const value = flag.placeholder ? ' -r' : '';
+      return `-l ${flag.name}${short}${value} -d ${quotedForFish(flag.about)}`;
+    }),
+  ].map((each) => `-n '__postrider_in ${name}' ${each}`);
+  return [...(second === undefined ? [] : [verb]), ...inside].map((each) => `complete -c postrider ${each}`);
+}
+
 function fish(commands: readonly Completable[]): string {
   const lines = firstWords(commands).map((word) => {
     const own = commands.find(({ name }) => name === word) ?? commands.find(({ name }) => name.startsWith(`${word} `))!;
     return `complete -c postrider -n __fish_use_subcommand -f -a ${word} -d ${quotedForFish(own.summary)}`;
   });
-  for (const { name, summary, flags, values } of commands) {
-    const [first, second] = name.split(' ');
-    if (second !== undefined) {
-      lines.push(`complete -c postrider -n '__postrider_at ${first}' -f -a ${second} -d ${quotedForFish(summary)}`);
-    }
-    const seen = `-n '__postrider_in ${name}'`;
-    if (values.length > 0) lines.push(`complete -c postrider ${seen} -f -a ${quotedForFish(values.join(' '))}`);
-    for (const flag of flags) {
-      const short = flag.short ? ` -s ${flag.short}` : '';
-      const value = flag.placeholder ? ' -r' : '';
-      lines.push(`complete -c postrider ${seen} -l ${flag.name}${short}${value} -d ${quotedForFish(flag.about)}`);
-    }
-  }
+  lines.push(...commands.flatMap(fishLines));
   return `# Completion of postrider for fish. Use it with: postrider completion fish | source
 function __postrider_at
     set -l line (commandline -opc)

@@ -181,23 +181,21 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
 /** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
 function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: string) => void): typeof fetch {
   const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
+  const send = async (url: string, init: RequestInit | undefined, signal: AbortSignal) => {
+    const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
+    await introduce(init, url, signal);
+    const response = await fetch(url, { ...init, redirect: 'manual', signal });
+    requireOurs(response, url, isStream);
+    for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
+    return isStream ? response : await readWhole(response, url);
+  };
   return async (input, init) => {
     const url = String(input);
     if (init?.method !== 'GET') refuseUnread(given);
-    const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
     const deadline = deadlineOf(io.world.clock, timeoutMs);
     const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
     try {
-      await introduce(init, url, AbortSignal.any(signals));
-      const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any(signals) });
-      requireOurs(response, url, isStream);
-      for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
-      if (isStream) return response;
-      const body = await response.arrayBuffer();
-      requireJson(response, body, url);
-      // A batch without any good element is refused, but its answer is the list: that is what the caller wants to see.
-      const isRefusedBatch = response.status === 400 && Buffer.from(body.slice(0, 1)).toString() === '[';
-      return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
+      return await send(url, init, AbortSignal.any(signals));
     } catch (error) {
       if (!deadline.signal.aborted) throw error;
       throw new NotPostriderResponse(
@@ -208,6 +206,14 @@ function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: 
       deadline.cancel();
     }
   };
+}
+
+async function readWhole(response: Response, url: string): Promise<Response> {
+  const body = await response.arrayBuffer();
+  requireJson(response, body, url);
+  // A batch without any good element is refused, but its answer is the list: that is what the caller wants to see.
+  const isRefusedBatch = response.status === 400 && Buffer.from(body.slice(0, 1)).toString() === '[';
+  return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
 }
 
 type Introduce = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;

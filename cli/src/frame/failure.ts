@@ -56,7 +56,7 @@ export function foreignJson(url: string): NotPostriderResponse {
 const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 
 /** Null when it is a bug of ours: then its stack is what helps. */
-export function failureOf(error: unknown, where: { readonly url: string; readonly hasToken: boolean }): Failure | null {
+export function failureOf(error: unknown, where: Where): Failure | null {
   if (error instanceof Failure) return error;
   if (error instanceof NotPostriderResponse) return unreachable(error, where.url);
   // Refused by the command itself before anything was sent.
@@ -66,18 +66,15 @@ export function failureOf(error: unknown, where: { readonly url: string; readonl
   return null;
 }
 
-function refused(error: PostriderError, { url, hasToken }: { url: string; hasToken: boolean }): Failure {
+interface Where {
+  readonly url: string;
+  readonly hasToken: boolean;
+}
+
+function refused(error: PostriderError, where: Where): Failure {
   const { status, code, message } = error;
   const known = { status, ...(code !== '' && { code }) };
-  if (status === 401) {
-    const said = hasToken ? `does not accept the token: ${message}` : 'wants a token, and none was given';
-    const first = hasToken ? 'Look for a typing error or a revoked token.' : `Give one by ${TOKEN_WAYS}.`;
-    return new Failure(`${url} ${said}`, {
-      ...known,
-      exit: EXIT.denied,
-      hint: `${first} On the machine of the service, "postrider token create --admin --data <directory>" makes a new one.`,
-    });
-  }
+  if (status === 401) return noEntry(message, where, known);
   if (status === 403) {
     return new Failure(`the token may not do this: ${message}`, {
       ...known,
@@ -85,20 +82,33 @@ function refused(error: PostriderError, { url, hasToken }: { url: string; hasTok
       hint: '"postrider account" shows the scopes of the token. Use another token, or make one with "postrider token create".',
     });
   }
-  if (status === 404 && (code === 'not_found' || code === '')) return noSuchPath(message, url, known);
-  if (status === 404) return new Failure(message, { ...known, exit: EXIT.notFound });
+  if (status === 404) {
+    const isOfPath = code === 'not_found' || code === '';
+    return isOfPath ? noSuchPath(message, where.url, known) : new Failure(message, { ...known, exit: EXIT.notFound });
+  }
   if (status === 429 || status === 503) {
     const wait = error.retryAfterSeconds === null ? 'Try again later.' : `Try again in ${error.retryAfterSeconds} s.`;
     return new Failure(message, { ...known, hint: wait });
   }
-  if (code === '') {
-    return new Failure(`${url} answered ${status}, but not as Postrider does`, {
-      ...known,
-      exit: EXIT.unreachable,
-      hint: 'A proxy in between may have answered. Check --url, and what the proxy logs.',
-    });
-  }
-  return new Failure(message, known);
+  return code === '' ? notAsPostrider(status, where.url) : new Failure(message, known);
+}
+
+function noEntry(message: string, { url, hasToken }: Where, known: FailureParts): Failure {
+  const said = hasToken ? `does not accept the token: ${message}` : 'wants a token, and none was given';
+  const first = hasToken ? 'Look for a typing error or a revoked token.' : `Give one by ${TOKEN_WAYS}.`;
+  return new Failure(`${url} ${said}`, {
+    ...known,
+    exit: EXIT.denied,
+    hint: `${first} On the machine of the service, "postrider token create --admin --data <directory>" makes a new one.`,
+  });
+}
+
+function notAsPostrider(status: number, url: string): Failure {
+  return new Failure(`${url} answered ${status}, but not as Postrider does`, {
+    status,
+    exit: EXIT.unreachable,
+    hint: 'A proxy in between may have answered. Check --url, and what the proxy logs.',
+  });
 }
 
 /** Every call of the command is of a path that its own version has. */

@@ -40,25 +40,17 @@ export function tableText(
   const shown = widthMax === null ? filled : fitting(filled, widthMax);
   const before = beforeLast(shown);
   const lastMax = widthMax === null ? Number.POSITIVE_INFINITY : Math.max(LAST_WIDTH_MIN, widthMax - before);
-  const lineOf = (cells: readonly string[], isHead: boolean) =>
-    shown
-      .map(({ index, width, isNumber, isState }, at) => {
-        const isLast = at === shown.length - 1;
-        const cell = isLast && !isNumber ? cutTo(cells[index]!, lastMax) : cells[index]!;
-        const fill = isLast && !isNumber ? '' : ' '.repeat(width - widthOf(cell));
-        const padded = isNumber ? fill + cell : cell + fill;
-        return isState && !isHead ? paintState(padded, cells[index]!) : padded;
-      })
-      .join(GAP)
-      .trimEnd();
+  const isCut = ({ isNumber }: Measured, at: number) => at === shown.length - 1 && !isNumber;
+  const cellsOf = (cells: readonly string[]) =>
+    shown.map((column, at) => {
+      const cell = cells[column.index]!;
+      return isCut(column, at) ? cutTo(cell, lastMax) : padded(cell, column);
+    });
+  const lineOf = (cells: readonly string[]) => cells.join(GAP).trimEnd();
+  const painted = (cells: readonly string[]) =>
+    cellsOf(cells).map((text, at) => (shown[at]!.isState ? paintState(text, cells[shown[at]!.index]!) : text));
   return {
-    lines: [
-      lineOf(
-        columns.map(({ title }) => title),
-        true,
-      ),
-      ...safe.map((row) => lineOf(row, false)),
-    ],
+    lines: [lineOf(cellsOf(columns.map(({ title }) => title))), ...safe.map((row) => lineOf(painted(row)))],
     leftOut: filled.filter((column) => !shown.includes(column)).map(({ title }) => title),
   };
 }
@@ -66,6 +58,11 @@ export function tableText(
 interface Measured extends Column {
   readonly index: number;
   readonly width: number;
+}
+
+function padded(cell: string, { width, isNumber }: Measured): string {
+  const fill = ' '.repeat(width - widthOf(cell));
+  return isNumber ? fill + cell : cell + fill;
 }
 
 const beforeLast = (columns: readonly Measured[]) =>

@@ -38,20 +38,8 @@ function toJson({ problems, bytes, rows, repair, isRunning, isLogGivenUp }: Chec
 }
 
 function summary(report: CheckReport, config: Config, seconds: number): string {
-  const { problems, bytes, rows, repair, isRunning, isLogGivenUp } = report;
-  const lines: string[] = [];
-  if (repair) {
-    const { framesKept, framesLeftOut, pagesLost, keptAs } = repair;
-    lines.push(
-      problems.length > 0
-        ? `The log is damaged, and its readable part does not match the database. The log was not changed.`
-        : `The log was damaged: ${framesKept} of its frames were saved, ${framesLeftOut} were not. ` +
-            (pagesLost === 0
-              ? 'Newer copies of all those pages exist: nothing is lost.'
-              : `Up to ${pagesLost} pages went back to an older version: the last writes to them may be lost.`),
-    );
-    if (problems.length === 0) lines.push(`The damaged log is kept as ${keptAs}.`);
-  }
+  const { problems, bytes, rows, isRunning, isLogGivenUp } = report;
+  const lines = repairLines(report);
   if (isLogGivenUp) {
     lines.push(
       'The store was not closed, and its log is missing. What was in the log alone is lost; everything else can be used again.',
@@ -71,4 +59,20 @@ function summary(report: CheckReport, config: Config, seconds: number): string {
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+function repairLines({ repair, problems }: CheckReport): string[] {
+  if (!repair) return [];
+  if (problems.length > 0) {
+    return ['The log is damaged, and its readable part does not match the database. The log was not changed.'];
+  }
+  const { framesKept, framesLeftOut, pagesLost, keptAs } = repair;
+  const lost =
+    pagesLost === 0
+      ? 'Newer copies of all those pages exist: nothing is lost.'
+      : `Up to ${pagesLost} pages went back to an older version: the last writes to them may be lost.`;
+  return [
+    `The log was damaged: ${framesKept} of its frames were saved, ${framesLeftOut} were not. ${lost}`,
+    `The damaged log is kept as ${keptAs}.`,
+  ];
 }

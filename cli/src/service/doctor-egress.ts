@@ -14,51 +14,41 @@ const CONNECT_MS_MAX = 5000;
 export async function checkDestination(config: Config, destination: string, clock: Clock): Promise<Finding[]> {
   if (!URL.canParse(destination)) return [finding('dns', 'wrong', `${destination} is not a URL`)];
   const { hostname, port: given, protocol } = new URL(destination);
-  const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
+  const isTls = protocol === 'https:';
+  const port = given === '' ? (isTls ? 443 : 80) : Number(given);
   const host = hostname.replace(/^\[|\]$/g, '');
   let addresses: readonly string[];
   try {
     addresses = isIP(host) > 0 ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const todo =
-      code === 'ENOTFOUND'
-        ? 'Check the name, and which name servers this machine uses.'
-        : 'The name servers do not respond. Check /etc/resolv.conf and the network.';
-    return [finding('dns', 'wrong', `the name ${host} cannot be resolved (${code})`, todo)];
+    return [unresolved(host, error as NodeJS.ErrnoException)];
   }
   const dns = finding('dns', 'ok', `${host} is ${addresses.join(', ')}`);
   const refused = addresses.map((ip) => checkEgress(config, ip, port)).find((why) => why !== null) ?? null;
   if (refused !== null) {
-    return [
-      dns,
-      finding(
-        'egress',
-        'wrong',
-        `the egress guard refuses it: ${refused}`,
-        'If deliveries to it are meant, allow its range with --allow-cidr.',
-      ),
-    ];
+    const todo = 'If deliveries to it are meant, allow its range with --allow-cidr.';
+    return [dns, finding('egress', 'wrong', `the egress guard refuses it: ${refused}`, todo)];
   }
-  const failed = await tryConnect({ ip: addresses[0]!, host, port, isTls: protocol === 'https:' }, clock);
-  if (failed === null)
-    return [
-      dns,
-      finding(
-        'egress',
-        'ok',
-        `${host}, port ${port} takes a connection${protocol === 'https:' ? ', and its certificate is good' : ''}`,
-      ),
-    ];
-  return [
-    dns,
-    finding(
-      'egress',
-      'wrong',
-      `${host}, port ${port} cannot be reached: ${failed}`,
-      'Check the firewall of this machine and of its network, and the destination itself.',
-    ),
-  ];
+  return [dns, await checkConnection({ ip: addresses[0]!, host, port, isTls }, clock)];
+}
+
+function unresolved(host: string, { code }: NodeJS.ErrnoException): Finding {
+  const todo =
+    code === 'ENOTFOUND'
+      ? 'Check the name, and which name servers this machine uses.'
+      : 'The name servers do not respond. Check /etc/resolv.conf and the network.';
+  return finding('dns', 'wrong', `the name ${host} cannot be resolved (${code})`, todo);
+}
+
+async function checkConnection(target: Target, clock: Clock): Promise<Finding> {
+  const failed = await tryConnect(target, clock);
+  const place = `${target.host}, port ${target.port}`;
+  if (failed === null) {
+    const more = target.isTls ? ', and its certificate is good' : '';
+    return finding('egress', 'ok', `${place} takes a connection${more}`);
+  }
+  const todo = 'Check the firewall of this machine and of its network, and the destination itself.';
+  return finding('egress', 'wrong', `${place} cannot be reached: ${failed}`, todo);
 }
 
 interface Target {

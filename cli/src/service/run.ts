@@ -8,7 +8,7 @@ import {
   VERSION,
 } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
-import { systemWorld } from '../../../server/src/runtime/world.ts';
+import { type Clock, systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { greeting } from './greeting.ts';
 
@@ -24,16 +24,7 @@ export async function run(config: Config): Promise<number> {
   const startedMs = world.clock.monotonicMs();
   // Handled from now on: in a container, the system does not end process 1 for a signal without a handler.
   const signal = firstSignal();
-  let isStarted = false;
-  void signal.then(() => {
-    if (isStarted) return;
-    // A node that has nearly started goes on and drains. It may just have made the first token.
-    world.clock.after(STARTING_MS_MAX, () => {
-      if (isStarted) return;
-      process.stderr.write('postrider was stopped before it was ready\n');
-      process.exit(0);
-    });
-  });
+  const started = stopIfSlow(signal, world.clock);
   let postrider: Postrider;
   const outdated = Promise.withResolvers<string>();
   try {
@@ -49,39 +40,65 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(`postrider ${config.command} cannot start: ${startProblem(error, config)}\n`);
     return 1;
   }
-  isStarted = true;
+  started();
   survive(postrider);
-  const { url, metricsUrl, token, location } = postrider;
-  if (config.json) {
-    const metrics = metricsUrl !== null && { metrics: metricsUrl };
-    process.stdout.write(`${JSON.stringify({ api: url, ...metrics, ...(token !== null && { token }) })}\n`);
-  } else {
-    const readyMs = world.clock.monotonicMs() - startedMs;
-    process.stdout.write(greeting({ version: VERSION, location, config, url, metricsUrl, token, readyMs }));
-  }
-  if (config.command === 'dev' && postrider.listensBeyond) {
-    process.stderr.write(
-      `dev listens on ${config.host}, so other machines can reach it. They can all use it, because its token is public. ` +
-        'It accepts these host names: IP addresses, localhost, the name of this machine, and --allow-host.\n',
-    );
-  }
+  announce(postrider, config, world.clock.monotonicMs() - startedMs);
   const why = await Promise.race([signal, outdated.promise, ...(config.untilStdinEnds ? [stdinEnd()] : [])]);
   if (why !== undefined) process.stderr.write(`postrider stops: ${why}\n`);
   else if (!config.json)
     process.stderr.write(
       `\nFinishing the attempts in flight. Press Ctrl+C again (or send a second signal) to stop at once.\n`,
     );
-  const farewell = await postrider.close();
-  if (farewell.left === 0 && farewell.isStoreClosed) {
-    if (farewell.lanesLost === 0) return why === undefined ? 0 : EXIT.outdated;
-    process.stderr.write(
-      'postrider stops, but one of its threads ended before its attempts did. The next start repeats them.\n',
-    );
-    return EXIT.failed;
+  return farewellExit(await postrider.close(), why !== undefined);
+}
+
+/** If a signal comes before the function that it returns is called, the start may take only a little longer. */
+function stopIfSlow(signal: Promise<void>, clock: Clock): () => void {
+  let isStarted = false;
+  void signal.then(() => {
+    if (isStarted) return;
+    // A node that has nearly started goes on and drains. It may just have made the first token.
+    clock.after(STARTING_MS_MAX, () => {
+      if (isStarted) return;
+      process.stderr.write('postrider was stopped before it was ready\n');
+      process.exit(0);
+    });
+  });
+  return () => {
+    isStarted = true;
+  };
+}
+
+function announce(
+  { url, metricsUrl, token, location, listensBeyond }: Postrider,
+  config: Config,
+  readyMs: number,
+): void {
+  if (config.json) {
+    const metrics = metricsUrl !== null && { metrics: metricsUrl };
+    process.stdout.write(`${JSON.stringify({ api: url, ...metrics, ...(token !== null && { token }) })}\n`);
+  } else {
+    process.stdout.write(greeting({ version: VERSION, location, config, url, metricsUrl, token, readyMs }));
   }
-  process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
-  // Pending store calls would keep the process alive.
-  process.exit(EXIT.storeAway);
+  if (config.command === 'dev' && listensBeyond) {
+    process.stderr.write(
+      `dev listens on ${config.host}, so other machines can reach it. They can all use it, because its token is public. ` +
+        'It accepts these host names: IP addresses, localhost, the name of this machine, and --allow-host.\n',
+    );
+  }
+}
+
+function farewellExit(farewell: Farewell, isOutdated: boolean): number {
+  if (farewell.left > 0 || !farewell.isStoreClosed) {
+    process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
+    // Pending store calls would keep the process alive.
+    process.exit(EXIT.storeAway);
+  }
+  if (farewell.lanesLost === 0) return isOutdated ? EXIT.outdated : EXIT.done;
+  process.stderr.write(
+    'postrider stops, but one of its threads ended before its attempts did. The next start repeats them.\n',
+  );
+  return EXIT.failed;
 }
 
 function leftWords({ left }: Farewell): string {

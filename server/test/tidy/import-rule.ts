@@ -32,6 +32,7 @@ const PART_NAMES = [
   'delivery',
   'upkeep',
   'accounts',
+  'public tokens',
   'telemetry',
   'publish',
   'inbound',
@@ -72,6 +73,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
   accounts: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
+  'public tokens': { sees: ['accounts', 'store port'], usesPackages: false },
   telemetry: {
     sees: ['node internals', 'rules', 'store port', 'world'],
     seesTypesOf: ['delivery'],
@@ -95,7 +97,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   node: { sees: PART_NAMES.filter((name) => !name.startsWith('cli')), usesPackages: true },
   // A caller of the API, through the SDK. It shares the settings and the rules.
-  cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'accounts'], usesPackages: true },
+  cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'public tokens'], usesPackages: true },
   // Runs the service, or opens its store.
   'cli service': {
     sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'store port'],
@@ -110,6 +112,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'version.ts': 'shipped files',
   'runtime/world.ts': 'world',
   'runtime/lane-part.ts': 'lane part',
+  'accounts/well-known.ts': 'public tokens',
   'store/sqlite/thread/thread.ts': 'store thread',
 };
 
