@@ -26,7 +26,6 @@ const SIZE = 'how large a body is, wherever it is stored; nothing is decided by 
 const LEFT_OUT = 'what is not shown is not read: large bodies and headers stay in the database';
 const CANCELLED_AT = 'a message never ends before it was asked to; the time of the request is known only to the row';
 const FOR_PEOPLE = 'a number for people, counted over many rows where they are';
-const JOB_STOPPED = 'a job that somebody stopped meanwhile stays stopped';
 const RETENTION = 'deletes in pieces over all accounts; the two times come from the tiers, in rules/limits/tier.ts';
 
 interface Allowed {
@@ -47,7 +46,6 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
     reason: PLACE_KEPT,
   },
   { file: 'sqlite/deliveries/open-message.ts', sql: 'ended_at = max(?, cancel_requested_at)', reason: CANCELLED_AT },
-  { file: 'sqlite/resources/jobs.ts', sql: "state = iif(state = 'running'", reason: JOB_STOPPED },
   { file: 'sqlite/deliveries/journal.ts', sql: "iif(a.tier = 'free', ?, ?)", reason: RETENTION },
   { file: 'sqlite/messages/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
   { file: 'sqlite/messages/messages.ts', sql: 'iif(number >= ?1, response_headers', reason: LEFT_OUT },
@@ -72,8 +70,6 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
     sql: 'CASE WHEN lease IS NULL',
     reason: 'writes which step the journal tells; whether there is a lease was decided before',
   },
-  { file: 'postgres/resources/jobs.ts', sql: 'at_seq = least(at_seq', reason: JOB_STOPPED },
-  { file: 'postgres/resources/jobs.ts', sql: "state = CASE WHEN state = 'running'", reason: JOB_STOPPED },
   {
     file: 'postgres/deliveries/journal.ts',
     sql: 'least(min(xact_start), now())',

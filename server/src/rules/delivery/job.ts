@@ -1,7 +1,7 @@
 // A bulk operation: an action on every message that matches a filter, at a chosen pace, until it is done or stopped.
 
 import { type MessageFilter, OPEN_STATES, type ShownState } from '../reads/message-filter.ts';
-import type { NewMessage } from './message.ts';
+import type { DeadLetterRetry } from './message.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
@@ -34,7 +34,7 @@ export type JobWork =
   | { readonly action: 'delete'; readonly messageIds: readonly string[] }
   | {
       readonly action: 'retry';
-      readonly retries: readonly { readonly messageId: string; readonly message: NewMessage }[];
+      readonly retries: readonly DeadLetterRetry[];
       /** Messages the account may make in a day; over it, the step waits. */
       readonly dayMax: number | null;
     };

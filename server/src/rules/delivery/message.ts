@@ -101,6 +101,12 @@ export interface NewMessage extends Asked {
   readonly dueAt: number;
 }
 
+/** A dead letter, and the message that it is sent again as. */
+export interface DeadLetterRetry {
+  readonly messageId: string;
+  readonly message: NewMessage;
+}
+
 /**
  * `pending` waits for its time, its turn or a free slot. `claimed` has an attempt in flight. `held` waits for a person.
  * The other states are final.

@@ -5,7 +5,7 @@ import type { Activity } from '../../rules/accounts/activity.ts';
 import type { EndedCounts, OpenGroup } from '../../rules/accounts/standing.ts';
 import type { EventFilter, MessageEvent } from '../../rules/delivery/event.ts';
 import type { FailureGroup } from '../../rules/delivery/failure-group.ts';
-import type { Attempt, Message, NewMessage } from '../../rules/delivery/message.ts';
+import type { Attempt, DeadLetterRetry, Message } from '../../rules/delivery/message.ts';
 import type { Ahead } from '../../rules/delivery/why.ts';
 import type { FlowKey } from '../../rules/lines/flow-key.ts';
 import type { Queue } from '../../rules/lines/queue.ts';
@@ -160,7 +160,7 @@ export interface MessageStore {
    * dead letter is unchanged. `dayMax` is the daily quota of the account: above it, none is retried.
    */
   retryDeadLetters(
-    retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
+    retries: readonly DeadLetterRetry[],
     now: number,
     dayMax?: number | null,
   ): Promise<readonly boolean[] | 'overQuota'>;

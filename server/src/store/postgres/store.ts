@@ -4,6 +4,8 @@ import type { NodeAbout } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { DatabaseReserve } from '../ports/database-reserve.ts';
 import type { Store } from '../ports/store.ts';
+import { ACCESS_VERBS } from '../resources/access-verbs.ts';
+import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
 import { Hints } from '../shared/hints.ts';
 import { Inbox } from '../shared/inbox.ts';
 import { News } from '../shared/news.ts';
@@ -14,10 +16,9 @@ import { Calls } from './groups/calls.ts';
 import { Doubts } from './groups/doubts.ts';
 import { Groups } from './groups/groups.ts';
 import { createMessages } from './messages/message-verbs.ts';
-import { createAccess } from './resources/access-verbs.ts';
 import { createAccounts } from './resources/account-verbs.ts';
 import { createLines } from './resources/line-verbs.ts';
-import { createResources } from './resources/resource-verbs.ts';
+import { onCall } from './resources/steps.ts';
 import { createUpkeep } from './resources/upkeep-verbs.ts';
 import type { Database } from './sessions/database.ts';
 import { leave } from './sessions/nodes.ts';
@@ -72,9 +73,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ...createUpkeep(parts),
     ...createMessages(calls, cancels, inbox, timers),
     ...createLines(calls),
-    ...createResources(calls),
+    ...onCall(calls, RESOURCE_VERBS),
     ...createAccounts(calls),
-    ...createAccess(calls),
+    ...onCall(calls, ACCESS_VERBS),
+    onAccess: (listener) => calls.news.onAccess(listener),
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();

@@ -7,7 +7,7 @@ import { listing, lookingUp, OF_ACCOUNT, writing } from './shared-verb.ts';
 
 export const QUEUE_VERBS = {
   saveQueue: writing(queues.saveQueue, {
-    makesWorkAt: (_accountId, _name, _change, now) => now,
+    makesWork: (_queue, _accountId, _name, _change, now) => ({ dueAt: now, now }),
     work: (accountId) => ({ accountId, units: QUEUE_PARALLELISM_MAX / 2 }),
   }),
   getQueue: lookingUp(queues.getQueue),

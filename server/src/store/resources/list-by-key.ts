@@ -1,7 +1,14 @@
 // A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
 // a piece never holds more bytes than it may.
 
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../ports/list-piece.ts';
+import {
+  BEHIND_ALL,
+  FIRST_PART,
+  fitting,
+  type ListPart,
+  type ListPiece,
+  type WeighedKey,
+} from '../ports/list-piece.ts';
 import { all, get, type Steps } from './steps.ts';
 
 /** All of it SQL. */
@@ -10,14 +17,17 @@ export interface KeyedList {
   readonly key: string;
   readonly columns: string;
   readonly bytes: string;
+  readonly isDescending?: true;
 }
 
-export function listByKey<Row extends object, T>({ table, key, columns, bytes }: KeyedList, make: (row: Row) => T) {
-  const from = `FROM ${table} WHERE account_id = ? AND ${key} > ?`;
-  const weigh = `SELECT ${key} AS key, ${bytes} AS bytes ${from} ORDER BY ${key} LIMIT ?`;
-  const read = `SELECT ${columns} ${from} AND ${key} <= ? ORDER BY ${key} LIMIT ?`;
+export function listByKey<Row extends object, T>(list: KeyedList, make: (row: Row) => T) {
+  const { table, key, columns, bytes, isDescending } = list;
+  const [behind, upTo, order, start] = isDescending ? ['<', '>=', `${key} DESC`, BEHIND_ALL] : ['>', '<=', key, ''];
+  const from = `FROM ${table} WHERE account_id = ? AND ${key} ${behind} ?`;
+  const weigh = `SELECT ${key} AS key, ${bytes} AS bytes ${from} ORDER BY ${order} LIMIT ?`;
+  const read = `SELECT ${columns} ${from} AND ${key} ${upTo} ? ORDER BY ${order} LIMIT ?`;
   return function* (accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<T>> {
-    const after = part.after ?? '';
+    const after = part.after ?? start;
     const keys = yield* all<WeighedKey>(weigh, [accountId, after, part.limit + 1]);
     const { last, count } = fitting(keys, part);
     const rows = yield* all<Row>(read, [accountId, after, last, count]);

@@ -1,5 +1,7 @@
-// The table of the verbs that people use to set up topics and schedules.
+// The table of the verbs that people use to set up topics, schedules, alerts and bulk operations.
 
+import * as alerts from './alerts.ts';
+import * as jobs from './jobs.ts';
 import { countUpTo } from './list-by-key.ts';
 import * as schedules from './schedules.ts';
 import { listing, lookingUp, OF_ACCOUNT, OF_ITS_ACCOUNT, reading, writing } from './shared-verb.ts';
@@ -15,6 +17,16 @@ export const RESOURCE_VERBS = {
   }),
   listSchedules: listing(schedules.listSchedules),
   countSchedules: lookingUp(countUpTo('schedules')),
+
+  createJob: writing(jobs.createJob, { ...OF_ITS_ACCOUNT, locksAccount: ({ accountId }) => accountId }),
+  getJob: reading(jobs.getJob, OF_ACCOUNT),
+  stopJob: writing(jobs.stopJob, OF_ACCOUNT),
+  listJobs: listing(jobs.listJobs),
+
+  saveAlert: writing(alerts.saveAlert, { ...OF_ITS_ACCOUNT, locksAccount: ({ accountId }) => accountId }),
+  getAlert: reading(alerts.getAlert, OF_ACCOUNT),
+  deleteAlert: writing(alerts.deleteAlert, OF_ACCOUNT),
+  listAlerts: listing(alerts.listAlerts),
 
   getTopic: reading(topics.getTopic, OF_ACCOUNT),
   saveTopic: writing(topics.saveTopic, OF_ITS_ACCOUNT),

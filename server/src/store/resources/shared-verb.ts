@@ -10,17 +10,24 @@ export interface AccountWork {
   readonly units: number;
 }
 
+/** `now` is the time of the call that wrote it. */
+export interface MadeWork {
+  readonly dueAt: number | null;
+  readonly now: number;
+}
+
 /** Without a mark, a verb writes and nobody is told. */
-export interface SharedMarks<A extends readonly unknown[]> {
+export interface SharedMarks<A extends readonly unknown[], R> {
   /**
    * It changes nothing. `lookUp` and `list` read beside the writes, what has a name and what may take a while; `written`
    * follows the writes that were asked for before it.
    */
   readonly reads?: 'lookUp' | 'list' | 'written';
-  /** There may be something to claim, from this time on: the time of the call. */
-  readonly makesWorkAt?: (...args: A) => number;
+  /** There may be something to claim. */
+  readonly makesWork?: (reply: R, ...args: A) => MadeWork;
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
+  readonly writesJournal?: true;
   /** It changes who may do what. */
   readonly changesAccess?: true;
   /** It locks the row of this account; see the adapters that have several connections. */
@@ -29,35 +36,31 @@ export interface SharedMarks<A extends readonly unknown[]> {
   readonly work?: (...args: A) => AccountWork;
 }
 
-export interface SharedVerb<A extends readonly unknown[], R> extends SharedMarks<A> {
-  readonly steps: (...args: A) => Steps<R>;
-}
+type Made = (...args: never) => Steps<unknown>;
+type ResultOf<F> = F extends (...args: never) => Steps<infer R> ? R : never;
+type MarksOf<F extends Made> = SharedMarks<Parameters<F>, ResultOf<F>>;
+
+export type SharedVerb<F extends Made> = MarksOf<F> & { readonly steps: F };
 
 /** A table of such verbs, whatever their arguments are. */
-export type SharedVerbs = Readonly<Record<string, SharedMarks<never> & { steps: (...args: never) => Steps<unknown> }>>;
+export type SharedVerbs = Readonly<Record<string, SharedMarks<never, never> & { readonly steps: Made }>>;
 
-export function writing<A extends readonly unknown[], R>(
-  steps: (...args: A) => Steps<R>,
-  marks: SharedMarks<A> = {},
-): SharedVerb<A, R> {
+export function writing<F extends Made>(steps: F, marks: MarksOf<F> = {}): SharedVerb<F> {
   return { ...marks, steps };
 }
 
 /** Reads what the calls before it have written. */
-export function reading<A extends readonly unknown[], R>(
-  steps: (...args: A) => Steps<R>,
-  marks: SharedMarks<A> = {},
-): SharedVerb<A, R> {
-  return { reads: 'written', ...marks, steps };
+export function reading<F extends Made>(steps: F, marks: MarksOf<F> = {}): SharedVerb<F> {
+  return writing(steps, { reads: 'written', ...marks });
 }
 
 /** Looks up what has a name. */
-export function lookingUp<A extends readonly unknown[], R>(steps: (...args: A) => Steps<R>): SharedVerb<A, R> {
-  return { reads: 'lookUp', steps };
+export function lookingUp<F extends Made>(steps: F): SharedVerb<F> {
+  return writing(steps, { reads: 'lookUp' });
 }
 
-export function listing<A extends readonly unknown[], R>(steps: (...args: A) => Steps<R>): SharedVerb<A, R> {
-  return { reads: 'list', steps };
+export function listing<F extends Made>(steps: F): SharedVerb<F> {
+  return writing(steps, { reads: 'list' });
 }
 
 /** Marks for a verb whose first argument is the account. */

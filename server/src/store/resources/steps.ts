@@ -2,11 +2,13 @@
 // takes the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can do is a
 // step with a name.
 
+import type { DeadLetterRetry } from '../../rules/delivery/message.ts';
 import type { QueueRules } from '../../rules/lines/queue.ts';
 import type { QueueRow } from '../rows/line-rows.ts';
+import type { CancelReply, RetryReply } from '../shared/commands.ts';
 
-/** A parameter. A boolean is stored as the adapter stores flags. */
-export type Value = string | number | boolean | null | Uint8Array;
+/** A parameter. A boolean is stored as the adapter stores flags. A list is for `= ANY (?)`. */
+export type Value = string | number | boolean | null | Uint8Array | readonly string[];
 
 /** The tables beside the messages whose rows keep how many bytes they count as, and the name of each row in its account. */
 export const WEIGHED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
@@ -26,12 +28,22 @@ export interface AdapterSteps {
   weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void;
   /** A DELETE without its RETURNING, and what its rows were counted as. Returns how many rows it deleted. */
   deleteWeighed(accountId: string, sql: string, values: readonly Value[]): number;
+  /** Until the end of the transaction, no other call that locks the account counts or changes what belongs to it. */
+  lockAccount(accountId: string): void;
+  /** The same for all tokens. A node that starts may wait longer for it than a request. */
+  lockTokens(asker: 'request' | 'start'): void;
+  /** An account is about to change: what the adapter keeps of accounts is to be read anew. */
+  forgetAccounts(): void;
   /** The queue, made if it is missing. Nobody else changes it or its line until the end of the transaction. */
   lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;
   /** The heads of the queue get the states that its changed rules give them, and those that may start do. */
   applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
   /** How many open messages the first of these queues have, counted up to one more than is reported; for as many as one statement counts. */
   queueLags(queues: readonly QueueRow[]): number[];
+  cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
+  /** Returns how many it deleted. */
+  deleteDeadLetters(accountId: string, messageIds: readonly string[]): number;
+  retryDeadLetters(retries: readonly DeadLetterRetry[], now: number, dayMax: number | null): RetryReply;
 }
 
 export interface Step {

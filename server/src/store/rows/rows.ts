@@ -89,9 +89,9 @@ export interface ListedScheduleRow extends Omit<ScheduleRow, 'body'> {
   body: Uint8Array | null;
 }
 
-export function toListedSchedule({ body, ...row }: ListedScheduleRow): ListedSchedule {
-  const schedule = toSchedule({ ...row, body: body ?? new Uint8Array() });
-  return body === null ? { ...schedule, isBodyLeftOut: true } : schedule;
+export function toListedSchedule(row: ListedScheduleRow): ListedSchedule {
+  if (row.body !== null) return toSchedule(row as ScheduleRow);
+  return { ...toSchedule({ ...row, body: new Uint8Array() }), isBodyLeftOut: true };
 }
 
 export interface JobRow {

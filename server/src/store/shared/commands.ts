@@ -46,3 +46,10 @@ export interface SettleReply {
 export interface CancelReply extends CancelAnswer {
   readonly dueAt: number | null;
 }
+
+export interface RetryReply {
+  /** Parallel to the dead letters. */
+  readonly isRetried: readonly boolean[];
+  readonly isOverQuota: boolean;
+  readonly dueAt: number | null;
+}

@@ -6,6 +6,8 @@ import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../ports/message-store.ts';
 import type { Store } from '../ports/store.ts';
 import type { UpkeepStore } from '../ports/upkeep-store.ts';
+import { ACCESS_VERBS } from '../resources/access-verbs.ts';
+import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
 import { CancelCalls } from '../shared/cancel-calls.ts';
 import { Cancelling } from '../shared/cancelling.ts';
 import { Hints } from '../shared/hints.ts';
@@ -13,10 +15,9 @@ import { Inbox } from '../shared/inbox.ts';
 import { StandingOffer } from '../shared/standing-offer.ts';
 import { createDeliveries, type ShownNode } from './deliveries/deliveries.ts';
 import { MESSAGE_VERBS } from './messages/message-verbs.ts';
-import { ACCESS_VERBS } from './resources/access-verbs.ts';
 import { ACCOUNT_VERBS } from './resources/account-verbs.ts';
 import { LINE_VERBS } from './resources/line-verbs.ts';
-import { RESOURCE_VERBS } from './resources/resource-verbs.ts';
+import { onThread } from './resources/steps.ts';
 import { UPKEEP_VERBS } from './resources/upkeep-verbs.ts';
 import { Calls, type Readers } from './thread/calls.ts';
 import { Committer } from './thread/committer.ts';
@@ -82,9 +83,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...createUpkeep(calls, offer, cancelling),
     ...createMessages(calls, inbox, cancelling),
     ...calls.all(LINE_VERBS),
-    ...calls.all(RESOURCE_VERBS),
+    ...calls.all(onThread(RESOURCE_VERBS)),
     ...calls.all(ACCOUNT_VERBS),
-    ...calls.all(ACCESS_VERBS),
+    ...calls.all(onThread(ACCESS_VERBS)),
     // It is read beside the writer, which nobody waits for, and corrected by the difference.
     async recountStored(accountId) {
       const wrongBy = await calls.ask('storedError', accountId);

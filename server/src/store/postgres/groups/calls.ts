@@ -1,6 +1,7 @@
 // How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
 // is told after the commit.
 
+import type { MadeWork } from '../../resources/shared-verb.ts';
 import type { Hints } from '../../shared/hints.ts';
 import type { News } from '../../shared/news.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
@@ -10,12 +11,6 @@ import type { Pool } from '../sessions/pool.ts';
 
 /** Work that is due later than this is found in time by every node without a hint. */
 const HINT_WITHIN_MS = 5000;
-
-/** `now` is the time of the call that wrote it. */
-export interface MadeWork {
-  readonly dueAt: number | null;
-  readonly now: number;
-}
 
 /** Without a mark, nobody is told. */
 export interface Marks<A extends readonly unknown[], R> {

@@ -1,7 +1,8 @@
 // Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
 // transaction. The old one can still be read until its retention ends.
 
-import type { NewMessage } from '../../../rules/delivery/message.ts';
+import type { DeadLetterRetry, NewMessage } from '../../../rules/delivery/message.ts';
+import type { RetryReply } from '../../shared/commands.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
@@ -42,10 +43,10 @@ export async function deleteDeadLetters(
 /** Parallel to `retries`: whether each was done. */
 export async function retryDeadLetters(
   database: Database,
-  retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
+  retries: readonly DeadLetterRetry[],
   now: number,
   dayMax: number | null,
-): Promise<{ isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null }> {
+): Promise<RetryReply> {
   if (retries.length === 0) return { isRetried: [], isOverQuota: false, dueAt: null };
   const named = retries.map(({ messageId, message: { accountId } }) => ({ accountId, messageId }));
   const held = await holdFailed(database, named, 'AND m.retried_at IS NULL');

@@ -10,7 +10,6 @@ import type { Calls } from '../groups/calls.ts';
 import { activity } from './activity.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
-import { messageStates } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
@@ -26,7 +25,7 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
   return {
     getMessage: calls.reading(messages.getMessage),
     whyFacts: calls.reading(whyFacts),
-    messageStates: calls.reading(messageStates),
+    messageStates: calls.reading(messages.messageStates),
     searchMessages: calls.reading(search.searchMessages),
     countPiece: calls.reading(search.countPiece),
     deliverNow: calls.writing(deliverNow, { makesWork: (_result, _accountId, _id, now) => ({ dueAt: now, now }) }),

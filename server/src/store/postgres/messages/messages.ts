@@ -2,13 +2,14 @@
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../../rules/delivery/message.ts';
-import type { MessageDetail, StoredMessage } from '../../ports/message-store.ts';
+import type { MessageDetail, MessageState, StoredMessage } from '../../ports/message-store.ts';
+import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
-import { nullIfUnstorable } from './null-if-unstorable.ts';
+import { nullEachUnstorable, nullIfUnstorable } from './null-if-unstorable.ts';
 import { storedSql } from './stored.ts';
 
 /** The columns of `messages m` except the body, which may be large; it reads as empty. */
@@ -186,4 +187,17 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
   );
   await deleteUnusedBodies(database, held);
   return row!.n;
+}
+
+export async function messageStates(
+  database: Database,
+  accountId: string,
+  ids: readonly string[],
+): Promise<MessageState[]> {
+  const rows = await database.all<StateOfRow & { readonly id: string }>(
+    'SELECT id, state, held_at FROM messages WHERE account_id = $1 AND id = ANY ($2::text[])',
+    accountId,
+    nullEachUnstorable(ids),
+  );
+  return rows.map((row) => ({ id: row.id, state: toState(row) }));
 }

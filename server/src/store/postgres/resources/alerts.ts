@@ -1,84 +1,11 @@
-// The alerts table. An alert is evaluated outside; what its target is told is written with the message that tells it, and
-// only if the alert has not changed since it was read. Of several nodes that judge it at once, one writes.
+// Notifies the targets of alerts. An alert is evaluated outside; what its target is told is written with the message that tells it, and
+// only if the alert has not changed since it was read. Of several nodes that evaluate it at once, one writes.
 
-import { type Alert, evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
+import { evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../../ports/list-piece.ts';
-import type { DueAlerts, EvaluatedAlert, NotifyResult } from '../../ports/upkeep-store.ts';
-import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../../rows/alert-rows.ts';
+import type { EvaluatedAlert, NotifyResult } from '../../ports/upkeep-store.ts';
 import { acceptAll } from '../deliveries/accept.ts';
-import { listByKey } from '../messages/list-by-key.ts';
-import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import type { Database } from '../sessions/database.ts';
-
-/** Of two calls at once, the second counts after the first. */
-export async function saveAlert(database: Database, alert: Alert, max: number): Promise<Alert | null> {
-  const { accountId, id } = alert;
-  await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', accountId);
-  const values = [
-    accountId,
-    id,
-    JSON.stringify(alert.rule),
-    JSON.stringify(alert.target),
-    alert.remindEveryMs,
-    alert.updatedAt,
-  ] as const;
-  const changed = await database.run(
-    `UPDATE alerts SET rule = $3, target = $4, remind_every_ms = $5, updated_at = $6, problem = NULL,
-       version = version + 1 WHERE account_id = $1 AND id = $2`,
-    ...values,
-  );
-  if (changed === 0) {
-    const count = await database.get<{ n: number }>(
-      'SELECT count(*) AS n FROM alerts WHERE account_id = $1',
-      accountId,
-    );
-    if (count!.n >= max) return null;
-    await database.run(
-      `INSERT INTO alerts (account_id, id, rule, target, remind_every_ms, updated_at, state, next_at, created_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, 'calm', $7, $8, 1)`,
-      ...values,
-      alert.nextAt,
-      alert.createdAt,
-    );
-  }
-  return getAlert(database, accountId, id);
-}
-
-export async function getAlert(database: Database, accountId: string, id: string): Promise<Alert | null> {
-  const row = await database.get<AlertRow>(
-    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = $1 AND id = $2`,
-    accountId,
-    nullIfUnstorable(id),
-  );
-  return row ? toAlert(row) : null;
-}
-
-export async function deleteAlert(database: Database, accountId: string, id: string): Promise<boolean> {
-  return (
-    (await database.run('DELETE FROM alerts WHERE account_id = $1 AND id = $2', accountId, nullIfUnstorable(id))) > 0
-  );
-}
-
-export function listAlerts(
-  database: Database,
-  accountId: string,
-  part: ListPart = FIRST_PART,
-): Promise<ListPiece<Alert>> {
-  const list = { table: 'alerts', key: 'id', columns: ALERT_COLUMNS, bytes: ALERT_BYTES };
-  return listByKey<AlertRow, Alert>(database, list, accountId, part, toAlert);
-}
-
-export async function dueAlerts(database: Database, now: number, limit: number): Promise<DueAlerts> {
-  const due = await database.all<AlertRow>(
-    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE next_at <= $1 ORDER BY next_at LIMIT $2`,
-    now,
-    limit,
-  );
-  if (due.length > 0) return { due: due.map(toAlert), nextAt: due[0]!.next_at };
-  const next = await database.get<{ at: number }>('SELECT next_at AS at FROM alerts ORDER BY next_at LIMIT 1');
-  return { due: [], nextAt: next?.at ?? null };
-}
 
 export async function notifyAlerts(
   database: Database,

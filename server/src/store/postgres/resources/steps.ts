@@ -1,12 +1,15 @@
 // How PostgreSQL runs a verb that is written once (store/resources/): each step is awaited on the connection of the call.
 
-import type { SharedVerb, SharedVerbs } from '../../resources/shared-verb.ts';
+import type { SharedVerbs } from '../../resources/shared-verb.ts';
 import type { AdapterSteps, Step, Steps, Value } from '../../resources/steps.ts';
+import { cancel } from '../deliveries/cancel.ts';
 import { applyQueueRules, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
 import type { Calls } from '../groups/calls.ts';
+import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
+import { lockTokens } from './token-lock.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]> } = {
   all: (database, sql, values) => database.all(numbered(sql), ...storable(sql, values)),
@@ -15,9 +18,17 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   weigh,
   deleteWeighed: (database, _accountId, sql, values) =>
     deleteWeighed(database, numbered(sql), ...storable(sql, values)),
+  lockAccount: async (database, accountId) => {
+    await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', accountId);
+  },
+  lockTokens,
+  forgetAccounts: async () => {},
   lockOrCreateQueue,
   applyQueueRules,
   queueLags,
+  cancel,
+  deleteDeadLetters,
+  retryDeadLetters,
 };
 
 type OnConnection<F> = F extends (...args: infer A) => infer R ? (database: Database, ...args: A) => Promise<R> : never;
@@ -53,21 +64,16 @@ function take(database: Database, { name, args }: Step): Promise<unknown> {
 }
 
 type OnCall<T> = {
-  readonly [V in keyof T]: T[V] extends SharedVerb<infer A, infer R> ? (...args: A) => Promise<R> : never;
+  readonly [V in keyof T]: T[V] extends { steps: (...args: infer A) => Steps<infer R> }
+    ? (...args: A) => Promise<R>
+    : never;
 };
 
 /** The verbs of a table as calls of this adapter. */
 export function onCall<T extends SharedVerbs>(calls: Calls, table: T): OnCall<T> {
-  const verbs = Object.entries(table).map(([name, { steps, reads, makesWorkAt, work: _, ...marks }]) => {
-    const verb = (database: Database, ...args: never) => perform(database, steps(...args));
-    if (reads) return [name, calls.reading(verb)];
-    const makesWork =
-      makesWorkAt &&
-      ((_reply: unknown, ...args: never) => {
-        const now = makesWorkAt(...args);
-        return { dueAt: now, now };
-      });
-    return [name, calls.writing(verb, { ...marks, ...(makesWork && { makesWork }) })];
+  const verbs = Object.entries(table).map(([name, { steps, reads, work: _, ...marks }]) => {
+    const verb = (database: Database, ...args: never) => perform(database, steps(...args)) as Promise<never>;
+    return [name, reads ? calls.reading(verb) : calls.writing(verb, marks)];
   });
   return Object.fromEntries(verbs) as OnCall<T>;
 }

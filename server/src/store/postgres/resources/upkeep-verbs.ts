@@ -1,6 +1,7 @@
 // The upkeep port over PostgreSQL: the schedules and bulk operations that nodes run, the alerts that they check, and retention.
 
 import type { UpkeepStore } from '../../ports/upkeep-store.ts';
+import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Cancels } from '../deliveries/cancels.ts';
@@ -12,9 +13,9 @@ import { deletingExpired } from '../messages/expired.ts';
 import * as idle from '../messages/idle.ts';
 import { deleteDeduplication } from '../messages/messages.ts';
 import { alertFacts } from './alert-facts.ts';
-import * as alerts from './alerts.ts';
-import * as jobs from './jobs.ts';
+import { notifyAlerts } from './alerts.ts';
 import * as schedules from './schedules.ts';
+import { onCall } from './steps.ts';
 
 const NODE_SHARDS = 16;
 
@@ -32,14 +33,11 @@ export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): Up
     makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
     writesJournal: true,
   });
-  const notify = calls.writing(alerts.notifyAlerts, {
+  const notify = calls.writing(notifyAlerts, {
     makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
     writesJournal: ({ results }) => results.includes('notified'),
   });
-  const run = calls.writing(jobs.runJobStep, {
-    makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
-    writesJournal: true,
-  });
+  const { runJobStep, ...shared } = onCall(calls, SHARED_UPKEEP_VERBS);
   return {
     async dueSchedules(now, limits) {
       const answer = await due(now, limits, shard);
@@ -51,12 +49,11 @@ export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): Up
     setScheduleTimes: calls.writing(time.setScheduleTimes, {
       schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
     }),
-    dueAlerts: calls.reading(alerts.dueAlerts),
+    ...shared,
     alertFacts: calls.reading(alertFacts),
     notifyAlerts: async (evaluated, now) => (await notify(evaluated, now)).results,
-    runningJobs: calls.reading(jobs.runningJobs),
     async runJobStep(accountId, id, work, step) {
-      const { done, requested } = await run(accountId, id, work, step);
+      const { done, requested } = await runJobStep(accountId, id, work, step);
       if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);
       return done;
     },

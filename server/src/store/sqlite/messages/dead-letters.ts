@@ -1,7 +1,8 @@
 // Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
 // transaction. The old one can still be read until its retention ends.
 
-import type { NewMessage } from '../../../rules/delivery/message.ts';
+import type { DeadLetterRetry, NewMessage } from '../../../rules/delivery/message.ts';
+import type { RetryReply } from '../../shared/commands.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
@@ -36,10 +37,10 @@ export function deleteDeadLetters(
 export function retryDeadLetters(
   database: Database,
   caches: TransactionCaches,
-  retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
+  retries: readonly DeadLetterRetry[],
   now: number,
   dayMax: number | null,
-): { isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null } {
+): RetryReply {
   const seqs = new Map<NewMessage, number>();
   // A message that is named twice is retried once.
   const named = new Set<number>();

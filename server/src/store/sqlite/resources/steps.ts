@@ -1,39 +1,54 @@
 // How SQLite runs a verb that is written once (store/resources/): on the thread of its connection, in the transaction that
 // many verbs share.
 
-import type { SharedVerb, SharedVerbs } from '../../resources/shared-verb.ts';
+import type { SharedVerbs } from '../../resources/shared-verb.ts';
 import type { AdapterSteps, Step, Steps, Value } from '../../resources/steps.ts';
+import { cancel } from '../deliveries/cancel.ts';
 import * as queues from '../deliveries/queues.ts';
+import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import type { Verb, VerbContext } from '../thread/verb.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } = {
-  all: ({ database }, sql, values) => database.all(withoutLocks(sql), ...values.map(toStored)),
-  get: ({ database }, sql, values) => database.get(withoutLocks(sql), ...values.map(toStored)),
-  run: ({ database }, sql, values) => database.run(withoutLocks(sql), ...values.map(toStored)),
+  all: ({ database }, sql, values) => database.all(inDialect(sql), ...values.map(toStored)),
+  get: ({ database }, sql, values) => database.get(inDialect(sql), ...values.map(toStored)),
+  run: ({ database }, sql, values) => database.run(inDialect(sql), ...values.map(toStored)),
   weigh: ({ caches }, ...args) => caches.stored.weigh(...args),
   deleteWeighed: ({ caches }, accountId, sql, values) =>
-    caches.stored.delete(accountId, withoutLocks(sql), ...values.map(toStored)),
+    caches.stored.delete(accountId, inDialect(sql), ...values.map(toStored)),
+  lockAccount: () => {},
+  lockTokens: () => {},
+  forgetAccounts: ({ caches }) => caches.accountsAtClaim.forget(),
   lockOrCreateQueue: ({ database }, ...args) => queues.lockOrCreateQueue(database, ...args),
   applyQueueRules: ({ database }, ...args) => queues.applyQueueRules(database, ...args),
   queueLags: ({ database }, [first]) => [queues.queueLag(database, first!)],
+  cancel: ({ database, caches }, ...args) => cancel(database, caches, ...args),
+  deleteDeadLetters: ({ database, caches }, ...args) => deleteDeadLetters(database, caches, ...args),
+  retryDeadLetters: ({ database, caches }, ...args) => retryDeadLetters(database, caches, ...args),
 };
 
 type OnContext<F> = F extends (...args: infer A) => infer R ? (context: VerbContext, ...args: A) => R : never;
 
 const texts = new Map<string, string>();
 
-/** There is one writer: what it reads, nobody else changes. */
-function withoutLocks(sql: string): string {
+/** There is one writer: what it reads, nobody else changes. A list is given as JSON. */
+function inDialect(sql: string): string {
   let text = texts.get(sql);
   if (text === undefined) {
-    text = sql.replaceAll(/ FOR (?:NO KEY )?UPDATE(?: OF \w+)?(?: SKIP LOCKED)?/g, '');
+    text = sql
+      .replaceAll(/\s+FOR (?:NO KEY )?UPDATE(?: OF \w+)?(?: SKIP LOCKED)?/g, '')
+      .replaceAll(/= ANY \((\?\d*)\)/g, 'IN (SELECT value FROM json_each($1))');
     texts.set(sql, text);
   }
   return text;
 }
 
-function toStored(value: Value): Exclude<Value, boolean> {
-  return typeof value === 'boolean' ? Number(value) : value;
+function toStored(value: Value): string | number | null | Uint8Array {
+  if (typeof value === 'boolean') return Number(value);
+  return isList(value) ? JSON.stringify(value) : value;
+}
+
+function isList(value: Value): value is readonly string[] {
+  return Array.isArray(value);
 }
 
 export function perform<R>(context: VerbContext, steps: Steps<R>): R {
@@ -46,17 +61,19 @@ function take(context: VerbContext, { name, args }: Step): unknown {
   return (STEPS[name] as (context: VerbContext, ...args: readonly unknown[]) => unknown)(context, ...args);
 }
 
-type OnThread<T> = { readonly [V in keyof T]: T[V] extends SharedVerb<infer A, infer R> ? Verb<A, R> : never };
+type OnThread<T> = {
+  readonly [V in keyof T]: T[V] extends { steps: (...args: infer A) => Steps<infer R> } ? Verb<A, R> : never;
+};
 
 /** The verbs of a table as this adapter lists them. */
 export function onThread<T extends SharedVerbs>(table: T): OnThread<T> {
-  const verbs = Object.entries(table).map(([name, { steps, reads, makesWorkAt, locksAccount: _, ...marks }]) => [
+  const verbs = Object.entries(table).map(([name, { steps, reads, makesWork, locksAccount: _, ...marks }]) => [
     name,
     {
       ...marks,
       // What follows the writes runs on their thread.
       ...(reads !== 'written' && { reads }),
-      ...(makesWorkAt && { makesWorkAt: (_reply: unknown, ...args: never) => makesWorkAt(...args) }),
+      ...(makesWork && { makesWorkAt: (reply: never, ...args: never) => makesWork(reply, ...args).dueAt }),
       run: (context: VerbContext, ...args: never) => perform(context, steps(...args)),
     },
   ]);

@@ -1,6 +1,7 @@
 // The table of the verbs that a node calls to run schedules and bulk operations, to check alerts, and to delete what is past its
 // retention.
 
+import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';
 import { deleteJournal } from '../deliveries/journal.ts';
 import * as time from '../deliveries/time.ts';
 import { foldActivity } from '../messages/activity.ts';
@@ -10,9 +11,9 @@ import { deleteDeduplication } from '../messages/messages.ts';
 import { deleteUsage } from '../messages/usage.ts';
 import { listing, on, writing } from '../thread/verb.ts';
 import { alertFacts } from './alert-facts.ts';
-import * as alerts from './alerts.ts';
-import * as jobs from './jobs.ts';
+import { notifyAlerts } from './alerts.ts';
 import * as schedules from './schedules.ts';
+import { onThread } from './steps.ts';
 
 export const UPKEEP_VERBS = {
   dueSchedules: on(schedules.dueSchedules),
@@ -20,16 +21,13 @@ export const UPKEEP_VERBS = {
   scheduleTimes: on(time.scheduleTimes),
   setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
 
-  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
-  dueAlerts: on(alerts.dueAlerts),
   alertFacts: listing(alertFacts),
-  notifyAlerts: writing(alerts.notifyAlerts, {
+  notifyAlerts: writing(notifyAlerts, {
     makesWorkAt: ({ dueAt }) => dueAt,
     writesJournal: ({ results }) => results.includes('notified'),
   }),
 
-  runningJobs: on(jobs.runningJobs),
-  runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  ...onThread(SHARED_UPKEEP_VERBS),
 
   deleteExpired: writing(deleteExpired),
   deleteJournal: on(deleteJournal),

@@ -1,6 +1,8 @@
 // The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
 // connection: the writer's, the reader's, or the caller's in the simulation.
 
+import { ACCESS_VERBS } from '../../resources/access-verbs.ts';
+import { RESOURCE_VERBS } from '../../resources/resource-verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import { Claimer } from '../deliveries/claim.ts';
 import { DELIVERY_VERBS } from '../deliveries/delivery-verbs.ts';
@@ -12,11 +14,10 @@ import { ActivityCounts } from '../messages/activity.ts';
 import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
 import { Stored } from '../messages/stored.ts';
 import { Usage } from '../messages/usage.ts';
-import { ACCESS_VERBS } from '../resources/access-verbs.ts';
 import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
 import { AccountsAtClaim } from '../resources/accounts.ts';
 import { LINE_VERBS } from '../resources/line-verbs.ts';
-import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
+import { onThread } from '../resources/steps.ts';
 import { UPKEEP_VERBS } from '../resources/upkeep-verbs.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
@@ -27,9 +28,9 @@ const VERBS = {
   ...UPKEEP_VERBS,
   ...MESSAGE_VERBS,
   ...LINE_VERBS,
-  ...RESOURCE_VERBS,
+  ...onThread(RESOURCE_VERBS),
   ...ACCOUNT_VERBS,
-  ...ACCESS_VERBS,
+  ...onThread(ACCESS_VERBS),
 };
 
 export type VerbName = keyof typeof VERBS;

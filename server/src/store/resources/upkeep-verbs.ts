@@ -1,0 +1,15 @@
+// The table of the verbs that a node calls to check alerts and to run bulk operations, as far as they are written once.
+
+import { dueAlerts } from './alerts.ts';
+import { runJobStep, runningJobs } from './jobs.ts';
+import { reading, writing } from './shared-verb.ts';
+
+export const SHARED_UPKEEP_VERBS = {
+  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
+  dueAlerts: reading(dueAlerts),
+  runningJobs: reading(runningJobs),
+  runJobStep: writing(runJobStep, {
+    makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
+    writesJournal: true,
+  }),
+};
