@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/world.ts';
 import type { DatabaseReserve } from '../ports/database-reserve.ts';
 import type { Store } from '../ports/store.ts';
 import { ACCESS_VERBS } from '../resources/access-verbs.ts';
+import { LINE_VERBS } from '../resources/line-verbs.ts';
 import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
 import { Hints } from '../shared/hints.ts';
 import { Inbox } from '../shared/inbox.ts';
@@ -17,7 +18,6 @@ import { Doubts } from './groups/doubts.ts';
 import { Groups } from './groups/groups.ts';
 import { createMessages } from './messages/message-verbs.ts';
 import { createAccounts } from './resources/account-verbs.ts';
-import { createLines } from './resources/line-verbs.ts';
 import { onCall } from './resources/steps.ts';
 import { createUpkeep } from './resources/upkeep-verbs.ts';
 import type { Database } from './sessions/database.ts';
@@ -72,7 +72,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ...createDeliveries({ ...parts, knownForMs, releaseDoubts }),
     ...createUpkeep(parts),
     ...createMessages(calls, cancels, inbox, timers),
-    ...createLines(calls),
+    ...onCall(calls, LINE_VERBS),
     ...onCall(calls, RESOURCE_VERBS),
     ...createAccounts(calls),
     ...onCall(calls, ACCESS_VERBS),

@@ -6,6 +6,7 @@ import { changedRules, type Queue, type QueueChange } from '../../rules/lines/qu
 import type { LinePiece, LinePosition } from '../ports/line-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../rows/line-rows.ts';
+import { listCounted } from './list-counted.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
 const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;
@@ -27,31 +28,17 @@ export function* saveQueue(accountId: string, name: string, change: QueueChange,
 
 export function* getQueue(accountId: string, name: string): Steps<Queue | null> {
   const row = yield* get<QueueRow>(GET_QUEUE, [accountId, name]);
-  return row ? yield* withLag(row) : null;
+  return row ? (yield* withLags([row]))[0]! : null;
 }
 
-function* withLag(row: QueueRow): Steps<Queue> {
-  const [lag] = yield* step('queueLags', [row]);
-  return toQueue(row, lag!);
-}
-
-/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
 export function* listQueues(accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<Queue>> {
-  const rows = yield* all<QueueRow>(
-    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
-    [accountId, part.after ?? '', part.limit + 1],
-  );
-  const wanted = rows.slice(0, part.limit);
-  const entries: Queue[] = [];
-  let counted = 0;
-  while (entries.length < wanted.length && counted <= eachMax('lineCount')) {
-    const some = wanted.slice(entries.length);
-    const lags = yield* step('queueLags', some);
-    const queues = lags.map((lag, index) => toQueue(some[index]!, lag));
-    entries.push(...queues);
-    counted += queues.reduce((sum, { lag }) => sum + lag, 0);
-  }
-  return { entries, hasMore: rows.length > entries.length };
+  const sql = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`;
+  const rows = yield* all<QueueRow>(sql, [accountId, part.after ?? '', part.limit + 1]);
+  return yield* listCounted(rows, part.limit, withLags, ({ lag }) => lag);
+}
+
+function* withLags(rows: readonly QueueRow[]): Steps<Queue[]> {
+  return (yield* step('queueLags', rows)).map((lag, index) => toQueue(rows[index]!, lag));
 }
 
 const OPEN_IN_QUEUE =
@@ -73,7 +60,7 @@ export function* deleteQueue(accountId: string, name: string): Steps<number | nu
   const row = yield* get<QueueRow>(`${GET_QUEUE} FOR UPDATE`, key);
   if (!row) return null;
   if (yield* get(`SELECT 1 ${OPEN_IN_QUEUE} AND cancel_requested_at IS NULL LIMIT 1`, key)) {
-    return (yield* withLag(row)).lag;
+    return (yield* withLags([row]))[0]!.lag;
   }
   yield* run(
     `UPDATE messages SET holds_place = ?, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,

@@ -3,8 +3,11 @@
 // step with a name.
 
 import type { DeadLetterRetry } from '../../rules/delivery/message.ts';
+import { eachMax } from '../../rules/limits/budgets.ts';
+import type { KeyCounts } from '../../rules/lines/admission.ts';
+import type { FlowLimits } from '../../rules/lines/flow-control.ts';
 import type { QueueRules } from '../../rules/lines/queue.ts';
-import type { QueueRow } from '../rows/line-rows.ts';
+import type { FlowRow, QueueRow } from '../rows/line-rows.ts';
 import type { CancelReply, RetryReply } from '../shared/commands.ts';
 
 /** A parameter. A boolean is stored as the adapter stores flags. A list is for `= ANY (?)`. */
@@ -40,11 +43,25 @@ export interface AdapterSteps {
   applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
   /** How many open messages the first of these queues have, counted up to one more than is reported; for as many as one statement counts. */
   queueLags(queues: readonly QueueRow[]): number[];
+  /** Limits that messages of this transaction carry for their flow keys are in force from here on. */
+  applyRequestedLimits(): void;
+  lockOrCreateFlowKey(accountId: string, key: string, limits: FlowLimits): void;
+  /** What is ready under the key and not started waits again. `row` is then as the table is, here and below. */
+  takeBack(row: FlowRow): void;
+  /** Sets new limits. Messages that the old limits let in and that have not started are checked again. */
+  setFlowLimits(row: FlowRow, limits: FlowLimits): void;
+  /** Makes as many messages ready as the key lets through. */
+  admitWaiting(row: FlowRow, now: number): void;
+  /** As `queueLags`. */
+  flowKeyCounts(keys: readonly FlowRow[]): KeyCounts[];
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
   /** Returns how many it deleted. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): number;
   retryDeadLetters(retries: readonly DeadLetterRetry[], now: number, dayMax: number | null): RetryReply;
 }
+
+/** How far the messages of a flow key are counted for people. */
+export const SHOWN_COUNTS = { active: eachMax('lineCount'), unstarted: 0, waiting: eachMax('lineCount') + 1 };
 
 export interface Step {
   readonly name: keyof AdapterSteps;

@@ -7,6 +7,7 @@ import type { MessageStore } from '../ports/message-store.ts';
 import type { Store } from '../ports/store.ts';
 import type { UpkeepStore } from '../ports/upkeep-store.ts';
 import { ACCESS_VERBS } from '../resources/access-verbs.ts';
+import { LINE_VERBS } from '../resources/line-verbs.ts';
 import { RESOURCE_VERBS } from '../resources/resource-verbs.ts';
 import { CancelCalls } from '../shared/cancel-calls.ts';
 import { Cancelling } from '../shared/cancelling.ts';
@@ -16,7 +17,6 @@ import { StandingOffer } from '../shared/standing-offer.ts';
 import { createDeliveries, type ShownNode } from './deliveries/deliveries.ts';
 import { MESSAGE_VERBS } from './messages/message-verbs.ts';
 import { ACCOUNT_VERBS } from './resources/account-verbs.ts';
-import { LINE_VERBS } from './resources/line-verbs.ts';
 import { onThread } from './resources/steps.ts';
 import { UPKEEP_VERBS } from './resources/upkeep-verbs.ts';
 import { Calls, type Readers } from './thread/calls.ts';
@@ -82,7 +82,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...createDeliveries({ calls, offer, inbox, cancelling, clock, node, about, shownAs: options.shownAs }),
     ...createUpkeep(calls, offer, cancelling),
     ...createMessages(calls, inbox, cancelling),
-    ...calls.all(LINE_VERBS),
+    ...calls.all(onThread(LINE_VERBS)),
     ...calls.all(onThread(RESOURCE_VERBS)),
     ...calls.all(ACCOUNT_VERBS),
     ...calls.all(onThread(ACCESS_VERBS)),

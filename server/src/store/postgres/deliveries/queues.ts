@@ -280,8 +280,8 @@ export async function applyQueueRules(
   await startHeads(database, await lockQueues(database, new Pairs([[accountId, name]])), now);
 }
 
-/** How many queues one statement counts messages for. */
-const COUNTED_TOGETHER = 20;
+/** How many queues or flow keys one statement counts messages for. */
+export const COUNTED_TOGETHER = 20;
 
 /** How many open messages each of the first queues has. */
 export async function queueLags(database: Database, queues: readonly QueueRow[]): Promise<number[]> {

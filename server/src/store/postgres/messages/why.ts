@@ -3,10 +3,10 @@
 import { countAhead } from '../../../rules/delivery/why.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { WhyFacts } from '../../ports/message-store.ts';
+import { getFlowKey } from '../../resources/flow-keys.ts';
 import { getQueue } from '../../resources/queues.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
-import { getFlowKey } from '../resources/flow-key-verbs.ts';
 import { perform } from '../resources/steps.ts';
 import type { Database } from '../sessions/database.ts';
 import { SHOWN } from './messages.ts';
@@ -24,7 +24,7 @@ export async function whyFacts(database: Database, accountId: string, messageId:
     message: toMessage(row),
     queue: row.queue_name === null ? null : await perform(database, getQueue(accountId, row.queue_name)),
     ahead: isInLine ? await ahead(database, row) : null,
-    flowKey: row.flow_key === null ? null : await getFlowKey(database, accountId, row.flow_key),
+    flowKey: row.flow_key === null ? null : await perform(database, getFlowKey(accountId, row.flow_key)),
     flowAhead: row.flow_key === null || row.state !== 'queued' ? null : await flowAhead(database, row),
   };
 }

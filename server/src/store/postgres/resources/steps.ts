@@ -1,10 +1,12 @@
 // How PostgreSQL runs a verb that is written once (store/resources/): each step is awaited on the connection of the call.
 
 import type { SharedVerbs } from '../../resources/shared-verb.ts';
-import type { AdapterSteps, Step, Steps, Value } from '../../resources/steps.ts';
+import { type AdapterSteps, SHOWN_COUNTS, type Step, type Steps, type Value } from '../../resources/steps.ts';
 import { cancel } from '../deliveries/cancel.ts';
-import { applyQueueRules, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
+import * as flowKeys from '../deliveries/flow-keys.ts';
+import { applyQueueRules, COUNTED_TOGETHER, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
 import type { Calls } from '../groups/calls.ts';
+import { keyOf } from '../groups/lines.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
 import { deleteWeighed, weigh } from '../messages/stored.ts';
@@ -26,6 +28,17 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   lockOrCreateQueue,
   applyQueueRules,
   queueLags,
+  // Each message applies its own when it is accepted.
+  applyRequestedLimits: async () => {},
+  lockOrCreateFlowKey: async (database, accountId, key, limits) => {
+    await flowKeys.lockOrCreateKeys(database, [{ accountId, key, limits }]);
+  },
+  takeBack: flowKeys.takeBack,
+  setFlowLimits: flowKeys.setLimits,
+  admitWaiting: async (database, row, now) => {
+    await flowKeys.admitWaiting(database, new Map([[keyOf(row.account_id, row.key), row]]), now);
+  },
+  flowKeyCounts: (database, rows) => flowKeys.readCounts(database, rows.slice(0, COUNTED_TOGETHER), () => SHOWN_COUNTS),
   cancel,
   deleteDeadLetters,
   retryDeadLetters,

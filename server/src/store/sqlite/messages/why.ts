@@ -3,10 +3,10 @@
 import { countAhead } from '../../../rules/delivery/why.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { WhyFacts } from '../../ports/message-store.ts';
+import { getFlowKey } from '../../resources/flow-keys.ts';
 import { getQueue } from '../../resources/queues.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
-import { getFlowKey } from '../resources/flow-key-verbs.ts';
 import { perform } from '../resources/steps.ts';
 import type { Database } from '../thread/database.ts';
 import type { VerbContext } from '../thread/verb.ts';
@@ -24,7 +24,7 @@ export function whyFacts(context: VerbContext, accountId: string, messageId: str
     message: toMessage(row),
     queue: row.queue_name === null ? null : perform(context, getQueue(accountId, row.queue_name)),
     ahead: row.queue_name === null || row.ended_at !== null || row.holds_place ? null : ahead(database, row),
-    flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
+    flowKey: row.flow_key === null ? null : perform(context, getFlowKey(accountId, row.flow_key)),
     flowAhead: row.flow_key === null || row.state !== 'queued' ? null : flowAhead(database, row),
   };
 }

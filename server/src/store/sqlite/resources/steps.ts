@@ -2,8 +2,9 @@
 // many verbs share.
 
 import type { SharedVerbs } from '../../resources/shared-verb.ts';
-import type { AdapterSteps, Step, Steps, Value } from '../../resources/steps.ts';
+import { type AdapterSteps, SHOWN_COUNTS, type Step, type Steps, type Value } from '../../resources/steps.ts';
 import { cancel } from '../deliveries/cancel.ts';
+import * as flowKeys from '../deliveries/flow-keys.ts';
 import * as queues from '../deliveries/queues.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import type { Verb, VerbContext } from '../thread/verb.ts';
@@ -21,6 +22,12 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } 
   lockOrCreateQueue: ({ database }, ...args) => queues.lockOrCreateQueue(database, ...args),
   applyQueueRules: ({ database }, ...args) => queues.applyQueueRules(database, ...args),
   queueLags: ({ database }, [first]) => [queues.queueLag(database, first!)],
+  applyRequestedLimits: ({ caches }) => caches.requestedFlowLimits.apply(),
+  lockOrCreateFlowKey: ({ database }, ...args) => flowKeys.makeKey(database, ...args),
+  takeBack: ({ database }, row) => flowKeys.takeBack(database, row),
+  setFlowLimits: ({ database }, row, limits) => void flowKeys.setLimits(database, row, limits),
+  admitWaiting: ({ database }, { account_id, key }, now) => void flowKeys.admitWaiting(database, account_id, key, now),
+  flowKeyCounts: ({ database }, [first]) => [flowKeys.count(database, first!, SHOWN_COUNTS)],
   cancel: ({ database, caches }, ...args) => cancel(database, caches, ...args),
   deleteDeadLetters: ({ database, caches }, ...args) => deleteDeadLetters(database, caches, ...args),
   retryDeadLetters: ({ database, caches }, ...args) => retryDeadLetters(database, caches, ...args),

@@ -2,6 +2,7 @@
 // connection: the writer's, the reader's, or the caller's in the simulation.
 
 import { ACCESS_VERBS } from '../../resources/access-verbs.ts';
+import { LINE_VERBS } from '../../resources/line-verbs.ts';
 import { RESOURCE_VERBS } from '../../resources/resource-verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import { Claimer } from '../deliveries/claim.ts';
@@ -16,7 +17,6 @@ import { Stored } from '../messages/stored.ts';
 import { Usage } from '../messages/usage.ts';
 import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
 import { AccountsAtClaim } from '../resources/accounts.ts';
-import { LINE_VERBS } from '../resources/line-verbs.ts';
 import { onThread } from '../resources/steps.ts';
 import { UPKEEP_VERBS } from '../resources/upkeep-verbs.ts';
 import type { Database } from './database.ts';
@@ -27,7 +27,7 @@ const VERBS = {
   ...DELIVERY_VERBS,
   ...UPKEEP_VERBS,
   ...MESSAGE_VERBS,
-  ...LINE_VERBS,
+  ...onThread(LINE_VERBS),
   ...onThread(RESOURCE_VERBS),
   ...ACCOUNT_VERBS,
   ...onThread(ACCESS_VERBS),

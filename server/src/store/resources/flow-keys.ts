@@ -1,0 +1,84 @@
+// Flow keys for people: read, list, pause, pin, reset. Each adapter decides in its deliveries/flow-keys.ts what a key lets
+// through.
+
+import { bytesOfLine } from '../../rules/limits/stored-bytes.ts';
+import { FLOW_PERIOD_MS_DEFAULT } from '../../rules/lines/flow-control.ts';
+import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../rules/lines/flow-key.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
+import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../rows/line-rows.ts';
+import { listCounted } from './list-counted.ts';
+import { all, get, run, type Steps, step } from './steps.ts';
+
+const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
+
+export function* getFlowKey(accountId: string, key: string): Steps<FlowKey | null> {
+  yield* step('applyRequestedLimits');
+  const row = yield* get<FlowRow>(GET_KEY, [accountId, key]);
+  return row ? (yield* withCounts([row]))[0]! : null;
+}
+
+export function* listFlowKeys(accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<FlowKey>> {
+  yield* step('applyRequestedLimits');
+  const sql = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?`;
+  const rows = yield* all<FlowRow>(sql, [accountId, part.after ?? '', part.limit + 1]);
+  return yield* listCounted(rows, part.limit, withCounts, ({ waiting, active }) => waiting + active);
+}
+
+function* withCounts(rows: readonly FlowRow[]): Steps<FlowKey[]> {
+  return (yield* step('flowKeyCounts', rows)).map((counts, index) => toFlowKey(rows[index]!, counts));
+}
+
+/** Changes a key that nobody else changes meanwhile, and lets through what the change allows; null if there is no such key. */
+function* change(
+  accountId: string,
+  key: string,
+  now: number,
+  make: (row: FlowRow) => Steps<void>,
+): Steps<FlowKey | null> {
+  yield* step('applyRequestedLimits');
+  const row = yield* get<FlowRow>(`${GET_KEY} FOR UPDATE`, [accountId, key]);
+  if (!row) return null;
+  yield* make(row);
+  yield* step('admitWaiting', row, now);
+  const changed = (yield* getFlowKey(accountId, key))!;
+  yield* step('weigh', 'flow_keys', accountId, key, isSetByPerson(changed) ? bytesOfLine(key) : null);
+  return changed;
+}
+
+/** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
+export function pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Steps<FlowKey | null> {
+  return change(accountId, key, now, function* (row) {
+    yield* run('UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?', [isPaused, accountId, key]);
+    row.is_paused = isPaused;
+    if (isPaused) yield* step('takeBack', row);
+  });
+}
+
+/** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
+export function* pinFlowKey(accountId: string, key: string, pins: FlowPins, now: number): Steps<FlowKey> {
+  const none = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
+  yield* step('applyRequestedLimits');
+  yield* step('lockOrCreateFlowKey', accountId, key, none);
+  const pinned = yield* change(accountId, key, now, function* (row) {
+    const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
+    yield* run('UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?', [
+      isParallelismPinned,
+      isRatePinned,
+      accountId,
+      key,
+    ]);
+    yield* step('setFlowLimits', row, limits);
+  });
+  return pinned!;
+}
+
+/** Forgets the starts counted in the current period. */
+export function resetFlowRate(accountId: string, key: string, now: number): Steps<FlowKey | null> {
+  return change(accountId, key, now, function* (row) {
+    yield* step('takeBack', row);
+    const sql = 'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?';
+    yield* run(sql, [now, accountId, key]);
+    row.window_count = 0;
+    row.window_start_at = now;
+  });
+}
