@@ -257,7 +257,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       failed: { rows: [], isCut: false },
       attempts: { rows: [], isCut: false },
       counted: [],
-      told: [],
+      notified: [],
       queues: [],
       schedules: [{ id: 'scd_1', runs: [] }],
       used: 0,
