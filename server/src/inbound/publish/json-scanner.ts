@@ -43,23 +43,37 @@ export class JsonScanner {
         at = this.#skipString(piece, at);
         continue;
       }
-      const byte = piece[at]!;
-      if (byte === QUOTE) this.#isInString = true;
-      else if (byte === COMMA) {
-        if (this.depth === level) return at;
-        this.values += 1;
-      } else if (byte === COLON) this.values += 1;
-      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
-        this.values += 1;
-        this.depth += 1;
-        if (this.depth > this.deepest) this.deepest = this.depth;
-      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
-        this.depth -= 1;
-        if (this.depth < level) return at;
+      switch (piece[at]) {
+        case QUOTE:
+          this.#isInString = true;
+          break;
+        case COMMA:
+          if (this.depth === level) return at;
+          this.values += 1;
+          break;
+        case COLON:
+          this.values += 1;
+          break;
+        case OPEN_ARRAY:
+        case OPEN_OBJECT:
+          this.#open();
+          break;
+        case CLOSE_ARRAY:
+        case CLOSE_OBJECT:
+          this.depth -= 1;
+          if (this.depth < level) return at;
+          break;
+        default:
       }
       at += 1;
     }
     return length;
+  }
+
+  #open(): void {
+    this.values += 1;
+    this.depth += 1;
+    if (this.depth > this.deepest) this.deepest = this.depth;
   }
 
   /** Returns where the string ends, or the end of the piece. */

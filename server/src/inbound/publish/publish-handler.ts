@@ -246,11 +246,39 @@ export class PublishHandler {
     { account }: Principal,
   ): Promise<{ slots: Slot[]; unknownNames: readonly string[]; unknownFields: readonly string[] }> {
     const { publications, turns } = this.#options;
-    const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
-    const caller = this.#options.callers.ipOf(request);
-    const descent = descentOf(request, this.#options.rules);
-    const topics: NamedTopics = new Map();
     const pieces = new EventLoopYielder(turns, account.id);
+    const { drafts, unknownFields } = await this.#readElements(elements, request, account, pieces);
+    // Counted before any message is made: elements times endpoints is the most a request could make.
+    const good = drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft]));
+    const tooMuch = publications.sizeProblem(good);
+    if (tooMuch) throw apiError(tooMuch);
+    const left = publications.descendantsOf(good);
+    if (typeof left !== 'number') throw apiError(left);
+    const slots: Slot[] = [];
+    for (const draft of drafts) {
+      if (draft instanceof ApiError) {
+        slots.push(draft);
+        continue;
+      }
+      const messages = publications.make(draft, account, left);
+      slots.push(messages);
+      if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
+    }
+    pieces.end();
+    const unknownNames = good.find((draft) => draft.unknownNames.length > 0)?.unknownNames ?? NO_NAMES;
+    return { slots, unknownNames, unknownFields };
+  }
+
+  async #readElements(
+    elements: readonly (BatchElement | ApiError)[],
+    request: CallerRequest,
+    account: Principal['account'],
+    pieces: EventLoopYielder,
+  ): Promise<{ drafts: (ReadRequest | ApiError)[]; unknownFields: readonly string[] }> {
+    const { publications, callers, rules } = this.#options;
+    const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
+    const same = { callerIp: callers.ipOf(request), scheduleId: null, descent: descentOf(request, rules) };
+    const topics: NamedTopics = new Map();
     const drafts: (ReadRequest | ApiError)[] = [];
     let unknownFields = NO_NAMES;
     for (const element of elements) {
@@ -260,38 +288,23 @@ export class PublishHandler {
       }
       const headers = withDefaults(element.headers, trace);
       // Awaited only for a topic: an await for each of a hundred URLs costs more than reading them.
-      const reading = publications.read(
-        { ...element, headers, callerIp: caller, scheduleId: null, descent },
-        account,
-        topics,
-      );
-      const draft = reading instanceof Promise ? await pieces.waitFor(reading) : reading;
-      const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
-      // The public workflow clients look only at the status, and would take the other elements for steps of a workflow.
-      if (wrong?.problem.code === 'not_supported') throw apiError(wrong);
-      drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
+      const reading = publications.read({ ...element, headers, ...same }, account, topics);
+      const draft = this.#checked(reading instanceof Promise ? await pieces.waitFor(reading) : reading, element);
+      drafts.push(draft);
       // Of one element only: a program that makes this mistake makes it in every element.
-      if (!wrong && unknownFields.length === 0) unknownFields = element.unknownFields;
+      if (!(draft instanceof ApiError) && unknownFields.length === 0) unknownFields = element.unknownFields;
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
-    // Counted before any message is made: elements times endpoints is the most a request could make.
-    const good = drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft]));
-    const tooMuch = publications.sizeProblem(good);
-    if (tooMuch) throw apiError(tooMuch);
-    const left = publications.descendantsOf(good);
-    if (typeof left !== 'number') throw apiError(left);
-    const slots: Slot[] = [];
-    for (const draft of drafts) {
-      if (draft instanceof ApiError) slots.push(draft);
-      else {
-        const messages = publications.make(draft, account, left);
-        slots.push(messages);
-        if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
-      }
-    }
-    pieces.end();
-    const unknownNames = good.find((draft) => draft.unknownNames.length > 0)?.unknownNames ?? NO_NAMES;
-    return { slots, unknownNames, unknownFields };
+    return { drafts, unknownFields };
+  }
+
+  /** Throws for a mistake that refuses the whole batch. */
+  #checked(draft: ReadRequest | { readonly problem: Problem }, element: BatchElement): ReadRequest | ApiError {
+    const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
+    if (wrong === null) return draft as ReadRequest;
+    // The public workflow clients look only at the status, and would take the other elements for steps of a workflow.
+    if (wrong.problem.code === 'not_supported') throw apiError(wrong);
+    return apiError(wrong);
   }
 
   #misspelt({ unknownNames }: ReadRequest): { readonly problem: Problem } | null {

@@ -27,17 +27,7 @@ export function parsePublishTarget(
     if (destination === '') return missingDestination(`${PUBLISH}https://example.com`);
     return { call: 'publish', queueName: null, destination };
   }
-  if (target.startsWith(ENQUEUE)) {
-    const rest = target.slice(ENQUEUE.length);
-    const slash = rest.indexOf('/');
-    const queueName = decodeSegment(slash < 0 ? rest : rest.slice(0, slash));
-    if (queueName === null || !isName(queueName)) {
-      return problem('bad_queue_name', `queue name: ${NAME_RULE}`);
-    }
-    const destination = slash < 0 ? '' : rest.slice(slash + 1);
-    if (destination === '') return missingDestination(`${ENQUEUE}${queueName}/https://example.com`);
-    return { call: 'enqueue', queueName, destination };
-  }
+  if (target.startsWith(ENQUEUE)) return parseEnqueue(target.slice(ENQUEUE.length));
   if (method === 'POST' && target.startsWith(SCHEDULES)) {
     const destination = target.slice(SCHEDULES.length);
     if (SCHEDULE_ACTION.test(destination)) return null;
@@ -46,6 +36,15 @@ export function parsePublishTarget(
   }
   if (target === BATCH || target.startsWith(`${BATCH}?`)) return { call: 'batch' };
   return null;
+}
+
+function parseEnqueue(rest: string): PublishTarget | { readonly problem: Problem } {
+  const slash = rest.indexOf('/');
+  const queueName = decodeSegment(slash < 0 ? rest : rest.slice(0, slash));
+  if (queueName === null || !isName(queueName)) return problem('bad_queue_name', `queue name: ${NAME_RULE}`);
+  const destination = slash < 0 ? '' : rest.slice(slash + 1);
+  if (destination === '') return missingDestination(`${ENQUEUE}${queueName}/https://example.com`);
+  return { call: 'enqueue', queueName, destination };
 }
 
 function missingDestination(example: string) {

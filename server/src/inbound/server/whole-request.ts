@@ -122,30 +122,44 @@ export class WholeRequests {
   }
 
   #readHead(text: string): Head | null {
-    const last = this.#firstLine;
-    const first = last !== null && text.startsWith(last.text) ? last : readFirstLine(text);
-    if (first === null) return null;
     const isShort = text.length <= REMEMBERED_HEAD_MAX;
-    if (isShort && first !== last) this.#firstLine = mayHaveToken(first.url) ? null : first;
+    const first = this.#readFirst(text, isShort);
+    if (first === null) return null;
     const head = new HeadBuilder(first.url);
     const lines = this.#lines;
     const isRemembered = isShort && lines.length === 0;
     let place = 0;
     let unknown = 0;
     for (let at = first.text.length; at < text.length; place += 1) {
-      const known = lines[place] ?? null;
-      const isKnown = known !== null && text.startsWith(known.text, at);
-      const line = isKnown ? known : readHeaderLine(text, at);
+      const known = lineAt(lines, place, text, at);
+      const line = known ?? readHeaderLine(text, at);
       if (line === null || !head.add(line)) return null;
-      const isToken = line.special === 'authorization';
-      if (!isKnown && !isToken) unknown += 1;
-      if (isRemembered && place < REMEMBERED_LINES_MAX) lines.push(isToken ? null : line);
+      if (known === null && line.special !== 'authorization') unknown += 1;
+      if (isRemembered) remember(lines, line);
       at += line.text.length;
     }
     // Another publisher's, or one that changed its ways: the next head is remembered.
     if (!isRemembered && 2 * unknown > place) this.#lines = [];
     return head.end();
   }
+
+  #readFirst(text: string, isShort: boolean): FirstLine | null {
+    const last = this.#firstLine;
+    if (last !== null && text.startsWith(last.text)) return last;
+    const first = readFirstLine(text);
+    if (first !== null && isShort) this.#firstLine = mayHaveToken(first.url) ? null : first;
+    return first;
+  }
+}
+
+/** The remembered line of this place, if the text has the same line there. */
+function lineAt(lines: readonly (HeaderLine | null)[], place: number, text: string, at: number): HeaderLine | null {
+  const line = lines[place] ?? null;
+  return line !== null && text.startsWith(line.text, at) ? line : null;
+}
+
+function remember(lines: (HeaderLine | null)[], line: HeaderLine): void {
+  if (lines.length < REMEMBERED_LINES_MAX) lines.push(line.special === 'authorization' ? null : line);
 }
 
 class HeadBuilder implements Head {

@@ -27,7 +27,10 @@ export function checkBeforeWrite(socket: Socket, check: () => Error | null): voi
 
 /** With sockets that are not connected. */
 export async function testBeforeWrite(newSocket: () => Socket = () => new Socket()): Promise<void> {
-  for (const isCorked of [false, true]) {
+  for (const [method, chunks] of [
+    ['_write', ['a']],
+    ['_writev', ['a', 'b']],
+  ] as const) {
     const socket = newSocket();
     let asked = 0;
     checkBeforeWrite(socket, () => {
@@ -38,13 +41,10 @@ export async function testBeforeWrite(newSocket: () => Socket = () => new Socket
       socket.once('error', resolve);
       socket.once('close', () => resolve(null));
     });
-    if (isCorked) socket.cork();
-    socket.write('a');
-    if (isCorked) socket.write('b');
-    if (isCorked) socket.uncork();
-    const what = isCorked ? '_writev' : '_write';
-    if (asked !== 1) socket.destroy();
-    expect(asked === 1, `a socket does not call its own ${what}`);
-    expect((await failed)?.message === 'refused', `an error of ${what} does not fail a socket`);
+    if (chunks.length > 1) socket.cork();
+    for (const chunk of chunks) socket.write(chunk);
+    socket.uncork();
+    expect(asked === 1, `a socket does not call its own ${method}`);
+    expect((await failed)?.message === 'refused', `an error of ${method} does not fail a socket`);
   }
 }

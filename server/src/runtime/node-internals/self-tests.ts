@@ -1,5 +1,5 @@
-// The self-tests of this folder, run once for each thread when it starts. They take a few milliseconds: most are in memory, three
-// need a connection of this machine to itself.
+// The self-tests of this folder, run once for each thread when it starts. Most are in memory, three need a connection of this
+// machine to itself.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { systemWorld } from '../world.ts';

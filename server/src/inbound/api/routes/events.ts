@@ -69,10 +69,9 @@ function listRoutes(api: Api, context: Context): void {
         const page = parsePage(rest, countDefault, COUNT_MAX, true);
         const mark = markOf('events', rest);
         const text = goesOnFrom === undefined ? null : single('cursor', goesOnFrom);
-        const until = isForQstashClients && text !== null && isTime(text) ? Number(text) : null;
         const { events, cursor } =
-          until !== null
-            ? await list(context, principal, { ...filter, toAt: Math.min(filter.toAt ?? until, until) }, page, null)
+          isForQstashClients && text !== null && isTime(text)
+            ? await list(context, principal, until(Number(text), filter), page, null)
             : await list(context, principal, filter, page, text === null ? null : parseNumberCursor(text, mark));
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
@@ -89,6 +88,10 @@ function listRoutes(api: Api, context: Context): void {
       },
     });
   }
+}
+
+function until(at: number, filter: EventFilter): EventFilter {
+  return { ...filter, toAt: Math.min(filter.toAt ?? at, at) };
 }
 
 function streamRoutes(api: Api, context: Context, streams: EventStreams, access: AccessWatch): void {

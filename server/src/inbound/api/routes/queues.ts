@@ -114,13 +114,9 @@ function deleteRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params, query, reply }) => {
       const isForced = query.force === undefined ? isForQstashClients : query.force === 'true';
       const call = new CancelCall({ store, clock: world.clock, room }, principal.account);
-      let open: number | null = null;
-      // Other callers may enqueue between the cancelling and the deleting.
-      for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {
-        if (isForced) await cancelAll(context, call, principal, params.queueName);
-        open = await store.deleteQueue(principal.account.id, params.queueName);
-        if (open === null) break;
-      }
+      const open = isForced
+        ? await cancelAndDelete(context, call, principal, params.queueName)
+        : await store.deleteQueue(principal.account.id, params.queueName);
       if (open === null) throw unknownQueue(params.queueName);
       if (open > 0) {
         throw new ApiError(
@@ -132,6 +128,23 @@ function deleteRoutes(api: Api, context: Context): void {
       return isForQstashClients ? {} : unconfirmed(requested, reply);
     },
   });
+}
+
+/** How many messages are open, which keep the queue. Null if there is no such queue. */
+async function cancelAndDelete(
+  context: Context,
+  call: CancelCall,
+  principal: Principal,
+  name: string,
+): Promise<number | null> {
+  let open: number | null = null;
+  // Other callers may enqueue between the cancelling and the deleting.
+  for (let tries = 0; tries < DELETE_TRIES_MAX; tries += 1) {
+    await cancelAll(context, call, principal, name);
+    open = await context.store.deleteQueue(principal.account.id, name);
+    if (open === null || open === 0) break;
+  }
+  return open;
 }
 
 function pauseRoutes(api: Api, context: Context): void {
