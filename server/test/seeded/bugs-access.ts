@@ -154,8 +154,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a remembered line is taken for another that begins alike',
       in: SRC,
-      find: 'const isKnown = known !== null && text.startsWith(known.text, at);',
-      replace: 'const isKnown = known !== null && text.startsWith(known.header[0], at);',
+      find: 'return line !== null && text.startsWith(line.text, at) ? line : null;',
+      replace: 'return line !== null && text.startsWith(line.header[0], at) ? line : null;',
       noticedBy: ['inbound/server/whole-request: what a connection sent before'],
     },
   ],
