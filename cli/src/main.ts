@@ -60,7 +60,7 @@ async function runWithSettings(command: Command, argv: readonly string[]): Promi
   return run(parsed.config);
 }
 
-/** Its reasons go to the same place as its log, in words: whoever starts a service shows them to people. */
+/** The errors of a service go to the same place as its log, as text: whatever starts a service shows them to people. */
 const isService = (command: Command) => command === 'dev' || command === 'serve';
 
 const isJsonAsked = (argv: readonly string[]) =>

@@ -25,12 +25,12 @@ interface InQueue {
 
 export type BatchElement = (UrlRequest | TopicRequest | EitherRequest) & InQueue;
 
-/** Why an element was not accepted. `code` is empty when the service did not answer. */
+/** Why an element was not accepted. `code` is empty when the service did not respond. */
 export interface Refused {
   readonly isAccepted: false;
   readonly error: string;
   readonly code: ErrorCode | '';
-  /** Nobody knows whether it was accepted: the answer did not arrive. */
+  /** It is unknown whether the element was accepted: the response did not arrive. */
   readonly isUnknown?: true;
 }
 
@@ -46,7 +46,7 @@ export interface AcceptedMessages {
   readonly messages: readonly Published[];
 }
 
-/** The result of an element: of a URL one message, of a topic one for each endpoint. */
+/** The result of an element: for a URL one message, for a topic one for each endpoint. */
 export type BatchSlot<E> =
   | (E extends { readonly url: string }
       ? AcceptedMessage
@@ -59,7 +59,7 @@ export type BatchSlots<E extends readonly BatchElement[]> = { readonly [K in key
 
 type KeyOf<T> = T extends unknown ? keyof T : never;
 type Known = KeyOf<BatchElement> | KeyOf<Content>;
-/** Inside one of them too a misspelt name is a type error. */
+/** A misspelt name inside one of these is a type error too. */
 interface Nested {
   readonly callback: CallbackOptions;
   readonly failureCallback: CallbackOptions;
@@ -74,7 +74,7 @@ export type Exact<T> = { readonly [K in Exclude<keyof T, Known>]: never } & {
 };
 
 export interface BatchOptions extends SendOptions {
-  /** Most elements of one call. Default: 500. */
+  /** The most elements in one call. Default: 500. */
   readonly chunk?: number | undefined;
 }
 
@@ -142,7 +142,7 @@ function elementOf(request: PublishRequest & InQueue, prefix: string): Made {
   return { element, isKeyOurs, length: destination.length + (element.body ?? element.bodyBase64 ?? '').length };
 }
 
-/** At least one, and as many as one call should have. */
+/** At least one element, and at most as many as one call should have. */
 function take(made: readonly Made[], from: number, most: number): Made[] {
   const taken: Made[] = [];
   for (let length = 0; taken.length < most && from + taken.length < made.length; ) {
@@ -154,13 +154,13 @@ function take(made: readonly Made[], from: number, most: number): Made[] {
   return taken;
 }
 
-/** A batch without any good element is refused, but its answer is the list. */
+/** A batch without any valid element is refused, but its response is the list of results. */
 async function sendChunk(
   send: Send,
   taken: readonly Made[],
   signal: AbortSignal | undefined,
 ): Promise<readonly BatchResult[]> {
-  // Every element has an id by which it is recognised, so the call can be sent again.
+  // Every element has a deduplication id, so the call can be sent again.
   const call = { ...calls.batch(taken.map(({ element }) => element)), repeat: 'yes' as const };
   const results: unknown = await send(call, { signal }).catch((error: unknown) => {
     if (error instanceof PostriderError && Array.isArray(error.answer)) return error.answer as unknown[];
@@ -189,7 +189,7 @@ function refusal(error: PostriderError | UnreachableError, wasSent = false): Ref
 
 function base64(bytes: Uint8Array): string {
   let text = '';
-  // Piece by piece: a call cannot have a million arguments.
+  // In pieces: a function call cannot have a million arguments.
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text);
 }

@@ -21,8 +21,8 @@ export interface Call<T> {
    */
   readonly list?: string | null;
   /**
-   * Whether it may be sent again when nobody knows if the service has done it. `key`: yes, with a deduplication id that
-   * the sender makes. Default: `yes` for GET, else `no`.
+   * Whether the call may be sent again when it is unknown whether the service has done it. `key`: yes, with a
+   * deduplication id that the sender makes. Default: `yes` for GET, else `no`.
    */
   readonly repeat?: 'yes' | 'key' | 'no';
   readonly [ANSWER]?: T;

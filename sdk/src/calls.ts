@@ -125,7 +125,7 @@ export const retryDeadLetter = (
     readonly headers?: Readonly<Record<string, string>>;
   },
 ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes);
-/** By ids: all of them. By filter: up to `count`; a `cursor` in the answer leads to the rest. */
+/** By ids: all of them. By filter: up to `count`; a `cursor` in the response leads to the rest. */
 export const retryDeadLetters = (
   selection: DeadLetterSelection & From,
   settings?: PublishSettings,

@@ -1,4 +1,4 @@
-// The client by the names of the API: every call of calls.ts is a method. The console and the command use it. Keeps
+// The client by the names of the API: every call of calls.ts is a method. The console and the command use it. It keeps
 // nothing but its options.
 
 import type { Call } from './call.ts';
@@ -23,7 +23,7 @@ export type Bound<Makers extends Readonly<Record<string, MakesCall>>> = {
   ) => Promise<AnswerOf<ReturnType<Makers[K]>>>;
 };
 
-/** What is answered depends on the destination. */
+/** The type of the response depends on the destination. */
 export interface Publish {
   (request: UrlRequest, options?: SendOptions): Promise<Published>;
   (request: TopicRequest, options?: SendOptions): Promise<readonly Published[]>;
@@ -45,7 +45,7 @@ export function createClient(options: ClientOptions = {}): Client {
   return { ...rest, publish: publish as Publish, send, stream: (...args) => stream(exchange, ...args) };
 }
 
-/** The number of its arguments tells the options from them: optional arguments count, because none has a default. */
+/** The options are recognised by the number of arguments: optional arguments count, because none has a default. */
 export function bind<Makers extends Readonly<Record<string, MakesCall>>>(send: Send, makers: Makers): Bound<Makers> {
   const methods = Object.entries(makers).map(([name, make]) => [
     name,

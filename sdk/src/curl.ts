@@ -20,17 +20,19 @@ export function curl(call: Call<unknown>, { baseUrl, headerPrefix, token }: Curl
   for (const [name, value] of headers) words.push(`-H ${headerWord(`${name}: ${value}`)}`);
   const { body = '' } = call;
   if (body.length === 0) return words.join(' \\\n  ');
-  // Otherwise curl says that it is a form.
+  // Without this header curl sends the type of a form.
   if (!headers.some(([name]) => name.toLowerCase() === 'content-type')) words.push("-H 'Content-Type:'");
   const text = plainText(body);
   words.push(text === null ? '--data-binary @-' : `--data-raw ${quoted(text)}`);
   return (text === null ? `printf %s ${base64(body)} | base64 -d | ` : '') + words.join(' \\\n  ');
 }
 
-/** A word of a command must be shorter than 128 KiB on Linux. */
+/** On Linux one argument of a command must be shorter than 128 KiB. */
 const WORD_BYTES_MAX = 100_000;
 
-/** What a terminal takes as a command, and not as text: control characters, and those that change the direction. */
+/**
+ * What a terminal takes as a command and not as text: control characters, and those that change the direction of text.
+ */
 const NOT_PLAIN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
 
 /** The body as text that can be pasted into a terminal. Null when it must be encoded. */
@@ -55,7 +57,7 @@ function base64(body: string | Uint8Array): string {
   return btoa(characters);
 }
 
-/** A header has Latin-1. In a terminal these characters have other bytes, so each is written as its number. */
+/** A header is Latin-1. In a terminal these characters have other bytes, so each is written as its number. */
 function headerWord(text: string): string {
   if (/^[\t\x20-\x7e]*$/.test(text)) return quoted(text);
   const format = text
@@ -67,7 +69,7 @@ function headerWord(text: string): string {
   return `"$(printf ${quoted(format)})"`;
 }
 
-/** A destination as people write it: curl, unlike a browser, can be told not to change it. */
+/** A destination as people write it. Unlike a browser, curl can leave it unchanged. */
 function readable(path: string): string {
   const match = /^(\/v2\/(?:publish|schedules|enqueue\/[^/]+)\/)(https?%3A%2F%2F.*)$/.exec(path);
   if (!match) return path;

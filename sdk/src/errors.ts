@@ -11,11 +11,11 @@ export interface ErrorDetails {
 export class PostriderError extends Error {
   override readonly name = 'PostriderError';
   readonly status: number;
-  /** Empty when the answer is not the service's, but that of a proxy for instance. */
+  /** Empty when the response did not come from the service, but from a proxy for instance. */
   readonly code: ErrorCode | '';
-  /** How many seconds to wait before a retry, if the service says so. Below zero if it named a time that is over. */
+  /** How many seconds to wait before a retry, if the service says so. Negative if it named a time in the past. */
   readonly retryAfterSeconds: number | null;
-  /** The whole answer, if it is JSON. */
+  /** The whole response, if it is JSON. */
   readonly answer: unknown;
 
   constructor(status: number, code: string, message: string, { retryAfterSeconds = null, answer }: ErrorDetails = {}) {
@@ -32,7 +32,7 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
-/** A change of many has failed after some of it was done: `done` says what, and `cause` why. */
+/** A change of many items has failed after some of it was done: `done` says what, and `cause` why. */
 export class PartlyDoneError<T> extends Error {
   override readonly name = 'PartlyDoneError';
   readonly done: T;
@@ -45,11 +45,11 @@ export class PartlyDoneError<T> extends Error {
 
 export async function errorFrom(response: Response): Promise<PostriderError> {
   const { status, headers } = response;
-  // A proxy in between may answer in its own format.
+  // A proxy in between may respond in its own format.
   const answer = (await response.json().catch(() => null)) as { error?: unknown; code?: unknown } | null;
   const { error, code } = answer ?? {};
   const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
-  // Seconds, or a date, which proxies like to send.
+  // Seconds or a date; proxies often send a date.
   const after = headers.get('Retry-After') ?? '';
   return new PostriderError(status, text(code, ''), text(error, `the service returned ${status}`), {
     retryAfterSeconds: (after > '9' ? (Date.parse(after) - Date.now()) / 1000 : Number(after)) || null,

@@ -1,4 +1,4 @@
-// Live events: reads Server-Sent Events from a body, wherever its chunks are cut, and connects again after the last one.
+// Live events: parses Server-Sent Events from a body, wherever its chunks are cut, and reconnects after the last one.
 
 import { query } from './call.ts';
 import { PostriderError, UnreachableError } from './errors.ts';
@@ -33,7 +33,7 @@ export interface TailOptions {
 
 export type TailedEvent = MessageEvent & { readonly eventId: string };
 
-/** The service sends something every 5 seconds. After so long a silence it is gone. */
+/** The service sends something every 5 seconds. After this much silence the connection is considered lost. */
 const SILENCE_MS_MAX = 45_000;
 const LINE_LENGTH_MAX = 64 * 1024 * 1024;
 
@@ -85,7 +85,7 @@ export async function* tail(
   }
 }
 
-/** The service is away or busy, and may answer later. */
+/** The service is unavailable or busy, and may respond later. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }
@@ -111,7 +111,7 @@ async function* readEventStream(
       for (const block of blocks) {
         const { id, data } = parseBlock(block);
         const event = data === '' ? null : eventOf(data);
-        // The caller has the event before the position moves past it.
+        // The caller gets the event before the position moves past it.
         if (event) yield { id, event };
         if (id !== '') onPosition?.(id);
       }

@@ -1,4 +1,4 @@
-// The pieces of a body as one.
+// Joins the pieces of a body.
 
 export function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);

@@ -3,7 +3,7 @@
 import type { EventState, MessageFilter, MessageState } from './shapes.ts';
 
 type Loose<T> = T extends readonly (infer V)[] ? V | T : T;
-/** Texts of other origin are allowed too: the service checks them. */
+/** Any other text is allowed too: the service checks it. */
 type StateName = MessageState | EventState | 'IN_PROGRESS' | (string & {});
 
 type All = {

@@ -40,7 +40,7 @@ export function listing<T>(
   };
 }
 
-/** The answer of a call, with the whole list if it comes in pages. */
+/** The response of a call, with the whole list if it comes in pages. */
 export async function readWhole<T>(exchange: Exchange, call: Call<T>, options?: SendOptions): Promise<T> {
   const { answer, next } = await readPage(exchange, call, null, options);
   if (call.list === undefined || next === null) return answer as T;

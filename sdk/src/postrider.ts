@@ -1,5 +1,5 @@
-// The client that programs use: what belongs together is in one group, lists are read one by one, and every method
-// takes an AbortSignal.
+// The client that programs use: calls are grouped by resource, lists are read one by one, and every method takes an
+// AbortSignal.
 
 import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, sendBatch } from './batch.ts';
 import * as calls from './calls.ts';
@@ -75,7 +75,7 @@ export class Postrider {
     this.events = eventsOf(exchange);
   }
 
-  /** A queue by its name. It is made when its first message is enqueued. */
+  /** A queue by its name. It is created when its first message is enqueued. */
   queue(name: string) {
     const { send } = this;
     const own = bind(send, {
@@ -91,7 +91,7 @@ export class Postrider {
   }
 
   /**
-   * Publishes many messages, each with its own result. The good ones are accepted, whatever is wrong with others. See
+   * Publishes many messages, each with its own result. The valid ones are accepted, whatever is wrong with others. See
    * `isAccepted` of each result.
    */
   async batch<const E extends readonly BatchElement[]>(
@@ -113,8 +113,8 @@ export class Postrider {
   }
 
   /**
-   * Waits until a message has ended, in whatever state. A message that is held waits for a person. Once it was found, a
-   * service that is away for a while is waited for as well.
+   * Waits until a message has ended, in whatever state. A message that is held waits for a person. Once the message was
+   * found, an unavailable service is waited for as well.
    */
   async waitFor(messageId: string, options?: SendOptions): Promise<EndedMessage> {
     for (let ms = LOOK_MS; ; ms = Math.min(LOOK_MS_MAX, ms * 1.5)) {
@@ -215,7 +215,7 @@ function deadLettersOf(exchange: Exchange, send: Send) {
     list: (filter: DeadLetterQuery & InOrder = {}, options?: SendOptions): Listing<DeadLetter> =>
       listing(exchange, calls.listDeadLetters(filter), 'messages', options),
     /**
-     * Sends all that match again, with these options changed. Returns the ids of the new messages. If it fails on its way,
+     * Sends all that match again, with these options changed. Returns the ids of the new messages. If it fails halfway,
      * the PartlyDoneError has those made so far.
      */
     async retryMany(
@@ -232,7 +232,7 @@ function deadLettersOf(exchange: Exchange, send: Send) {
       });
       return ids;
     },
-    /** Deletes all that match. Returns how many. If it fails on its way, the PartlyDoneError has the counts so far. */
+    /** Deletes all that match. Returns how many. If it fails halfway, the PartlyDoneError has the counts so far. */
     async deleteMany(selection: DeadLetterSelection, options?: SendOptions): Promise<number> {
       const counts: number[] = [];
       await throughPages(selection, counts, async (asked) => {
@@ -245,7 +245,7 @@ function deadLettersOf(exchange: Exchange, send: Send) {
   };
 }
 
-/** Asks for page after page. What was done before one of them failed is not lost. */
+/** Requests page after page. What was done before a page failed is not lost. */
 async function throughPages(
   selection: DeadLetterSelection,
   done: readonly unknown[],
@@ -270,7 +270,7 @@ function flowOf(exchange: Exchange, send: Send) {
       pin: calls.pinFlowKey,
       unpin: calls.unpinFlowKey,
       resetRate: calls.resetFlowRate,
-      /** Attempts in flight on the node that answers, and their limit. */
+      /** Attempts in flight on the node that responds, and their limit. */
       parallelism: calls.parallelism,
     }),
     list: (options?: SendOptions): Listing<FlowKey> => listing(exchange, calls.listFlowKeys(), null, options),

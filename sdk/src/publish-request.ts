@@ -4,7 +4,7 @@
 import { type Call, type PublishSettings, part } from './call.ts';
 import type { MessageOptions, ScheduleOptions } from './setting-options.ts';
 
-/** The content of a message: JSON, or a body as it is. */
+/** The content of a message: JSON, or a body that is sent unchanged. */
 export type Content =
   | {
       /** Sent as JSON. */
@@ -18,7 +18,7 @@ export type Content =
       readonly contentType?: string | undefined;
     };
 
-/** Options by the names of their headers, for programs that have only those. They win over the other options. */
+/** Options by the names of their headers, for programs that have only those. They override the other options. */
 export interface RawSettings {
   /** Such as `{ Retries: '3', 'Forward-X-Tenant': 'acme' }`. */
   readonly settings?: PublishSettings | undefined;
@@ -65,10 +65,10 @@ interface AnyRequest extends RawSettings {
   readonly contentType?: string | undefined;
 }
 
-/** A request in the parts that every way of publishing has. */
+/** The parts of a request that all ways of publishing share. */
 export function partsOf({ url, topic, destination, json, body, contentType, settings, ...options }: AnyRequest) {
   const isJson = json !== undefined;
-  // From a program without types: an object would be sent as the text "[object Object]".
+  // A program without types may give an object, which would be sent as the text "[object Object]".
   if ((body ?? '') !== '' && typeof body !== 'string' && !ArrayBuffer.isView(body)) {
     throw new TypeError('body must be a string or a Uint8Array; an object is given as json');
   }
@@ -93,12 +93,12 @@ export function publication<T>(path: string, request: AnyRequest): Call<T> {
   };
 }
 
-/** Without those that have no value, which would become the header `undefined`. */
+/** Leaves out settings without a value, which would become the header `undefined`. */
 function given(settings: object): object {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? null) !== null));
 }
 
-/** Whether the service recognises the message by itself when it comes again: not by an empty id, nor by `false`. */
+/** Whether the service detects a second publish of the message by itself: not with an empty id, nor with `false`. */
 export function hasOwnKey(settings: object): boolean {
   return Object.entries(settings).some((pair) => /^(dedup.*,\s*\S|content-based.*,\s*true)/i.test(`${pair}`));
 }

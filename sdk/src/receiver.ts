@@ -1,5 +1,5 @@
 // For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
-// answers with more than success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
+// makes responses beyond success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
 
 import { joined } from './joined.ts';
 import type { Duration } from './setting-options.ts';
@@ -7,7 +7,7 @@ import type { Duration } from './setting-options.ts';
 export interface SignedRequest {
   /** The header `Service-Signature`: a JWT. */
   readonly signature: string;
-  /** The body as it came. */
+  /** The body as it was received. */
   readonly body: string | Uint8Array;
   /** The account's keys. A receiver that accepts both is not affected by a rotation. */
   readonly keys: readonly string[];
@@ -109,7 +109,7 @@ export interface Delivery {
 /** The request is not a delivery of the service, or it has changed on its way. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
-  /** The status to answer with: 401, or 413 for a body that is too large. */
+  /** The status to respond with: 401, or 413 for a body that is too large. */
   readonly status: number;
 
   constructor(message: string, status = 401) {
@@ -118,7 +118,7 @@ export class SignatureError extends Error {
   }
 }
 
-/** A request in parts, where there is no `Request`. */
+/** The parts of a request, for runtimes without `Request`. */
 export interface RequestParts {
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string | Uint8Array;
@@ -139,7 +139,7 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
   if (!verdict.isValid) throw new SignatureError(verdict.reason);
   const text = () => new TextDecoder().decode(raw);
   return {
-    // The signed one, where there is one.
+    // The signed id, if there is one.
     messageId: headers.get(headers.has('webhook-signature') ? 'webhook-id' : `${headerPrefix}Message-Id`) ?? '',
     retried: Number.parseInt(part('Retried') ?? '', 10) || 0,
     topicName: part('Topic-Name'),
@@ -153,8 +153,9 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
 }
 
 /**
- * Each signature covers what the other does not: the JWT the URL, the other one the id of the message. Whoever has seen a
- * delivery could otherwise leave one of them out, and send the body again under another id, or to another receiver.
+ * Each signature covers what the other does not: the JWT the URL, the other one the id of the message. Otherwise,
+ * whoever has seen a delivery could leave one of them out, and send the body again under another id, or to another
+ * receiver.
  */
 async function verdictOf(
   headers: Headers,
@@ -176,17 +177,17 @@ async function verdictOf(
   }
   if (webhook === null) return VALID;
   const verdict = await verifyWebhook({ ...signed, signature: webhook, id, timestamp });
-  // Of two deliveries with the same body, one signature each.
+  // The two signatures could come from two deliveries with the same body.
   const isOfOne = jwt === null || parseJson(jwt.split('.')[1]!)?.iat === Number(timestamp);
   return verdict.isValid && !isOfOne ? refused('the signatures are of two requests') : verdict;
 }
 
-/** Answers a delivery: it failed, and no retry can help. The message becomes a dead letter at once. */
+/** The response to a delivery that failed and that no retry can help. The message becomes a dead letter at once. */
 export function doNotRetry(reason = 'no retry can help', headerPrefix = 'Service-'): Response {
   return new Response(reason, { status: 489, headers: { [`${headerPrefix}NonRetryable-Error`]: 'true' } });
 }
 
-/** Answers a delivery: it failed, and the next attempt should not come before this time. At most one day. */
+/** The response to a delivery that failed and should not be attempted again before this time. At most one day. */
 export function retryAfter(wait: Duration, reason = 'not now'): Response {
   return new Response(reason, { status: 503, headers: { 'Retry-After': String(secondsOf(wait)) } });
 }
@@ -199,7 +200,7 @@ const UNIT_SECONDS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400],
 ]);
 
-/** Whole seconds, rounded up: never sooner than asked. */
+/** Whole seconds, rounded up: never sooner than requested. */
 function secondsOf(wait: Duration): number {
   const parts = typeof wait === 'number' ? [] : [...wait.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
   const isRead =
@@ -212,7 +213,7 @@ function secondsOf(wait: Duration): number {
   return Math.ceil(typeof wait === 'number' ? wait : sum);
 }
 
-/** Stops as soon as it is too large: whoever sent it has not been checked yet. */
+/** Stops as soon as the body is too large: its sender has not been verified yet. */
 async function readBody(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   if (request.bodyUsed) throw new TypeError('the body was read before: give the request to verify() first');
   const tooLarge = () => new SignatureError('the body is too large', 413);
@@ -251,7 +252,7 @@ async function isSignedByOne(
   signed: Uint8Array<ArrayBuffer>,
   macs: readonly Uint8Array<ArrayBuffer>[],
 ): Promise<boolean> {
-  // A key that is not set would be one that everybody knows.
+  // A key that is not set would be a key that everybody knows.
   for (const key of keys.filter(Boolean)) {
     const secret = new TextEncoder().encode(key);
     const hmac = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
@@ -279,7 +280,7 @@ function parseJson(base64Url: string): Record<string, unknown> | null {
   }
 }
 
-/** Of either alphabet. */
+/** Accepts both alphabets of base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) =>

@@ -14,7 +14,7 @@ export type ClientOptions = ConnectionOptions & RetryOptions;
 
 /** The shortest wait before the first retry. It doubles with each one. */
 const WAIT_MS = 125;
-/** Whoever should wait longer is told so instead. */
+/** Instead of a longer wait, the caller gets the error. */
 const WAIT_MS_MAX = 10_000;
 
 /** For `connect`: sends a call again, up to this often, where that is safe. */
@@ -43,7 +43,7 @@ function isSafe(error: unknown, isRepeatable: boolean): boolean {
   return isNothingDone || (isRepeatable && (status === 502 || status === 503 || status === 504));
 }
 
-/** With an id of our own, only our own retry is a duplicate: the caller has published once. */
+/** With a deduplication id made here, only our own retry is a duplicate: the caller has published once. */
 function withoutDuplicates<T>(answer: T): T {
   if (typeof answer !== 'object' || answer === null) return answer;
   if (Array.isArray(answer)) return answer.map(withoutDuplicates) as T;
@@ -51,7 +51,7 @@ function withoutDuplicates<T>(answer: T): T {
   return Object.fromEntries(entries.map(([name, value]) => [name, withoutDuplicates(value as unknown)])) as T;
 }
 
-/** Between one and two times a time that doubles, and not before the service wants it. */
+/** Random between once and twice a time that doubles, and not before the service allows it. */
 export function backoffMs(tries: number, leastSeconds?: number | null): number {
   const random = 1 + Math.random();
   const ownMs = Math.min(WAIT_MS_MAX / 2, WAIT_MS * 2 ** tries) * random;

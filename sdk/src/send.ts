@@ -6,20 +6,26 @@ import { errorFrom, PostriderError, UnreachableError } from './errors.ts';
 
 export interface ConnectionOptions {
   /**
-   * Such as `http://127.0.0.1:8411`, with or without a path that a proxy puts in front. Default: `POSTRIDER_URL` of the
+   * Such as `http://127.0.0.1:8411`, with or without a path that a proxy adds. Default: `POSTRIDER_URL` of the
    * environment, where there is one.
    */
   readonly baseUrl?: string | undefined;
   /** Omit it when a cookie authenticates the caller. Default: `POSTRIDER_TOKEN`, for the address `POSTRIDER_URL` only. */
   readonly token?: string | undefined;
-  /** The prefix that the server was started with. Without it, the service is asked once, before it is needed. */
+  /**
+   * The prefix that the server was started with. Without it, the client asks the service once, before the prefix is
+   * needed.
+   */
   readonly headerPrefix?: string | undefined;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** How long to wait for an answer. Default: 60,000. */
+  /** How long to wait for a response. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** The service accepted a call and warns, of a misspelt setting for instance. Default: `console.warn`. */
+  /**
+   * Called when the service accepted a call with a warning, of a misspelt setting for instance. Default:
+   * `console.warn`.
+   */
   readonly onWarning?: ((text: string) => void) | undefined;
 }
 
@@ -27,10 +33,10 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends a call and returns its answer. */
+/** Sends a call and returns its response. */
 export type Send = <T>(call: Call<T>, options?: SendOptions) => Promise<T>;
 
-/** Sends a call and reads the response, once it is a good one. */
+/** Sends a call and reads the response if its status is a success. */
 export type Exchange = <T>(
   call: Call<unknown>,
   read: (response: Response) => Promise<T>,
@@ -54,8 +60,8 @@ export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): 
 }
 
 /**
- * The prefix of the service. It is asked only if nobody has said it, and once. Rejects if the service does not say it now:
- * under a wrong prefix every setting would be lost, and a retry would not be known as one.
+ * Returns the prefix of the service. Without the option, the service is asked once. Rejects if the service does not
+ * return it now: with a wrong prefix every setting would be ignored, and a retry would not be recognised as one.
  */
 export type AskPrefix = (signal?: AbortSignal) => Promise<string>;
 
@@ -64,7 +70,7 @@ function prefixOf({ headerPrefix }: ConnectionOptions, exchange: Exchange): AskP
   return async (signal) => {
     if (headerPrefix) return headerPrefix;
     asked ??= exchange(QUESTION, (response) => response.text())
-      // Something in front of the service may not let the question through.
+      // A proxy in front of the service may block this request.
       .catch((error: Partial<PostriderError>) => {
         if (error.status! < 429) return '';
         asked = undefined;
@@ -78,7 +84,7 @@ function prefixOf({ headerPrefix }: ConnectionOptions, exchange: Exchange): AskP
 /** It needs no token. */
 const QUESTION: Call<unknown> = { method: 'GET', path: '/', headers: { Accept: 'application/json' } };
 
-/** Leaves nothing with the signal, which may live for as long as the program. */
+/** Leaves no listener on the signal, which may live as long as the program. */
 function unlessAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => reject(signal!.reason);
@@ -88,7 +94,7 @@ function unlessAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   });
 }
 
-/** Where there is an environment, and it may be read. */
+/** Undefined where there is no environment, or it may not be read. */
 function variable(name: string): string | undefined {
   try {
     const { process } = globalThis as { process?: { env?: Record<string, string> } };
@@ -98,7 +104,7 @@ function variable(name: string): string | undefined {
   }
 }
 
-/** The token of the environment goes to the address of the environment, and to no other. */
+/** The token of the environment is sent only to the address of the environment. */
 function placeOf({ baseUrl, token }: ConnectionOptions): { readonly baseUrl: string; readonly token?: string } {
   const own = variable('POSTRIDER_URL');
   const url = baseUrl || own;
@@ -138,7 +144,7 @@ export function exchangeWith(
           signal: AbortSignal.any(signals),
         });
         if (!response.ok) throw await errorFrom(response);
-        // Whatever the prefix of the service is: it may warn of the wrong one.
+        // Checks every prefix: the service may warn of the wrong one.
         for (const [name, text] of response.headers) if (name.endsWith('-warning')) onWarning(`Postrider: ${text}`);
         return await read(response);
       } catch (cause) {
@@ -154,7 +160,7 @@ export function exchangeWith(
   return Object.assign(exchange, { askPrefix });
 }
 
-/** An answer that is not JSON is not the service's. */
+/** A response that is not JSON does not come from the service. */
 export async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
   try {

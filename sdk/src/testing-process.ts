@@ -10,13 +10,13 @@ import { pathToFileURL } from 'node:url';
 export interface StartedService {
   readonly url: string;
   readonly token: string;
-  /** Why it does not run any more, or null while it does. */
+  /** Why the service has stopped, or null while it runs. */
   whyGone(): string | null;
   close(): Promise<void>;
 }
 
 const CLOSING_MS_MAX = 10_000;
-/** What it has written is kept for error messages, this much of it. */
+/** The last output of the service is kept for error messages, up to this length. */
 const SAID_LENGTH_MAX = 8_000;
 /** Settings of the test runner and of the user's own services are not for this one. */
 const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_CONTEXT|NODE_CHANNEL_FD)$/;
@@ -85,7 +85,7 @@ function find(name: string): string | null {
     try {
       return createRequire(from).resolve(name);
     } catch {
-      // Not there.
+      // Not found.
     }
   }
   return null;
@@ -94,7 +94,7 @@ function find(name: string): string | null {
 function findCommand(): readonly [string, ...string[]] {
   const manifest = find('postrider/package.json');
   const bin = manifest === null ? '' : join(dirname(manifest), 'bin', 'postrider.js');
-  // Other runtimes have no Node.js inside, and the service needs one.
+  // Other runtimes contain no Node.js, and the service needs one.
   return existsSync(bin) ? [isNode() ? process.execPath : 'node', bin] : ['postrider'];
 }
 
@@ -143,7 +143,7 @@ class Child {
     return this.#whyGone;
   }
 
-  /** Its one line on standard output. */
+  /** The one line that it prints on standard output. */
   async ready(startMs: number): Promise<{ readonly api: string; readonly token: string }> {
     let cancel = () => {};
     const late = new Promise<string>((resolve) => {
@@ -158,7 +158,7 @@ class Child {
     });
     try {
       const line = await Promise.race([this.#firstLine(), failed]);
-      // A test that forgets to close it ends all the same, and the service with it.
+      // A test that forgets to close the service still ends, and the service with it.
       this.#keepAlive(false);
       return readyLine(line);
     } finally {

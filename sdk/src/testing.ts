@@ -1,4 +1,4 @@
-// For tests: starts a real service with a clock that stands still until the test moves it. Needs the package `postrider`
+// For tests: starts a real service with a clock that is stopped until the test moves it. Needs the package `postrider`
 // beside this one, and a runtime that can start a process: Node.js, Bun or Deno.
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -32,7 +32,7 @@ export interface AdvanceOptions {
   readonly allowUnderWay?: boolean;
 }
 
-/** The time of the service. It stands still until it is moved. */
+/** The time of the service. It is stopped until it is moved. */
 export interface TestClock {
   /** Milliseconds since 1970. */
   now(): Promise<number>;
@@ -43,9 +43,9 @@ export interface TestClock {
   advance(span: string | number, options?: AdvanceOptions): Promise<ServiceClock>;
   /** The same, to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
   advanceTo(instant: Date | string | number, options?: AdvanceOptions): Promise<ServiceClock>;
-  /** It runs from now on, as fast as real time. */
+  /** It runs from now on, at the speed of real time. */
   run(): Promise<ServiceClock>;
-  /** It stands still from now on. */
+  /** It stops now. */
   freeze(): Promise<ServiceClock>;
 }
 
@@ -60,7 +60,7 @@ export interface TestService extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A receiver has not answered for longer than an advance waits. */
+/** A receiver has not responded for longer than an advance waits. */
 export class StillUnderWayError extends Error {
   override readonly name = 'StillUnderWayError';
   readonly clock: ServiceClock;
@@ -96,7 +96,7 @@ export async function startPostrider(options: StartOptions = {}): Promise<TestSe
   return { url, token, client, clock: clockOf(started), close, [Symbol.asyncDispose]: close };
 }
 
-/** As it was before a test put a mock in its place. */
+/** The original, in case a test replaces it by a mock. */
 const ownFetch = globalThis.fetch;
 
 function clockOf(started: StartedService): TestClock {

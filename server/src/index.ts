@@ -14,9 +14,9 @@ export interface DevService {
 }
 
 /**
- * Starts what `postrider dev` starts, with its flags, and resolves when it accepts messages. For a test of its own port
- * and its own data: `startDev(['--port', '0', '--data', folder])`. Rejects with all that is wrong with the flags. `env` has
- * the settings that are not flags, such as `POSTRIDER_LOG_LEVEL`. Default: the environment of the process.
+ * Starts what `postrider dev` starts, with its flags, and resolves when it accepts messages. For a test with its own
+ * port and data: `startDev(['--port', '0', '--data', folder])`. Rejects with everything that is wrong with the flags.
+ * `env` has the settings that are not flags, such as `POSTRIDER_LOG_LEVEL`. Default: the environment of the process.
  */
 export async function startDev(
   flags: readonly string[] = [],

@@ -1,9 +1,9 @@
-// The files that ship with the program and are not imported: migrations, the console, the code of threads. In a checkout
-// they lie beside the sources, in the package in dist/, and a single executable has them inside.
+// The files that ship with the program and are not imported: migrations, the console, the code of threads. In a
+// checkout they are beside the sources, in the package in dist/, and a single executable contains them.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-// Not by name: not every Node.js that we run on has all of them.
+// Not imported by name: not every supported Node.js has all of them.
 import sea from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
@@ -14,7 +14,7 @@ export type Files = ReadonlyMap<string, Buffer>;
 const isSource = import.meta.url.endsWith('.ts');
 const PACKAGE = 'package.json';
 
-/** Where a checkout has what `dist/` has under the same name. */
+/** The location in a checkout of what `dist/` has under the same name. */
 const CHECKOUT: ReadonlyMap<string, string> = new Map([['console', '../../console/dist']]);
 
 /** The version in the package's manifest. */
@@ -51,7 +51,7 @@ function entriesOf(root: string) {
   }
 }
 
-/** What threads run: paths here, without the extension. */
+/** The files that threads run: paths below this folder, without the extension. */
 export const THREAD_FILES = [
   'node/lane',
   'store/sqlite/files/backup-thread',
@@ -61,10 +61,10 @@ export const THREAD_FILES = [
 
 type ThreadFile = (typeof THREAD_FILES)[number];
 
-/** Runs a file of ours, named without its extension, on a thread of its own. */
+/** Runs one of these files on a new thread. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {
   if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { ...options, eval: true });
-  // A thread inherits the flags of its process. With this one, of a program that was given as text, it does not start.
+  // A thread inherits the flags of its process. It does not start with this flag, which runs a program given as text.
   const isOfText = process.execArgv.some((flag) => flag.startsWith('--input-type'));
   return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), {
     ...options,

@@ -1,4 +1,4 @@
-// Reads the arguments of a command by its table. Reports all problems at once, each with what was probably meant.
+// Parses the arguments of a command by its table. Reports all problems at once, each with a suggestion.
 
 import { isSwitch, type KnownFlag, quote, readFlags } from '../../../server/src/node/settings/read-flags.ts';
 import { parseDurationMs } from '../../../server/src/rules/time/duration.ts';
@@ -18,7 +18,7 @@ export interface FlagSpec extends KnownFlag {
   readonly needs?: string;
   /** Cannot be given beside any of these flags. */
   readonly not?: readonly string[];
-  /** Of a command that takes ids or filters: belongs to only one of the two. */
+  /** For a command that takes ids or filters: the flag belongs to only one of the two. */
   readonly by?: 'id' | 'filter';
 }
 
@@ -41,9 +41,9 @@ export interface Given {
   number(flag: string): number | undefined;
   /** In milliseconds. */
   duration(flag: string): number | undefined;
-  /** In milliseconds since 1970. How long ago is meant from `now`. Default: the time of this machine. */
+  /** In milliseconds since 1970. "How long ago" counts from `now`, by default the time of this machine. */
   time(flag: string, now?: number): number | undefined;
-  /** The flags that the caller gave and no code has asked for yet. Those of every command are left out. */
+  /** The flags that the caller gave and no code has read yet. Flags that every command has are left out. */
   unread(): readonly string[];
 }
 
@@ -55,7 +55,7 @@ export interface Shape {
 export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
 
 const NUMBER = /^\d{1,15}$/;
-/** They may be given where they change nothing: how it is printed, and a yes that nobody asks for. */
+/** These are allowed even where they change nothing: the output format, and --yes where nothing is asked. */
 const ALWAYS_FINE: readonly string[] = ['json', 'no-color', 'quiet', 'yes'];
 
 export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
@@ -73,7 +73,7 @@ export function parseArguments(shape: Shape, argv: readonly string[], now: numbe
   return wrong.length > 0 ? { problems: wrong } : { given: givenOf(values, words, now) };
 }
 
-/** Flags that would have no effect in this company. */
+/** Flags that would have no effect together with the others. */
 function wrongTogether(
   flags: readonly FlagSpec[],
   values: ReadonlyMap<string, unknown>,

@@ -22,7 +22,7 @@ export function clientFilePath(env: Environment, home: string): string {
   return join(base, 'postrider', 'config.json');
 }
 
-/** Null when there is none, unless it was asked for by name. */
+/** Null when there is no file, unless its path was given explicitly. */
 export function readClientFile(path: string, isNamed: boolean): ClientFile | null {
   let text: string;
   try {

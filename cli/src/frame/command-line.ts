@@ -1,5 +1,5 @@
-// One call of the command: finds it in the table, reads its arguments, runs it, and turns whatever happens into words
-// and an exit code. Tests call it in their own process.
+// One call of the command: finds it in the table, parses its arguments, runs it, and turns the result into text and an
+// exit code. Tests call it in their own process.
 
 import { nearestName } from '../../../server/src/rules/requests/nearest-name.ts';
 import { VERSION } from '../../../server/src/version.ts';
@@ -58,7 +58,7 @@ const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
 const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
 
-/** The first who reads standard input takes all of it: a body after the token would be empty. */
+/** The first reader of standard input takes all of it: a body after the token would be empty. */
 function standardInputTwice(given: Given, { name }: CommandSpec): string[] {
   const readers = ['token-file', 'data', 'file']
     .filter((flag) => given.text(flag) === '-')
@@ -88,7 +88,7 @@ async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promis
   }
 }
 
-/** An answer that has the fields of ours, with something else in them. */
+/** The response has the fields of this service, but not their types. */
 function oddAnswer(error: unknown, url: string): Failure | null {
   const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
   if (!isOdd) return null;

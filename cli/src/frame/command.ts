@@ -29,7 +29,7 @@ export interface CommandSpec {
   readonly examples?: readonly string[];
   /** What the token must allow. Absent for a command that calls no API. */
   readonly scope?: Scope;
-  /** Whether it is what the group alone means. */
+  /** Whether the name of the group alone runs it. */
   readonly isDefault?: boolean;
   readonly load: () => Promise<Run>;
 }

@@ -9,7 +9,7 @@ export interface Completable {
   readonly summary: string;
   readonly flags: readonly FlagSpec[];
   readonly values: readonly string[];
-  /** Whether it is what its first word alone means. */
+  /** Whether its first word alone runs it. */
   readonly isDefault?: boolean;
 }
 
@@ -29,7 +29,7 @@ const firstWords = (commands: readonly Completable[]) => [...new Set(commands.ma
 const verbsOf = (commands: readonly Completable[], group: string) =>
   commands.filter(({ name }) => name.startsWith(`${group} `)).map(({ name }) => name.slice(group.length + 1));
 
-/** What may follow each beginning of a command line: the first word, or the first two. */
+/** What may follow each start of a command line: the first word, or the first two. */
 function cases(commands: readonly Completable[]): readonly (readonly [beginning: string, words: readonly string[]])[] {
   const groups = firstWords(commands).filter((word) => verbsOf(commands, word).length > 0);
   const ofCommands = commands.map(({ name, flags, values }) => [name, [...values, ...flagWords(flags)]] as const);

@@ -1,4 +1,4 @@
-// Asks before something that cannot be taken back. Where nobody can be asked, only --yes lets it pass.
+// Asks before something that cannot be undone. Where nobody can be asked, only --yes allows it.
 
 import { createInterface } from 'node:readline/promises';
 import type { Invocation } from './command.ts';

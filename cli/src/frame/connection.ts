@@ -1,5 +1,5 @@
-// The service that a command talks to: its address and token from flags, the environment and the config file, and a
-// client of the SDK for it. The one file of the command that calls fetch.
+// The service that a command calls: its address and token from flags, the environment and the config file, and a client
+// of the SDK for it. The only file of the command that calls fetch.
 
 import { readFileSync } from 'node:fs';
 import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
@@ -21,7 +21,7 @@ const DEV_SOURCE = 'the token of postrider dev';
 
 export interface Connection {
   readonly url: string;
-  /** Whether the caller gave one: that of dev is tried without being asked for. */
+  /** Whether the caller gave a token. The token of dev is tried without being given. */
   readonly hasToken: boolean;
   readonly headerPrefix: string;
   readonly client: Client;
@@ -40,8 +40,8 @@ export interface Address {
 }
 
 /**
- * The first of flag, environment, config file and default. A profile or a config file that a flag names comes before
- * the environment: whoever names it means it.
+ * The first of flag, environment, config file and default. A profile or a config file named by a flag comes before the
+ * environment, because the user named it explicitly.
  */
 export function findAddress(given: Given, io: Io): Address {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
@@ -92,7 +92,7 @@ function findToken(given: Given, io: Io, file: FromFile, url: Sourced): Sourced 
   const ofEnvironment = () => tokenOfEnvironment(io);
   const found = file.isFileMeant ? (ofFile() ?? ofEnvironment()) : (ofEnvironment() ?? ofFile());
   if (found) return found;
-  // Everybody knows it, and it opens nothing but a service that dev has started on this machine.
+  // The token is public, and works only for a service that dev has started on this machine.
   if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: DEV_SOURCE };
   return { value: null, source: 'none' };
 }
@@ -103,7 +103,7 @@ function tokenOfEnvironment({ env }: Io): Sourced | null {
   return { value: readTokenFile(env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
 }
 
-/** The token of the file belongs to the address of the file: to no other is it sent. */
+/** The token of the file is sent only to the address of the file. */
 function tokenOfFile({ profile, path }: FromFile, url: Sourced): Sourced | null {
   const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
   if (!isItsAddress) return null;
@@ -152,7 +152,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
       hint: 'Is a variable of the shell not set?',
     });
   }
-  // A header cannot hold it, and the error of the runtime would show it.
+  // A header cannot hold this token, and the error of the runtime would show it.
   if (token.value !== null && !/^[\x21-\x7e]+$/.test(token.value)) {
     throw new Failure(`the token from ${token.source} has a character that no token has`, {
       exit: EXIT.usage,
@@ -178,7 +178,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
   };
 }
 
-/** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
+/** `fetch` with a deadline, without redirects, and with its own error for responses that are not the service's. */
 function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: string) => void): typeof fetch {
   const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
   const send = async (url: string, init: RequestInit | undefined, signal: AbortSignal) => {
@@ -218,16 +218,16 @@ async function readWhole(response: Response, url: string): Promise<Response> {
 
 type Introduce = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
 
-/** What a service says about itself at its root, as far as something there says anything. */
+/** What the service at the root of the address says about itself. Something else may have other fields. */
 interface Root {
   readonly name?: unknown;
   readonly headerPrefix?: unknown;
 }
 
 /**
- * Asks the service what it is, before the first call. To something else nothing is sent, not even the token. And under
- * another prefix all settings would be lost, and a delayed message would go at once. A service whose prefix the caller
- * has named is not asked.
+ * Identifies the service before the first call. Nothing is sent to anything else, not even the token. With another
+ * header prefix all settings would be ignored, and a delayed message would be sent at once. A service whose prefix the
+ * caller has given is not asked.
  */
 function introduction(baseUrl: string, { value: prefix, source }: Sourced): Introduce {
   let root: Root | null = null;
@@ -244,7 +244,7 @@ function introduction(baseUrl: string, { value: prefix, source }: Sourced): Intr
   };
 }
 
-/** Null without a response: the call itself will tell why. A proxy in between may not let the question through. */
+/** Null without a response: the call itself will report why. A proxy in between may block this request. */
 async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | null> {
   const headers = { Accept: 'application/json' };
   const response = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal }).catch(() => null);
@@ -258,7 +258,7 @@ async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | nul
   throw foreignJson(baseUrl);
 }
 
-/** A flag that no code has asked for would be ignored, and the service would change more or other things than meant. */
+/** A flag that no code has read would be ignored, and the service would change more than the user wanted. */
 function refuseUnread(given: Given): void {
   const unread = given.unread().map((flag) => `--${flag}`);
   if (unread.length === 0) return;

@@ -29,13 +29,13 @@ export class Failure extends Error {
   }
 }
 
-/** The command was called in a way that it cannot follow. */
+/** The arguments cannot be understood. */
 export function usageFailure(problems: readonly string[], command: string): Failure {
   const message = problems.length === 1 ? problems[0]! : problems.map((each) => `\n  - ${each}`).join('');
   return new Failure(message, { exit: EXIT.usage, hint: `postrider ${command} --help shows how it is used.` });
 }
 
-/** Something that is not the service responded, or it returned what no service of ours would. */
+/** Something that is not the service responded, or the response is one that the service never sends. */
 export class NotPostriderResponse extends Error {
   override readonly name = 'NotPostriderResponse';
   readonly hint: string;
@@ -55,7 +55,7 @@ export function foreignJson(url: string): NotPostriderResponse {
 
 const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 
-/** Null when it is a bug of ours: then its stack is what helps. */
+/** Null when it is a bug in this program: then the stack is shown. */
 export function failureOf(error: unknown, where: Where): Failure | null {
   if (error instanceof Failure) return error;
   if (error instanceof NotPostriderResponse) return unreachable(error, where.url);
@@ -111,7 +111,9 @@ function notAsPostrider(status: number, url: string): Failure {
   });
 }
 
-/** Every call of the command is of a path that its own version has. */
+/**
+ * The command calls only paths that its own version has, so a missing path means another version or another service.
+ */
 function noSuchPath(message: string, url: string, known: FailureParts): Failure {
   const { pathname, origin } = new URL(url);
   return new Failure(`${url} has no such call: ${message}`, {

@@ -1,4 +1,4 @@
-// Writes what a command has to say: tables and sentences for people, JSON for programs. Answers go to standard output,
+// Writes the output of a command: tables and sentences for people, JSON for programs. Results go to standard output,
 // everything else to standard error.
 
 import type { Failure } from './failure.ts';
@@ -57,7 +57,7 @@ export class Output {
     if (!this.#io.stdout.write(`${safeJson(value)}\n`)) await this.#io.stdout.drained();
   }
 
-  /** A line of our own words. What others wrote must have passed `printable`. */
+  /** A line of this program's own text. Text of others must have passed `printable`. */
   line(text = ''): void {
     this.#io.stdout.write(`${text}\n`);
   }
@@ -81,7 +81,7 @@ export class Output {
       this.note(`Too narrow for ${leftOut.join(', ')}: a wider window shows them, and so does --json.`);
   }
 
-  /** Of the terminal, in columns. Null where nobody looks. */
+  /** The width of the terminal in columns. Null if the output is not a terminal. */
   get width(): number | null {
     // Some terminals report a width of 0.
     return this.isTerminal ? this.#io.stdout.columns || COLUMNS_ASSUMED : null;
@@ -91,12 +91,12 @@ export class Output {
     for (const line of factsText(facts)) this.line(line);
   }
 
-  /** For people beside the answer: what was done, what comes next. Not in JSON, not with --quiet. */
+  /** For people, beside the result: what was done, what comes next. Not with --json or --quiet. */
   note(text: string): void {
     if (!this.isJson && !this.#isQuiet) this.#io.stderr.write(`${printableLines(text)}\n`);
   }
 
-  /** What a person must see even when a program reads the answer. */
+  /** What a person must see even when a program reads the result. */
   warn(text: string): void {
     this.#io.stderr.write(`postrider: ${printableLines(text)}\n`);
   }

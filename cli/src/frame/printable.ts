@@ -1,5 +1,5 @@
-// Text of others made safe for a terminal: a message, a URL or an answer may contain anything, and a terminal obeys
-// control characters. What is shown can be told from what was meant.
+// Makes foreign text safe for a terminal: a message, a URL or a response may contain anything, and a terminal obeys
+// control characters. Escaped text cannot be confused with text that was there before.
 
 /** Control characters, and those that change the direction of text or break lines. */
 const UNSAFE =
@@ -49,7 +49,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The beginning of a text that is too wide, with a mark that there is more. */
+/** The start of a text that is too wide, with an ellipsis. */
 export function cutTo(text: string, widthMax: number): string {
   if (widthOf(text) <= widthMax) return text;
   let kept = '';

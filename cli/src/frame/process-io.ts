@@ -27,7 +27,7 @@ export function processIo(): Io {
 }
 
 function sinkOf(stream: NodeJS.WriteStream): Sink {
-  // Who reads a pipe may leave before the end, as "head -1" does. There is nobody left to write for.
+  // The reader of a pipe may leave before the end, as "head -1" does. Then there is nobody left to write for.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.done);
     if (stream === process.stdout) {

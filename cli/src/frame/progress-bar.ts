@@ -1,4 +1,4 @@
-// How far a long piece of work is: on a terminal one line that is overwritten, elsewhere a new line now and then.
+// Shows the progress of long work: on a terminal one line that is overwritten, elsewhere a new line from time to time.
 
 import type { Clock } from '../../../server/src/runtime/world.ts';
 import type { Sink } from './terminal.ts';
@@ -9,10 +9,10 @@ const PLAIN_EVERY_MS = 5000;
 /** With its brackets. */
 const BAR_WIDTH = 26;
 const BAR_WIDTH_MIN = 8;
-/** The terminal itself writes ^C behind the line. On a line of its own, it would keep this one from being erased. */
+/** The terminal itself writes ^C after the line. If it wrapped, this line could not be erased. */
 const RESERVED = 3;
 const COLUMNS_ASSUMED = 100;
-/** Rates are shown only after this time: before, they jump. */
+/** Rates are shown only after this time, because they vary too much before. */
 const RATE_MS_MIN = 1000;
 
 export class ProgressBar {
@@ -36,7 +36,7 @@ export class ProgressBar {
     if (this.#startedMs === null) {
       this.#startedMs = nowMs;
       this.#startedWith = done;
-      // Work that is soon done needs no line in a log.
+      // Short work needs no line in a log.
       if (!this.#sink.isTTY) this.#shownMs = nowMs;
     }
     const everyMs = this.#sink.isTTY ? TERMINAL_EVERY_MS : PLAIN_EVERY_MS;

@@ -14,7 +14,7 @@ const SERVICE_VARIABLES = [
   'POSTRIDER_CONFIG',
 ];
 
-/** Flags decide before variables. Null when neither says. */
+/** Flags take precedence over variables. Null when neither names one. */
 function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | 'service' | null {
   if (STORE_FLAGS.some(hasFlag)) return 'store';
   if (SERVICE_FLAGS.some(hasFlag)) return 'service';
@@ -22,7 +22,7 @@ function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | '
   return SERVICE_VARIABLES.some((name) => env[name]) ? 'service' : null;
 }
 
-/** A store only when it is named. */
+/** Only when a store is named. */
 export function isForStore(given: Given, env: Environment): boolean {
   return said((flag) => given.has(flag), env) === 'store';
 }

@@ -1,5 +1,4 @@
-// What a command sees of the process it runs in: where it writes, what it reads, the environment and the clock. Tests
-// give it others.
+// What a command sees of its process: where it writes, what it reads, the environment and the clock. Tests replace it.
 
 import type { Environment } from '../../../server/src/node/settings/config.ts';
 import type { World } from '../../../server/src/runtime/world.ts';
@@ -7,7 +6,7 @@ import type { World } from '../../../server/src/runtime/world.ts';
 export interface Sink {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  /** False when the reader is behind: wait for `drained` before more is written. */
+  /** Returns false when the reader is behind: then wait for `drained` before writing more. */
   write(data: string | Uint8Array): boolean;
   /** Resolves when there is room again. */
   drained(): Promise<void>;

@@ -1,4 +1,4 @@
-// Writes a file whole or not at all: a full disk neither leaves half of it nor takes away what stood there before.
+// Writes a file completely or not at all: a full disk neither leaves half of it nor removes the old content.
 
 import {
   closeSync,
@@ -35,9 +35,9 @@ export interface WholeFile {
   readonly mode: number;
   /** Whether a file of this name is replaced. */
   readonly isReplacing: boolean;
-  /** Whether its directory is made too, for its owner alone. */
+  /** Whether its directory is created too, with access for its owner only. */
   readonly isDirectoryMade?: boolean;
-  /** What to do about a file that is there already. */
+  /** What to do about a file that exists already. */
   readonly hintIfThere?: string;
 }
 
@@ -54,9 +54,9 @@ export function writeWhole({ path, data, mode, isReplacing, isDirectoryMade, hin
 }
 
 function replace(path: string, data: string | Uint8Array, mode: number): void {
-  // What a link leads to is replaced, and the link stays.
+  // If the path is a link, its target is replaced and the link stays.
   const target = existsSync(path) ? realpathSync(path) : path;
-  // A device or a pipe cannot be made under another name.
+  // A device or a pipe cannot be replaced by renaming a file.
   if (existsSync(target) && !statSync(target).isFile()) {
     writeFileSync(target, data);
     return;

@@ -19,7 +19,7 @@ export function finding(name: string, state: Finding['state'], says: string, tod
   return { name, state, says, ...(todo !== undefined && { todo }) };
 }
 
-/** Below this many times the limit, the disk is nearly full. */
+/** The disk is nearly full below this many times the limit. */
 const SPARE_FACTOR = 16;
 
 export function checkProgram(): Finding {
@@ -110,7 +110,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
     return finding('store', 'ok', `the store in ${location} opens${more}`);
   } catch (error) {
     const { message } = error as Error;
-    // It says itself what to do about a newer store, or one of another user.
+    // The error itself says what to do about a newer store, or one of another user.
     if (/run the newer version|run this as the user/.test(message)) return finding('store', 'wrong', message);
     const todo = isFile
       ? 'postrider check looks at all of it. Restore a backup if it is damaged.'
@@ -119,7 +119,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
   }
 }
 
-/** `servicePort` is where a service of ours answers already, if one does. */
+/** `servicePort` is the port on which this service already responds, if it does. */
 export async function checkPort(config: Config, servicePort: number | null): Promise<Finding> {
   const { host, port } = config;
   if (port === servicePort) return finding('port', 'ok', `the service listens on port ${port}`);

@@ -1,4 +1,4 @@
-// Shows the progress of a move: on a terminal one line that is overwritten, elsewhere a new line now and then.
+// Shows the progress of a move: on a terminal one line that is overwritten, elsewhere a new line from time to time.
 
 import type { MoveProgress } from '../../../server/src/node/main.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
@@ -7,7 +7,7 @@ const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
 const BAR_WIDTH = 24;
 const COLUMNS_ASSUMED = 100;
-/** Rates are shown only after this time: before, they jump. */
+/** Rates are shown only after this time, because they vary too much before. */
 const RATE_MS_MIN = 1000;
 
 export interface MeterOutput {
@@ -20,7 +20,7 @@ export class MoveMeter {
   readonly #out: MeterOutput;
   readonly #clock: Clock;
   #phase: MoveProgress['phase'] | null = null;
-  /** When the phase began, and how many rows were done then: rows of an earlier run say nothing about the pace. */
+  /** When the phase began, and how many rows were done then: rows of an earlier run do not count for the rate. */
   #startedMs = 0;
   #startedWith = 0;
   #shownMs = 0;

@@ -57,7 +57,7 @@ function stopIfSlow(signal: Promise<void>, clock: Clock): () => void {
   let isStarted = false;
   void signal.then(() => {
     if (isStarted) return;
-    // A node that has nearly started goes on and drains. It may just have made the first token.
+    // A node that has nearly started continues and drains. It may just have created the first token.
     clock.after(STARTING_MS_MAX, () => {
       if (isStarted) return;
       process.stderr.write('postrider was stopped before it was ready\n');
@@ -109,9 +109,9 @@ function leftWords({ left }: Farewell): string {
 }
 
 /**
- * Logs uncaught errors and lets the process go on: a caller that can provoke an error must not be able to stop the work
- * of others. This is safe, because nothing is acknowledged before the store has written it, and a store that can no
- * longer be written ends the process separately. Rejected promises come here as well.
+ * Logs uncaught errors and lets the process continue: a caller that can provoke an error must not be able to stop the
+ * work of others. This is safe, because nothing is acknowledged before the store has written it, and a store that can
+ * no longer be written ends the process separately. Rejected promises come here as well.
  */
 function survive({ onFault }: Postrider): void {
   process.on('uncaughtException', onFault);
@@ -147,12 +147,12 @@ function startProblem(error: unknown, config: Config): string {
   return message;
 }
 
-/** Resolves when nobody holds the other end any more. */
+/** Resolves when the other end of standard input is closed. */
 function stdinEnd(): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ['end', 'close', 'error'] as const) process.stdin.once(event, () => resolve());
     process.stdin.resume();
-    // A signal ends the process all the same.
+    // This must not keep the process alive after a signal.
     process.stdin.unref?.();
   });
 }

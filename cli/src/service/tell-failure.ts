@@ -1,5 +1,5 @@
-// Says on standard error why a command that works on a store has failed: in words, or with --json as the object that all
-// other commands print.
+// Prints on standard error why a command that works on a store has failed: as text, or with --json as the object that
+// all other commands print.
 
 export interface StoreFailure {
   /** What people read, with the name of the command. */

@@ -2,14 +2,14 @@
 
 import type { FlagSpec } from '../frame/arguments.ts';
 
-/** Of every command that does not start a service or work on a store. */
+/** For every command that does not start a service or work on a store. */
 export const OUTPUT_FLAGS: readonly FlagSpec[] = [
   { name: 'json', about: 'Print JSON: one document, or one line for each record of a stream. Errors are JSON too.' },
   { name: 'no-color', about: 'No colours, as with NO_COLOR.' },
   { name: 'quiet', short: 'q', about: 'Print the response and errors only.' },
 ];
 
-/** Of every command that calls the API. */
+/** For every command that calls the API. */
 export const CONNECTION_FLAGS: readonly FlagSpec[] = [
   {
     name: 'url',
@@ -54,7 +54,7 @@ export const CONNECTION_FLAGS: readonly FlagSpec[] = [
 
 export const YES: FlagSpec = { name: 'yes', short: 'y', about: 'Do not ask. Needed where nobody can be asked.' };
 
-/** Which messages: the filters of the API. */
+/** Selects messages: the filters of the API. */
 export const FILTER_FLAGS: readonly FlagSpec[] = [
   { name: 'state', placeholder: '<state>', isList: true, about: 'Such as DELIVERED, FAILED, RETRY, IN_PROGRESS.' },
   { name: 'queue', placeholder: '<name>', isList: true, about: 'Of this queue.' },
@@ -66,7 +66,7 @@ export const FILTER_FLAGS: readonly FlagSpec[] = [
   { name: 'host', placeholder: '<host>', isList: true, about: 'To this host, with or without the port.' },
 ];
 
-/** Filters that lists have and the live stream has not. */
+/** Filters of lists that the live stream does not have. */
 export const MORE_FILTER_FLAGS: readonly FlagSpec[] = [
   {
     name: 'status',

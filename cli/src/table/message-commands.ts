@@ -1,4 +1,4 @@
-// The commands about messages: sending them, following them, and what has become of them.
+// The commands about messages: sending them, following them, and showing their state.
 
 import type { ArgumentSpec, FlagSpec } from '../frame/arguments.ts';
 import type { CommandSpec } from '../frame/command.ts';

@@ -25,13 +25,13 @@ type State =
   | { readonly kind: 'signedOut'; readonly message: string | null }
   | { readonly kind: 'invited'; readonly token: string; readonly to: OwnAccount; readonly from: OwnAccount | null }
   | SignedInState
-  /** The screens are hidden and stand still. What was typed in them is kept. */
+  /** The screens are hidden and do not update. What was typed in them is kept. */
   | (Omit<SignedInState, 'kind'> & { readonly kind: 'expired' });
 
 interface SignedInState {
   readonly kind: 'signedIn';
   readonly account: OwnAccount;
-  /** Each has screens of its own. */
+  /** A new number for every visit. Each visit has its own screens. */
   readonly visit: number;
 }
 
@@ -44,7 +44,7 @@ function signedInAs(account: OwnAccount): SignedInState {
 const EXPIRED =
   'You were signed out: the token was revoked, or the session has ended. What you entered is kept in this tab.';
 
-/** Whether the user may go on where another session of the tab has ended: the same account, and no fewer rights. */
+/** Whether the user may continue where another session of the tab has ended: the same account, and no fewer rights. */
 function mayGoOn(before: OwnAccount, now: OwnAccount): boolean {
   return before.accountId === now.accountId && before.token.scopes.every((scope) => now.token.scopes.includes(scope));
 }

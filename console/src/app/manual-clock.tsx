@@ -1,4 +1,4 @@
-// A note in the navigation when the service runs with a manual clock: what it shows, and whether it stands still. It also
+// A note in the navigation when the service runs with a manual clock: its time, and whether it is stopped. It also
 // keeps the ages and countdowns of all screens by that clock.
 
 import { useQuery } from '@tanstack/react-query';

@@ -9,7 +9,7 @@ import { API_URL } from './address.ts';
 const OWN_HEADERS = { 'X-Postrider-Console': '1' };
 
 export function clientFor(headerPrefix?: string): Client {
-  // The page shows every failure at once and asks again by itself.
+  // The page shows every failure at once and has its own retries.
   return createClient({ baseUrl: API_URL, headers: OWN_HEADERS, headerPrefix, retries: 0 });
 }
 

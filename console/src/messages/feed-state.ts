@@ -1,4 +1,4 @@
-// What the live list shows: its rows, how many new messages wait, and whether it is live.
+// The state of the live list: its rows, how many new messages are pending, and whether it is live.
 
 import type { Message } from 'postrider-sdk';
 import type { Liveness } from './live-stream.ts';
@@ -19,7 +19,7 @@ export interface FeedState {
   readonly hasMore: boolean;
   readonly error: Error | null;
   readonly live: Liveness | 'paused';
-  /** When the service was last heard of. */
+  /** When something last arrived from the service. */
   readonly heardAt: number;
 }
 

@@ -113,7 +113,7 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
     case 'FAILED':
       return text(failed);
     case 'CANCEL_REQUESTED':
-      // Counted among those in flight.
+      // These are counted among those in flight.
       return undefined;
     case 'CANCELLED':
       return text(cancelled);
@@ -182,7 +182,7 @@ function SearchBox({ search, onSearch }: { readonly search: Search; readonly onS
   );
 }
 
-/** What the live switch says, and how: short for a narrow page, and in full. */
+/** The text of the live switch: short for a narrow page, and in full. */
 function liveWords({ live, heardAt }: FeedState): readonly [short: string, full: string, help: string] {
   switch (live) {
     case 'paused':

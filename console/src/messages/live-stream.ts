@@ -3,14 +3,14 @@
 
 import { type Client, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
 
-/** `stale`: connected, but the service has been silent for too long. It may hang, or the network drops everything. */
+/** `stale`: connected, but nothing has arrived for too long. The service may hang, or the network drops everything. */
 export type Liveness = 'connecting' | 'live' | 'stale' | 'offline';
 
 export interface LiveStreamEvents {
   readonly onEvent: (event: StreamedEvent) => void;
   /** `isGapless`: no event was missed since the last connection. */
   readonly onOpen: (isGapless: boolean) => void;
-  /** `since`: when the service was last heard of. */
+  /** `since`: when something last arrived from the service. */
   readonly onChange: (live: Liveness, since: number) => void;
   readonly onError: (error: Error) => void;
 }
@@ -20,7 +20,7 @@ const RECONNECT_MS = 1000;
 const RECONNECT_LATER_MS = 10_000;
 /** The service sends something at least every 5 seconds. */
 const SILENCE_MS_MAX = 12_000;
-/** A service that hangs accepts a connection and answers nothing. */
+/** A service that hangs accepts a connection and sends no response. */
 const OPENING_MS_MAX = 20_000;
 const CHECK_EVERY_MS = 1000;
 
@@ -28,7 +28,7 @@ export class LiveStream {
   readonly #client: Client;
   readonly #filter: MessageFilter;
   readonly #events: LiveStreamEvents;
-  /** Aborted when nobody follows any more. */
+  /** Aborted when there is no listener any more. */
   #following: AbortController | null = null;
   #connection: AbortController | null = null;
   #live: Liveness = 'connecting';
@@ -129,7 +129,7 @@ export class LiveStream {
     if (document.hidden || this.#live === 'offline' || this.#live === 'stale') return;
     if (performance.now() - this.#heardAt < SILENCE_MS_MAX) return;
     this.#become('stale');
-    // If only this connection is dead, another one helps.
+    // If only this connection is dead, a new one helps.
     this.#connection?.abort();
   }
 

@@ -28,10 +28,10 @@ const GATHER_MS = 120;
 /** The list is replaced at most this often. */
 const BURST_TURN_MS = 250;
 const BURST_SHOWN_MS = 3000;
-/** By so much the events may be older than the newest row. */
+/** The events may be older than the newest row by this much. */
 const BEHIND_MS_MAX = 1000;
 const LOOK_UP_MAX = 100;
-/** In one turn. */
+/** The most look-ups in one turn. */
 const LOOK_UPS_MAX = 3;
 /** Messages whose events wait for a turn. If there are more, the turn reads the newest page. */
 const EVENTS_MAX = 20_000;
@@ -138,7 +138,7 @@ export class MessageFeed {
     }
   }
 
-  /** While held, new rows are only announced. */
+  /** While held, new rows are only counted. */
   hold(isHeld: boolean): void {
     const isReleased = this.#isHeld && !isHeld;
     this.#isHeld = isHeld;
@@ -216,7 +216,7 @@ export class MessageFeed {
     this.#turn = 'none';
     if (this.#mustRead === 'no' && this.#events.size === 0 && this.#changed.size === 0) return;
     const tookMs = performance.now() - startedAt;
-    // A service that is slow to answer is asked less often.
+    // A service that responds slowly is called less often.
     this.#plan(isFailed ? RETRY_MS : this.#state.burst ? Math.max(BURST_TURN_MS, 2 * tookMs) : GATHER_MS);
   }
 
@@ -225,13 +225,13 @@ export class MessageFeed {
     for (const [id, createdAt] of events) if (!this.#events.has(id)) this.#events.set(id, createdAt);
   }
 
-  /** Messages that are new for the list. Changes of those that are not are noted. */
+  /** The messages that are new for the list. Changes of known messages are noted. */
   #newOf(events: ReadonlyMap<string, number>): [id: string, createdAt: number][] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     const found: [string, number][] = [];
     for (const [id, createdAt] of events) {
       if (this.#known.has(id) || this.#unshown.hasRead(id)) this.#changed.add(id);
-      // One that is older than everything read so far comes with its page.
+      // A message older than everything read so far comes with its page.
       else if (!this.#unshown.has(id) && (oldest === undefined || createdAt >= oldest.createdAt))
         found.push([id, createdAt]);
     }
@@ -261,7 +261,7 @@ export class MessageFeed {
       const newest = page.messages[0];
       if (isBurst && newest && newest.createdAt - this.#heardUpTo > BEHIND_MS_MAX) this.#markBurst();
     } else {
-      // The newest ones first. The others have their turn.
+      // The newest ones first. The others come in later turns.
       const now = ids.slice(-LOOK_UP_MAX * LOOK_UPS_MAX);
       this.#keep(found.slice(0, -LOOK_UP_MAX * LOOK_UPS_MAX));
       const messages = await this.#read(now, this.#filter);
@@ -296,10 +296,10 @@ export class MessageFeed {
     this.#put({ newCount: this.#unshown.count, isNewCountCut: this.#unshown.isCut });
   }
 
-  /** A user who is reading is not disturbed: only says what a read from the top has found. */
+  /** The user is reading and must not be disturbed: only counts what a read from the top has found. */
   #found(page: MessagePage, ids: readonly string[], isGapless: boolean): void {
     const unknown = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
-    // There may be more between this page and the rows.
+    // There may be more messages between this page and the rows.
     const isAll = unknown.length > 0 && unknown.length === page.messages.length && page.cursor !== undefined;
     if (isAll && !isGapless) this.#unshown.cut();
     this.#unshown.add(this.#notOlder(unknown));
@@ -307,7 +307,7 @@ export class MessageFeed {
     this.#announce();
   }
 
-  /** In view first. */
+  /** Rows in view come first. */
   #nextChanged(): string[] {
     const isShown = (id: string) => this.#known.has(id) || this.#unshown.hasRead(id);
     for (const id of this.#changed) if (!isShown(id)) this.#changed.delete(id);
@@ -349,7 +349,7 @@ export class MessageFeed {
     this.#put({ rows: this.#state.rows.map((row) => changed.get(row.messageId) ?? row) });
   }
 
-  /** One that is older than everything read so far comes with its page. */
+  /** A message older than everything read so far comes with its page. */
   #notOlder(found: readonly Message[]): readonly Message[] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     return oldest === undefined ? found : found.filter((message) => !isNewer(oldest, message));
@@ -378,7 +378,7 @@ export class MessageFeed {
   }
 }
 
-/** The service is away or busy, and may answer later. */
+/** The service is unavailable or busy, and may respond later. */
 function isPassing(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }

@@ -184,7 +184,7 @@ function ColumnNames() {
   );
 }
 
-/** The rows on the screen. The feed is told which they are, and loads older ones before they are reached. */
+/** The rows on the screen. The feed gets them, and loads older ones before the user reaches them. */
 function useShownRows(
   feed: MessageFeed,
   { rows, hasMore, isLoadingMore }: MessageFeed['state'],

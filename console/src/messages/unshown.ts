@@ -3,7 +3,7 @@
 
 import type { Message } from 'postrider-sdk';
 
-/** Of more than that, only the ids are kept. */
+/** For messages beyond this number, only the ids are kept. */
 const READ_MAX = 1000;
 const COUNTED_MAX = 20_000;
 

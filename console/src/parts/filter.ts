@@ -115,7 +115,7 @@ export function without(search: Search, name: string, value: string): Search {
 }
 
 /**
- * The part of a filter that never changes during the life of a message. The live stream is filtered by this part only.
+ * The part of a filter that never changes during the life of a message. The live stream is filtered only by this part.
  */
 export function lastingPart(filter: MessageFilter): MessageFilter {
   const {

@@ -19,7 +19,7 @@ export function HeaderRows({
   onChange,
 }: {
   readonly rows: readonly SettingRow[];
-  /** Names of those whose value the service does not show. It must be entered. */
+  /** The names of headers whose value the service does not show. The user must enter it. */
   readonly redacted?: readonly string[];
   readonly onChange: (rows: readonly SettingRow[]) => void;
 }) {

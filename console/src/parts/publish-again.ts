@@ -10,7 +10,7 @@ export interface Draft {
   readonly queue: string;
   readonly contentType: string;
   readonly body: string;
-  /** A body that is no text, in place of `body`. */
+  /** A body that is not text, in place of `body`. */
   readonly binary: Uint8Array | null;
   /** Headers of ours, without the prefix. */
   readonly settings: readonly (readonly [name: string, value: string])[];
@@ -77,7 +77,7 @@ export function draftOf(message: Message, timeoutMsDefault: number | null | unde
   };
 }
 
-/** Those of a callback that differ from what it gets without them. */
+/** The settings of a callback that differ from its defaults. */
 function callbackSettings(
   message: Message,
   name: CallbackName,
@@ -125,7 +125,7 @@ export function missingIn({ redacted, body, binary, contentType, settings }: Dra
 
 export type SentAnswer = Published | readonly Published[] | { readonly scheduleId: string };
 
-/** By name. A header that is given more than once is one list in HTTP. */
+/** By name. In HTTP, a header that is given more than once is one list. */
 export function settingsOf({ settings }: Draft): Record<string, string> {
   const given = settings.filter(([name, value]) => name !== '' && value !== '');
   const byName = Map.groupBy(given, ([name]) => name);
@@ -146,7 +146,7 @@ export function callOf(draft: Draft): Call<SentAnswer> {
   return draft.mode === 'schedule' ? calls.createSchedule(request) : calls.publish(request);
 }
 
-/** The body after an edit. A text field has only the line ends of Unix: those of Windows are put back. */
+/** The body after an edit. A text field has only Unix line endings: Windows line endings are restored. */
 export function edited(before: string, typed: string): string {
   const isWindows = before.includes('\r\n') && !/[^\r]\n|^\n|\r(?!\n)/.test(before);
   return isWindows ? typed.replaceAll(/\r?\n/g, '\r\n') : typed;

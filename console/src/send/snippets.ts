@@ -11,7 +11,7 @@ function base64(bytes: Uint8Array): string {
   return text(btoa(characters));
 }
 
-/** Without a type the body is given as bytes: a text would get a type of its own. */
+/** Without a type the body is given as bytes: the runtime would add a type to a text. */
 function typescriptBody({ contentType, body, binary }: Draft): string {
   if (binary !== null) return `Buffer.from(${base64(binary)}, 'base64')`;
   return contentType === '' ? `Buffer.from(${text(body)})` : text(body);

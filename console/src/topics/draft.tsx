@@ -1,4 +1,5 @@
-// A draft of a part of a topic. It is kept until it is saved or undone, whatever else of the topic is saved meanwhile.
+// A draft of a part of a topic. It is kept until it is saved or undone, even if other parts of the topic are saved
+// meanwhile.
 
 import { useQueryClient } from '@tanstack/react-query';
 import type { Topic } from 'postrider-sdk';

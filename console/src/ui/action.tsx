@@ -1,4 +1,4 @@
-// Every action that changes something: one API call, allowed or not by the token's scope, with its result shown.
+// Every action that changes something: one API call, enabled by the token's scope, with its result shown.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
@@ -46,7 +46,7 @@ export function useAction<T>(options: ActionOptions<T> = {}) {
   });
 }
 
-/** What went wrong, and what to do if the service does not say it itself. */
+/** What went wrong, and what to do about it if the service does not say so. */
 export function problemText(error: Error): string {
   if (error instanceof PostriderError) return error.message.charAt(0).toUpperCase() + error.message.slice(1);
   return 'The service does not respond. Is it running? This page updates by itself when the service is back.';
@@ -59,7 +59,7 @@ interface ActionButtonProps<T> extends ActionOptions<T> {
   readonly className?: string;
   readonly isDisabled?: boolean;
   readonly label?: string;
-  /** Shown on hover: why the button is as it is. */
+  /** Shown on hover: explains the state of the button. */
   readonly hint?: string;
   readonly children?: ReactNode;
 }

@@ -33,7 +33,7 @@ export function TokenHint() {
   );
 }
 
-/** A destination that answers: in development one that is built in. */
+/** A destination that responds: in development the built-in one. */
 export function useExampleUrl(): (name: string) => string {
   const { isDev } = useSession().account.service;
   return (name) => (isDev ? `${API_URL}/dev/sink/ok?${name}` : `https://example.com/${name}`);

@@ -57,11 +57,11 @@ export function Section({
 interface ResponseStateProps {
   readonly data: unknown;
   readonly error: Error | null;
-  /** Within a row. */
+  /** For use within a row. */
   readonly isSmall?: boolean;
 }
 
-/** Shown until there is a response: that it is on its way, or why there is none. A later error is shown as well. */
+/** Shown until there is a response: that it is pending, or why there is none. A later error is shown as well. */
 export function ResponseState({ data, error, isSmall = false }: ResponseStateProps) {
   if (error) return <Problem error={error} isSmall={isSmall} />;
   return data === undefined ? <Loading isSmall={isSmall} /> : null;

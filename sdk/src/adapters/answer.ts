@@ -1,5 +1,5 @@
-// What all adapters share: a request is verified, given to the program's function, and answered. The function returns
-// nothing for success, or a Response; an error that it throws is the framework's, which answers 500.
+// What all adapters share: they verify a request, call the program's function, and send the response. The function
+// returns nothing for success, or a Response. An error that it throws goes to the framework, which responds with 500.
 
 import { type Delivery, type RequestParts, SignatureError, type VerifyOptions, verify } from '../receiver.ts';
 
@@ -14,7 +14,7 @@ export type Handler<Context extends readonly unknown[]> = (
   // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is the usual one.
 ) => Answer | Nothing | void | Promise<Answer | Nothing | void>;
 
-/** As they are, or made for each request, where keys are known only then. */
+/** Fixed options, or a function that makes them for each request, where keys are known only then. */
 export type Options<Context extends readonly unknown[]> =
   | VerifyOptions
   | ((...context: Context) => VerifyOptions | Promise<VerifyOptions>);
@@ -41,7 +41,7 @@ export async function answerTo<Context extends readonly unknown[]>(
   return (await handler(delivery, ...context)) ?? null;
 }
 
-/** The answer to a request that is not a delivery. Other errors are mistakes of the program. */
+/** The response to a request that is not a delivery. Other errors are mistakes of the program. */
 export function refusal(error: unknown): Response {
   if (!(error instanceof SignatureError)) throw error;
   return new Response(error.message, { status: error.status, headers: { 'Content-Type': 'text/plain' } });

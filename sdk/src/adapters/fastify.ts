@@ -56,7 +56,7 @@ export function receive<Q extends FastifyRequestLike, S extends FastifyReplyLike
         answer?.headers.forEach((value, name) => {
           reply.header(name, value);
         });
-        // A view of Node's own kind is what Fastify sends as it is.
+        // Fastify sends a Buffer unchanged.
         return reply.send(answer === null ? undefined : new Uint8Array(await answer.arrayBuffer()));
       },
     });

@@ -1,4 +1,4 @@
-// For frameworks on Node's own request and response: reads the raw body, wherever it is, and writes the answer.
+// For frameworks on Node's own request and response: finds or reads the raw body, and writes the response.
 
 import { joined } from '../joined.ts';
 import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
@@ -6,7 +6,7 @@ import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal 
 
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Set by whoever has read the body before. */
+  /** Set by a parser that has read the body before. */
   readonly body?: unknown;
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
@@ -24,7 +24,7 @@ export interface NodeResponse {
   end(body?: Uint8Array): unknown;
 }
 
-/** Verifies, calls the function and answers, unless the function has answered itself. */
+/** Verifies, calls the function and sends the response, unless the function has sent one itself. */
 export async function receiveNode<Context extends readonly unknown[]>(
   request: NodeRequest,
   response: NodeResponse,
@@ -39,7 +39,7 @@ export async function receiveNode<Context extends readonly unknown[]>(
     answer = await answerTo({ headers: request.headers, body }, own, handler, context);
   } catch (error) {
     answer = refusal(error);
-    // What is left of the body is not read.
+    // The rest of the body is not read.
     response.setHeader('Connection', 'close');
   }
   if (response.headersSent) return;
@@ -59,7 +59,7 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
       'the body was parsed before it could be verified: put the receiver before the parser, or keep the raw body',
     );
   }
-  // Read to its end, and there was nothing in it: a parser does that. Nothing more would ever come.
+  // The body was read to its end and was empty: a parser does that. Waiting for more would never end.
   if (request.readableEnded) return new Uint8Array(0);
   if (request.destroyed) throw cutOff();
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();

@@ -43,7 +43,7 @@ export class Accounts {
     });
   }
 
-  /** Returns at once for a cached caller, which is the usual case, and a promise when the store must be asked. */
+  /** Returns at once for a cached caller, which is the usual case, and a promise when the store must be read. */
   authenticate(token: string): Principal | Promise<Principal | null> {
     const key = hashText(token);
     return this.#known(key) ?? this.#ask(key, () => this.#store.findToken(hashToken(token)));
@@ -64,7 +64,7 @@ export class Accounts {
 
   #ask(key: string, find: () => Promise<Principal | null>): Promise<Principal | null> {
     const nowMs = this.#world.clock.monotonicMs();
-    // Not current if something was changed meanwhile: the result may be older than the change.
+    // Not current if something was changed meanwhile: then the result may be older than the change.
     const isCurrent = () => this.#asked.get(key) === asked;
     const asked = find()
       .then((principal) => {
@@ -155,13 +155,13 @@ export class Accounts {
     this.#announceEnd({ sessionId });
   }
 
-  /** Parallel to `principals`: whether its token and its session are still valid. Asks the store, never the cache. */
+  /** Parallel to `principals`: whether the token and the session are still valid. Reads the store, never the cache. */
   areAdmitted(principals: readonly Principal[]): Promise<readonly boolean[]> {
     const credentials = principals.map(({ token, sessionId = null }) => ({ tokenId: token.id, sessionId }));
     return this.#store.areAdmitted(credentials, this.#world.clock.now());
   }
 
-  /** Calls `listener` when a token or a session has been ended here, or when another node says so. */
+  /** Calls `listener` when a token or a session was ended here, or when another node reports that. */
   onEnd(listener: (ended: EndedAccess) => void): void {
     this.#endListeners.push(listener);
   }
@@ -238,7 +238,7 @@ export class Accounts {
   }
 }
 
-/** Its form differs from every token hash. */
+/** Prefixed, so that it differs from every token hash. */
 function sessionKey(sessionId: string): string {
   return `session ${sessionId}`;
 }

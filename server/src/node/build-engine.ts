@@ -26,7 +26,7 @@ import type { Config } from './settings/config.ts';
 const SUSPENDED = problem('account_suspended', 'its account is suspended');
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
-/** The engine, and its egress policy, which learns our own addresses later. */
+/** The engine, and its egress policy, which gets our own addresses later. */
 export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
   const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts, room, isFirstLane } =
     ground;
@@ -44,7 +44,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     ...(network && { network }),
   });
   for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);
-  // Without slots nothing is claimed, and nothing is leased at accept. The upkeep goes on.
+  // Without slots nothing is claimed, and nothing is leased at accept. The upkeep still runs.
   const slots = config.role === 'api' ? 0 : config.concurrency;
   const engine = new Engine({
     node,
@@ -89,12 +89,12 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     observe,
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
-  // A clock that is moved by hand stops for upkeep only where there is some.
+  // A manual clock stops for upkeep only where there is some.
   if (ground.manualTime) store.onJournal(() => engine.lookAhead());
   return { engine, policy };
 }
 
-/** Null for a clock that nobody moves. */
+/** Null unless the clock is a manual one. */
 export function steerClock({ manualTime, node, config, store, service }: Ground, engine: Engine): Steering | null {
   if (!manualTime) return null;
   const expired = retention(store, config.tiers);

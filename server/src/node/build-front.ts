@@ -198,7 +198,7 @@ function addRoutes(
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
-  // Earlier than publishing stops, so that there is time to act.
+  // Earlier than publishing stops, so that there is time to react.
   const freeBytes = config.store === null ? Math.max(1, 2 * config.minFreeDiskBytes) : null;
   alertRoutes(api, context, { freeBytes });
   eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
@@ -218,7 +218,7 @@ function createPublishHandler(context: RouteContext<Store>, { config, log }: Gro
   });
 }
 
-/** Not registered with the others: the store is asked for it. */
+/** Not registered with the others, because it must query the store. */
 function readyMetric(isReady: boolean): Metrics {
   const metrics = new Metrics();
   metrics.gauge('postrider_ready', '1 while /readyz returns 200, else 0.', () => (isReady ? 1 : 0));

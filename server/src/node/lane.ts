@@ -14,7 +14,7 @@ import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
 import { layGround } from './node-ground.ts';
 import { Questions } from './questions.ts';
 
-/** The main thread asks every lane, and gives each of them a second. It may itself be busy. */
+/** The main thread queries every lane, and gives each of them a second. It may itself be busy. */
 const ALL_FACTS_MS_MAX = 5000;
 
 const port = parentPort!;
@@ -30,7 +30,7 @@ async function run(data: LaneData): Promise<void> {
   const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() });
   const allFacts = async () => {
     const all = await questions.ask((id) => say({ kind: 'askAllFacts', id }));
-    // No numbers are better than those of one lane: a counter that falls is taken for a restart.
+    // No numbers are better than those of one lane: monitoring takes a counter that falls for a restart.
     if (!all) throw new ApiError('overloaded', 'metrics of some threads timed out; try again shortly');
     return all;
   };

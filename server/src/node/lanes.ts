@@ -1,5 +1,5 @@
-// The lanes of a node: further threads that listen on the same port, deliver over connections of their own and write
-// through the one writer. To the store each lane is a node of its own. A lane that ends is replaced.
+// The lanes of a node: further threads that listen on the same port, deliver over their own connections and write
+// through the one writer. To the store each lane is a node. A lane that ends is replaced.
 
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { laneShare } from '../rules/limits/lanes.ts';
@@ -25,7 +25,7 @@ export interface LaneFacts {
   readonly metrics: MetricValues;
 }
 
-/** The lane is known to the store by `node`; the process is shown to people as `shownAs`. */
+/** The store knows the lane as `node`; people see the process as `shownAs`. */
 export interface LaneData {
   /** Of the node as a whole. */
   readonly config: Config;
@@ -65,7 +65,7 @@ export interface LanesOptions {
   readonly count: number;
   readonly address: LaneData['address'];
   readonly shownAs: LaneData['shownAs'];
-  /** The name under which the lanes talk to each other. */
+  /** The name of the channel between the lanes. */
   readonly channel: string;
   readonly time: LaneData['time'];
   readonly clock: () => LaneData['clock'];
@@ -75,27 +75,27 @@ export interface LanesOptions {
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
   readonly connect: () => Pick<LaneData, 'writer' | 'readers'>;
-  /** The claims of a lane that has ended belong to nobody. */
+  /** The claims of a lane that has ended have no owner. */
   readonly noteDead: (node: string) => Promise<void>;
   readonly ownFacts: () => LaneFacts;
   readonly log: (level: 'info' | 'error', fields: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
-/** How often it is asked whether the lanes may start. */
+/** How often `mayStart` is checked. */
 const ASK_EVERY_MS = 100;
 /** The pause before a lane is replaced. It doubles for each replacement that follows. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 /** How long a lane may take beyond the time to drain. */
 const CLOSING_MS_MAX = 10_000;
-/** For a lane that is busy for so long, its last numbers are used. */
+/** For a lane that does not respond within this time, its last numbers are used. */
 const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
   readonly closed: Promise<Farewell>;
   isReady: boolean;
-  /** What it said when it was last asked. */
+  /** The numbers of its last response. */
   facts: LaneFacts | null;
 }
 
@@ -116,7 +116,7 @@ export class Lanes {
   /** By number. The lane of the main thread, number 0, is not among them. */
   readonly #running = new Map<number, Running>();
   readonly #questions: Questions<LaneFacts>;
-  /** What the lanes that have ended counted, as far as they were asked: a counter must not go back. */
+  /** The last known counts of lanes that have ended: a counter must not go back. */
   #ended: MetricValues = new Map();
   #pauseMs = PAUSE_MS;
   #isClosing = false;
@@ -149,7 +149,7 @@ export class Lanes {
       running.facts = (await this.#questions.ask(ask)) ?? running.facts;
     });
     await Promise.all(asked);
-    // A lane that has ended meanwhile is among the ended ones.
+    // A lane that has ended meanwhile is counted among the ended ones.
     const others = [...this.#running.values()].flatMap(({ facts }) => facts ?? []);
     return [this.#options.ownFacts(), { attemptsInFlight: 0, metrics: this.#ended }, ...others];
   }
@@ -213,7 +213,7 @@ export class Lanes {
       this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
     });
     worker.on('exit', () => {
-      // A lane that was cut off may have attempts whose end is not known. One that was not ready has none.
+      // A lane that was cut off may have attempts whose end is unknown. A lane that was not ready has none.
       closed.resolve({ left: 0, isStoreClosed: true, lanesLost: running.isReady ? 1 : 0 });
       if (running.facts) this.#ended = addCounters(this.#ended, running.facts.metrics);
       if (!this.#isClosing) this.#replace(lane, node);

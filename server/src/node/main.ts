@@ -78,7 +78,7 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
   const steering = steerClock(ground, engine);
   const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes, steering });
   const { bound, metricsBound, token } = await openToCallers(ground, front);
-  // Before the first heartbeat, which tells it to other nodes.
+  // Before the first heartbeat, which sends it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
@@ -116,7 +116,7 @@ async function openToCallers(ground: Ground, front: Front) {
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
     const metricsBound = (await metricsListener?.listen(config.host, config.metricsPort!)) ?? null;
-    // Only now: if a start failed after the first token was made, nobody would ever see that token.
+    // Last: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, metricsBound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
     await abandon(ground, front);
@@ -164,7 +164,7 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
 
 async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes | null): Promise<Farewell> {
   const [left, others] = await Promise.all([drain(ground, engine, front), lanes?.close() ?? []]);
-  // They are read until the attempts have ended.
+  // The metrics can be read until the attempts have ended.
   front.metricsListener?.close();
   // Last, because the lanes write through it.
   const isStoreClosed = await closeStore(ground);

@@ -45,7 +45,7 @@ export interface StartOptions {
   /** Added to the times in which a database must reply. Tests use a longer time. */
   readonly morePatienceMs?: number;
   readonly log?: Log;
-  /** The store is gone for good. Only ending the process is left. */
+  /** The store is broken for good. The process can only end. */
   readonly onBroken?: (error: Error) => void;
   /** Set on the thread of a further lane. */
   readonly lane?: LaneData;
@@ -163,7 +163,7 @@ function nodeFacts(
   };
 }
 
-/** In `dev` the data is of no value, and no disk is kept free for it. */
+/** In `dev` the data has no value, and no disk space is reserved for it. */
 function watchDisk(
   config: Config,
   isFirstLane: boolean,
@@ -205,7 +205,7 @@ function watchFiles(config: Config, lane: LaneData | null, log: Log) {
   return { filesGone, openFiles, files };
 }
 
-/** The command is asked too: whatever its settings say, `serve` never has a clock that callers move. */
+/** The command is checked too: whatever its settings say, `serve` never has a clock that callers move. */
 function hasManualClock({ command, clock }: Config): boolean {
   return command === 'dev' && clock === 'manual';
 }
@@ -222,13 +222,13 @@ function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime
   });
 }
 
-/** Over a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
+/** With a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
 async function lanesOf(config: Config, log: Log): Promise<number> {
   const { command, store, concurrency, hostConcurrency, accountConcurrency } = config;
   if (command === 'dev' || store !== null) return 1;
   const limits = [concurrency, hostConcurrency, accountConcurrency];
   const count = laneCount(config.lanes, availableParallelism(), limits);
-  // Before the limits are divided: a lane that is alone must have all of them.
+  // Before the limits are divided: a single lane must have all of them.
   if (count === 1 || (await canSharePorts())) return count;
   log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
   return 1;
@@ -243,7 +243,7 @@ function createInbox(
   metrics: Metrics,
   isFirstLane: boolean,
 ): Inbox {
-  // One account alone gets half. The most that one request may make always fits into that.
+  // One account alone gets half. The most messages that one request may make always fit into that.
   const messagesMax = Math.max(nodeMax('inboxMessages'), 2 * sizeLimits.messagesMax);
   const bytesMax = Math.max(nodeMax('inboxBytes'), 2 * sizeLimits.bytesMax);
   const inbox = new Inbox(

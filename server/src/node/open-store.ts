@@ -39,11 +39,11 @@ export interface OpenStoreOptions {
   readonly world: World;
   readonly log: Log;
   readonly inbox: Inbox;
-  /** The name under which the lanes of this process talk to each other; null if there is one lane. */
+  /** The name of the channel between the lanes of this process; null if there is one lane. */
   readonly channel: string | null;
   /** Set on the thread of a further lane, which writes and reads through ports. */
   readonly lane: LaneData | null;
-  /** The store is gone for good. Only ending the process is left. */
+  /** The store is broken for good. The process can only end. */
   readonly onBroken?: ((error: Error) => void) | undefined;
   /** A newer program is about to change the store. This program cannot serve it after that. */
   readonly onOutdated?: ((why: string) => void) | undefined;
@@ -64,7 +64,7 @@ export interface OpenedStore {
   readonly reserve: DatabaseReserve | null;
 }
 
-/** What a read costs is measured in real time, even in a test with a clock of its own. */
+/** The cost of a read is measured in real time, even in a test with its own clock. */
 const realMs = () => systemWorld().clock.monotonicMs();
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
@@ -79,7 +79,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   const { store, reserve } = await openPostgres({
     url: config.store,
     node,
-    // A database uses real time, even in a test with a clock of its own.
+    // A database uses real time, even in a test with its own clock.
     timers: systemWorld().clock,
     log: (level, fields, text) => log[level](fields, text),
     inbox,
@@ -112,7 +112,7 @@ function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOpti
 
 async function openFile(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
   const { node, about, world, log, inbox, channel, onBroken } = options;
-  // A disk uses real time, even in a test with a clock of its own.
+  // A disk uses real time, even in a test with its own clock.
   const timers = systemWorld().clock;
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
   requireClock(config.data, config.clock === 'manual');

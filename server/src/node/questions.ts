@@ -1,4 +1,4 @@
-// Questions to another thread, and the answers that come back later in any order.
+// Requests to another thread, and the responses that come back later in any order.
 
 import type { Clock } from '../runtime/world.ts';
 
@@ -13,7 +13,7 @@ export class Questions<T> {
     this.#withinMs = withinMs;
   }
 
-  /** Resolves with null if there is no answer in time. */
+  /** Resolves with null if there is no response in time. */
   ask(send: (id: number) => void): Promise<T | null> {
     this.#last += 1;
     const id = this.#last;

@@ -1,4 +1,4 @@
-// The data directory of a service that keeps nothing: made at the start, removed at the end.
+// The data directory of a service that keeps nothing: created at the start, removed at the end.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { type Config, TEMPORARY_DATA } from './settings/config.ts';
 
 export interface OwnData {
   readonly config: Config;
-  /** Nothing, for a directory that is kept. */
+  /** Does nothing for a directory that is kept. */
   remove(): void;
 }
 

@@ -33,7 +33,7 @@ export interface Publication extends Origin {
   readonly headers: HeaderList;
 }
 
-/** What was read of a publication: everything that its messages have in common, or why there are none. */
+/** The result of reading a publication: everything that its messages have in common, or why there are none. */
 export type Draft = ReadRequest | { readonly problem: Problem };
 
 export type Planned =
@@ -145,14 +145,17 @@ export class Publications {
   }
 }
 
-/** Tells the caller of what it sent in vain. The defaults of a topic are for those callers that ask for a callback. */
+/**
+ * Adds the unused settings that the caller sent. A topic's defaults for callbacks are not among them: they apply only
+ * to callers that want a callback.
+ */
 function withUnused(draft: ReadRequest, sent: HeaderList, headerPrefix: string): ReadRequest {
   const names = new Set(sent.map(([name]) => name.toLowerCase()));
   const unused = draft.unusedNames.filter((name) => names.has((headerPrefix + name).toLowerCase()));
   return { ...draft, unknownNames: [...draft.unknownNames, ...unused] };
 }
 
-/** Reads the wall clock only for a time that the caller named by the calendar. */
+/** Reads the wall clock only for a calendar time that the caller named. */
 function timeFor({ notBefore }: PublishRequest, clock: Clock): PlanTime {
   const now = clock.now();
   return { now, wallNow: notBefore === null ? now : clock.wallNow() };

@@ -1,5 +1,5 @@
-// Whether an account may store more. What it stores is known from the last look at the store plus what was let in here
-// since; the store is asked again from time to time, and always before somebody is refused.
+// Whether an account may store more. Its stored bytes are known from the last read of the store plus what was accepted
+// here since. They are read again from time to time, and always before an account is refused.
 
 import type { Account } from '../rules/accounts/account.ts';
 import type { NewMessage } from '../rules/delivery/message.ts';
@@ -10,9 +10,9 @@ import type { Problem } from '../rules/requests/problem.ts';
 import type { Clock } from '../runtime/world.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 
-/** How long a number is used without asking for it again. */
+/** How long a number is used without reading it again. */
 const FRESH_MS = 5000;
-/** The same before a refusal: however often an account is refused, it costs so many looks. */
+/** The same before a refusal: however often an account is refused, this bounds the reads. */
 const FRESH_FOR_REFUSAL_MS = 200;
 const KNOWN_MAX = 10_000;
 const PIECE = 1000;
@@ -44,7 +44,7 @@ export class StoredRoom {
     this.#options = options;
   }
 
-  /** What all accounts store, and the one that stores most, as of the last look. */
+  /** What all accounts store, and the account that stores most, as of the last read. */
   get all(): AllStored & { readonly largest: number } {
     return { ...this.#all, largest: this.#largest };
   }
@@ -69,7 +69,7 @@ export class StoredRoom {
     return LOOK_EVERY_MS;
   }
 
-  /** Why the account may not store these messages or bytes, or null. A promise only if the store must be asked. */
+  /** Why the account may not store these messages or bytes, or null. A promise only if the store must be read. */
   problem(account: Storing, what: readonly NewMessage[] | number): Problem | null | Promise<Problem | null> {
     if (this.#isUnlimited(account)) return null;
     const more = typeof what === 'number' ? what : bytesOfAll(what);
@@ -81,7 +81,7 @@ export class StoredRoom {
     return this.#checkAgain(account, more);
   }
 
-  /** Whether there is room for what need not be kept, such as a response. Counts it then. */
+  /** Whether there is room for something optional, such as a response. If so, it is counted. */
   takes(account: Storing, bytes: number): boolean {
     if (this.#options.mark() === 'all') return false;
     if (this.#isUnlimited(account)) return true;
@@ -91,7 +91,7 @@ export class StoredRoom {
     return true;
   }
 
-  /** Until when a message of the account is kept that is cancelled now: space that is scarce is free soon. */
+  /** Until when a message that is cancelled now is kept: space that is scarce becomes free soon. */
   async cancelledUntil(account: Storing, now: number): Promise<number> {
     const { tiers, mark } = this.#options;
     const { storedBytesMax: max, retentionMs } = tiers[account.tier];
@@ -117,7 +117,7 @@ export class StoredRoom {
     return storedProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
   }
 
-  /** Asks the store in the background if the number is old. Nothing is known of an account that was never asked for. */
+  /** Reads the store in the background if the number is old. Nothing is known of an account before its first read. */
   #look(accountId: string, freshMs: number): Known {
     const { clock, store } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -134,11 +134,11 @@ export class StoredRoom {
       asked.asking = store
         .storedBytes(accountId)
         .then((bytes) => {
-          // What was let in meanwhile may not be written yet.
+          // What was accepted meanwhile may not be written yet.
           asked.bytes = bytes + Math.max(0, asked.bytes - before);
         })
         .catch(() => {
-          // Nobody is refused because of this: what needs the store says itself that it is away.
+          // This refuses nobody: whatever needs the store reports by itself that it is unavailable.
           asked.atMs = Number.NEGATIVE_INFINITY;
         })
         .finally(() => {

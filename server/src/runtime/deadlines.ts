@@ -1,5 +1,5 @@
-// The deadlines of attempts. Those of the same length stand in one line, in the order in which they come, so one timer
-// serves all of them. Most attempts end long before: a timer of its own would cost each of them an object and two closures.
+// The deadlines of attempts. Deadlines of the same length are in one list, in order of arrival, so one timer serves all
+// of them. Most attempts end long before: a separate timer would cost each of them an object and two closures.
 
 import { Member, MemberList } from './collections/member-list.ts';
 import type { Clock } from './world.ts';
@@ -8,7 +8,7 @@ export abstract class Timed extends Member {
   /** On the monotonic clock. */
   deadlineMs = 0;
 
-  /** Called once, unless it left before. */
+  /** Called once, unless it was cancelled before. */
   abstract onDeadline(): void;
 }
 

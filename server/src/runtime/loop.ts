@@ -3,21 +3,21 @@
 
 import type { Clock } from './world.ts';
 
-/** How long to wait before the next try when the store did not answer. */
+/** How long to wait before the next try when the store did not respond. */
 export const STORE_PAUSE_MS = 1000;
 
-/** What times the waits of a loop. */
+/** The timers for the waits of a loop. */
 export type WaitTimers = Pick<Clock, 'after'>;
 
 /**
- * Waits shorter than `dueBelowMs` go by `dueTimers`: they are for something that becomes due. All others are in real
+ * Waits shorter than `dueBelowMs` use `dueTimers`: they are for something that becomes due. All others are in real
  * time.
  */
 export function waitTimers(clock: Clock, dueTimers: WaitTimers, dueBelowMs: number): WaitTimers {
   return { after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire) };
 }
 
-/** Asks until it is answered. `onTrouble` is told of every failure; what it throws ends the asking. */
+/** Repeats a call until it succeeds. `onTrouble` gets every failure; if it throws, the repetition ends. */
 export async function untilAnswered<T>(
   clock: Clock,
   ask: () => Promise<T>,
@@ -62,7 +62,7 @@ export class Loop {
     return this.#wakeUp !== null;
   }
 
-  /** True while it has nothing to do: it waits, and not because its last run has failed. */
+  /** True while it has nothing to do: it waits, but not because its last run has failed. */
   get isDone(): boolean {
     return this.isAsleep && !this.#hasFailed;
   }
@@ -71,15 +71,13 @@ export class Loop {
     this.#running = this.#repeat();
   }
 
-  /**
-   * Runs once everything that has already reached the process is handled. If a run is under way, one more follows it.
-   */
+  /** Runs once everything that has already reached the process is handled. If it is running, one more run follows. */
   wake(): void {
     this.#isWoken = true;
     this.#wakeUp?.();
   }
 
-  /** Starts no further run. Resolves when the run under way is over. */
+  /** Starts no further run. Resolves when the current run is over. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.wake();

@@ -8,12 +8,12 @@ import { uptime } from 'node:os';
 export interface Clock {
   /**
    * Milliseconds since 1970. In a running service it never goes back: it decides what is due, and the order of messages
-   * (upkeep/service-clock.ts). The machine's own clock may jump either way.
+   * (upkeep/service-clock.ts). The machine's own clock may jump in both directions.
    */
   now(): number;
-  /** The wall clock, as far as it is trusted: for times that people name, such as those of a schedule. May go back. */
+  /** The trusted wall clock: for times that people name, such as those of a schedule. May go back. */
   wallNow(): number;
-  /** The machine's clock, right or wrong: for code that compares it with a clock of its own. */
+  /** The machine's clock, right or wrong: for code that compares it with its own clock. */
   machineNow(): number;
   /** Never goes back and never jumps. Only differences mean anything, also between threads of one process. */
   monotonicMs(): number;
@@ -23,7 +23,7 @@ export interface Clock {
   after(ms: number, fire: () => void): () => void;
   /** Calls `fire` once, after everything that has already reached the process is handled. */
   soon(fire: () => void): void;
-  /** Calls `fire` once, a few milliseconds from now. It is about packets on their way, so a test does not hold it up. */
+  /** Calls `fire` once, a few milliseconds from now. It waits for packets in transit, so a test does not delay it. */
   shortly(fire: () => void): void;
 }
 
@@ -37,9 +37,7 @@ export interface World {
   readonly random: Random;
 }
 
-/**
- * The runtime holds no timer over 24.8 days: it fires early. A caller that waits so long must look at the clock again.
- */
+/** The runtime has no timers over 24.8 days: they fire early. A caller that waits longer must check the clock again. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 const SHORTLY_MS = 5;
@@ -61,7 +59,7 @@ const systemClock: Clock = {
   shortly: (fire) => void setTimeout(fire, SHORTLY_MS),
 };
 
-/** How long the event loop of this thread has not waited for anything, since it was started. */
+/** How long the event loop of this thread has been busy, since it was started. */
 export function loopBusyMs(): number {
   return performance.eventLoopUtilization().active;
 }
@@ -72,7 +70,7 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   const timeout = new Promise<void>((resolve) => {
     cancel = clock.after(ms, resolve);
   });
-  // After the timeout nobody handles a later failure.
+  // After the timeout a later failure has no handler.
   work.catch(() => {});
   try {
     await Promise.race([work, timeout]);

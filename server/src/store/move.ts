@@ -48,7 +48,7 @@ export type Position = readonly (string | number)[];
  * depends on it does too.
  */
 export interface MoveIdentity {
-  /** Stays the same as long as nothing in the source changes. */
+  /** Does not change as long as nothing in the source changes. */
   readonly fingerprint: string;
   /** The location of the source, for people. */
   readonly name: string;
@@ -73,11 +73,14 @@ export interface MoveSource {
   compared(table: MovedTable, startedAt: number): Iterable<Row>;
   /** At least the highest number that a message has or ever had. */
   highestSeq(): number;
-  /** The end of an earlier move into the same target was cut off. */
+  /** Whether an earlier move into the same target was interrupted at its end. */
   readonly isMoveInDoubt: boolean;
-  /** From now on nobody starts on the source. Called before the target is usable, so that never both are. */
+  /**
+   * From now on no service starts on the source. Called before the target is usable, so that both are never usable at
+   * once.
+   */
   setMoved(at: number): void;
-  /** The target has not been made usable. */
+  /** The target was not made usable. */
   setNotMoved(): void;
   /** The target has confirmed that it is usable. */
   confirmMoved(at: number): void;
@@ -103,8 +106,8 @@ export interface MoveTarget {
   /** How many strings could not be stored unchanged. */
   replaced(): Promise<number>;
   /**
-   * After this it is a normal store. Calls `beforeCommit` when only the commit is left to do. Rejects with
-   * `FinishInDoubt` if the commit was not confirmed.
+   * After this it is a normal store. Calls `beforeCommit` when only the commit is left. Rejects with `FinishInDoubt` if
+   * the commit was not confirmed.
    */
   finish(highestSeq: number, beforeCommit: () => void): Promise<void>;
   close(): Promise<void>;
@@ -147,7 +150,7 @@ export async function moveStore(
   const { fingerprint, name } = source;
   const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now }).catch((error) => {
     if (!(error instanceof TargetNotEmpty) || !source.isMoveInDoubt) throw error;
-    // While a move is unfinished, the target says so. It does not, so that the commit was made.
+    // The target says so while a move is unfinished. It does not, so the commit was made.
     source.confirmMoved(options.now);
     throw new Error('the earlier move into this database is complete: start with --store', { cause: error });
   });
@@ -172,7 +175,7 @@ async function finish(source: MoveSource, target: MoveTarget, now: number): Prom
       isSet = true;
     });
   } catch (error) {
-    // If it is not known whether the target is usable, nobody starts on the source.
+    // If it is unknown whether the target is usable, no service may start on the source.
     if (isSet && !(error instanceof FinishInDoubt)) source.setNotMoved();
     throw error;
   }
@@ -227,7 +230,7 @@ function sizeOf(row: Row): number {
   return bytes;
 }
 
-/** Reads all columns of all rows of both sides again, to find what the copying missed. */
+/** Reads all columns of all rows of both sides again, to find anything that was not copied. */
 async function compareAll(
   source: MoveSource,
   target: MoveTarget,

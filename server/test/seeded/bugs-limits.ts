@@ -344,8 +344,8 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'a stream that cannot be opened keeps its place',
       in: SRC,
-      find: '    } catch (error) {\n      this.pool.give(accountId, 1);\n      throw error;\n    }\n    // The caller went',
-      replace: '    } catch (error) {\n      throw error;\n    }\n    // The caller went',
+      find: '    } catch (error) {\n      this.pool.give(accountId, 1);\n      throw error;\n    }\n    // The caller disconnected',
+      replace: '    } catch (error) {\n      throw error;\n    }\n    // The caller disconnected',
       noticedBy: ['inbound/live/event-streams'],
     },
     {

@@ -1,4 +1,5 @@
-// Accounts and tokens, over the API or directly in a store: the way back in when no token is left that may administer.
+// Accounts and tokens, over the API or directly in a store. The latter works when no token with the scope admin is
+// left.
 
 import type { Account, Client, NewToken, Scope, Token } from 'postrider-sdk';
 import { parseConfig } from '../../../../server/src/node/settings/config.ts';
@@ -19,7 +20,7 @@ export interface Recounted {
 export interface AccountAccess {
   /** Where the accounts are, as text. */
   readonly location: string;
-  /** The account that is meant when none is named, if that is clear. */
+  /** The account that a command uses when none is named; null if that is not clear. */
   ownAccountId(): Promise<string | null>;
   accounts(): Promise<readonly Account[]>;
   createAccount(name: string, tier: string | undefined): Promise<Account>;

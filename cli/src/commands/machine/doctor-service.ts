@@ -1,4 +1,4 @@
-// Whether a service answers, what its token may do, and whether its clock agrees with the one of this machine.
+// Checks whether a service responds, what its token may do, and whether its clock agrees with this machine's.
 
 import { VERSION } from '../../../../server/src/version.ts';
 import type { Invocation } from '../../frame/command.ts';
@@ -9,7 +9,7 @@ import { spanText, timeText } from '../../frame/time-text.ts';
 import { type Finding, finding } from '../../service/doctor-machine.ts';
 
 const CLOCKS_APART_MS_MAX = 5000;
-/** No program of this version is older. */
+/** Any earlier time means that a clock is wrong: no program of this version is older. */
 const EARLIEST_AT = Date.UTC(2025, 0, 1);
 
 /** Where no address is given, the service is the one that listens on this port. */
@@ -81,7 +81,7 @@ function checkClocks(apartMs: number): Finding {
   );
 }
 
-/** Only of an address of this machine. */
+/** Null unless the address is one of this machine. */
 function portOf(url: string): number | null {
   if (!URL.canParse(url)) return null;
   const { hostname, port, protocol } = new URL(url);

@@ -1,4 +1,5 @@
-// `postrider doctor`: looks at everything that the service needs on this machine, and says what is wrong and what to do.
+// `postrider doctor`: checks everything that the service needs on this machine, and prints what is wrong and what to
+// do.
 
 import { type Config, parseConfig } from '../../../../server/src/node/settings/config.ts';
 import type { Invocation } from '../../frame/command.ts';
@@ -22,7 +23,7 @@ const [STATE_WIDTH, NAME_WIDTH] = [7, 9];
 const TEXT_AT = STATE_WIDTH + NAME_WIDTH + 4;
 const TEXT_WIDTH_MIN = 30;
 
-/** In one column, as wide as the terminal lets it be. */
+/** Wraps the text into one column of at most this width. */
 function wrapped(text: string, width: number | null): string[] {
   return wrap(printable(text), width === null ? Number.POSITIVE_INFINITY : Math.max(TEXT_WIDTH_MIN, width - TEXT_AT));
 }

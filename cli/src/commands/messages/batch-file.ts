@@ -49,7 +49,7 @@ export interface Line {
   /** From 1. */
   readonly number: number;
   readonly text: string;
-  /** As it stands in the file, with its line break. */
+  /** The bytes of the line in the file, with its line break. */
   readonly raw: Buffer;
   /** Where the next line begins. */
   readonly endsAt: number;
@@ -72,7 +72,7 @@ export async function* linesOf(
     waitingBytes = 0;
     number += 1;
     const text = raw.toString('utf8').replace(/\r?\n$/, '');
-    // Some editors mark the beginning of a file. The mark is no part of its first line.
+    // Some editors put a byte order mark at the beginning of a file. It is not part of the first line.
     return { number, text: number === 1 ? text.replace(/^\ufeff/, '') : text, raw, endsAt };
   };
   for await (const chunk of source) {

@@ -1,5 +1,5 @@
-// One run of `postrider batch` over a file at a time. The lock is one of the operating system, which lets go of it however
-// the process ends: nobody has to delete a stale one.
+// Only one run of `postrider batch` over a file at a time. The lock belongs to the operating system, which releases it
+// however the process ends, so nobody has to delete a stale one.
 
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -25,7 +25,7 @@ export function lockFile(path: string, file: string): Lock {
       held.close();
       throw refused(error, path, file);
     }
-    // Its last owner may have removed it in between. Then it is a file that nobody else finds.
+    // The last owner may have removed the file in between. Then this lock is on a file that no other process can find.
     if (inodeOf(path) === inode) {
       return {
         release: () => {

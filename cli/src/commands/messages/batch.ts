@@ -1,5 +1,5 @@
-// `postrider batch`: sends a file of messages, many in one call. It can be stopped at any time: the next run goes on
-// after the last line that was answered for, and sends none twice.
+// `postrider batch`: sends a file of messages, many in one call. It can be stopped at any time: the next run continues
+// after the last line that has a response, and sends none twice.
 
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, UnreachableError } from 'postrider-sdk';
@@ -76,7 +76,7 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
     tellRest();
     return interruptedExit(io.interrupted);
   }
-  // The progress stays: by it the next run knows that all of this is sent.
+  // The progress file stays, so that the next run knows that everything was sent.
   return report(invocation, sending.progress);
 }
 
@@ -139,7 +139,10 @@ const elementOf = ({ text }: Line): Read | null => (text.trim() === '' ? null : 
 
 const problemOf = (read: Read | null) => (read !== null && 'problem' in read ? read.problem : null);
 
-/** `endsWith` is the last line of a chunk that was sent before: it is cut at the same place, with the same ids. */
+/**
+ * `endsWith` is the last line of a chunk that was already sent. The chunk is cut at the same line again, so that it has
+ * the same ids.
+ */
 async function* chunksOf(
   lines: AsyncIterable<Line>,
   elementsMax: number,
@@ -206,7 +209,7 @@ class Sender {
   readonly #invocation: Invocation;
   readonly #connection: Connection;
   readonly #runId: string;
-  /** Whether the service has answered once. Before that, no answer means a wrong address. */
+  /** Whether the service has responded once. Before that, a missing response means a wrong address. */
   #isKnown = false;
 
   constructor(invocation: Invocation, connection: Connection, runId: string) {

@@ -81,7 +81,7 @@ function sentName(name: string, prefix: string): string {
   return isOwn ? name : `${prefix}Forward-${name}`;
 }
 
-/** What the body says of itself: JSON is told as JSON, all else is left unsaid. */
+/** The content type that the body suggests: JSON if it is JSON, else none. */
 export function guessedType(body: Uint8Array | undefined): string | undefined {
   if (body === undefined || (body[0] !== 0x7b && body[0] !== 0x5b)) return undefined;
   try {

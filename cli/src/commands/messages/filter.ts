@@ -17,11 +17,14 @@ const LISTS = [
   ['failure', 'failure'],
 ] as const;
 
-/** What `time` of `given` counts from: how long ago is meant by the clock of the service, which is asked only for that. */
+/**
+ * The time that `time` of `given` counts back from. "How long ago" is by the clock of the service, which is read only
+ * in that case.
+ */
 export async function nowFor(given: Given, client: Client, ...flags: readonly string[]): Promise<number | undefined> {
   if (!flags.some((flag) => isAgo(given.text(flag) ?? ''))) return undefined;
   const overview = await client.overview().catch((error: unknown) => {
-    // A token that may not read it: then by the clock of this machine.
+    // The token may not read it: the clock of this machine is used.
     if (error instanceof PostriderError && error.status === 403) return null;
     throw error;
   });

@@ -1,5 +1,5 @@
-// Events of messages as they happen: what has happened already is read first, then the live stream goes on from there.
-// When the connection breaks, it is opened again after the last event, so that none is lost or shown twice.
+// Events of messages as they happen: reads past events first, then continues with the live stream. When the connection
+// breaks, it is opened again after the last event, so that none is lost or shown twice.
 
 import { type Client, type MessageEvent, type MessageFilter, PostriderError, UnreachableError } from 'postrider-sdk';
 import type { Clock } from '../../../../server/src/runtime/world.ts';
@@ -9,7 +9,7 @@ export interface FollowOptions {
   readonly clock: Clock;
   /** Also what happened since then. Without it, only what happens from now on. */
   readonly from?: number;
-  /** Once for each loss, however long it lasts. */
+  /** Called once for each lost connection, however long it is lost. */
   readonly onLost: (why: string) => void;
   readonly onBack?: () => void;
   readonly onOpen?: () => void;
@@ -24,7 +24,7 @@ export async function* follow(
   options: FollowOptions,
 ): AsyncGenerator<MessageEvent> {
   const { signal, clock, from } = options;
-  // By the service's clock. Until an event has come, it is where a broken connection is taken up again.
+  // By the service's clock. A broken connection continues from here until the first event has come.
   const beganAt = from ?? (await client.overview()).now;
   const follower = new Follower(client, filter, beganAt, options);
   while (!signal.aborted) {
@@ -67,7 +67,7 @@ class Follower {
       if (this.#isFirst || !isPassing(error)) throw error;
       this.#lose((error as Error).message);
     } finally {
-      // Whoever reads may leave at any event. The stream has timers, which would keep the process alive.
+      // The reader may leave at any event. The stream has timers, which would keep the process alive.
       stream.return(undefined).catch(() => {});
     }
   }

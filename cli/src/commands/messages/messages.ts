@@ -1,4 +1,4 @@
-// `postrider messages …` and `postrider why`: looks at messages, and cancels, hurries and releases them.
+// `postrider messages …` and `postrider why`: shows messages, and cancels, releases or delivers them at once.
 
 import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
 import type { Invocation } from '../../frame/command.ts';
@@ -122,7 +122,7 @@ function bodyOf(message: {
   return message.bodyBase64 === undefined ? null : Buffer.from(message.bodyBase64, 'base64');
 }
 
-/** Text as text, bytes as their number. */
+/** Text is shown as text, other bodies as their number of bytes. */
 export function bodyText(body: Buffer): string {
   const text = body.toString('utf8');
   if (text.includes('\ufffd') || text.includes('\0')) return `${body.length} bytes that are not text`;
@@ -158,7 +158,7 @@ export async function cancelMessages(invocation: Invocation): Promise<number> {
       if (out.isJson) await out.record({ messageId: id, ...answer });
       else out.line(`${printable(id)}  ${answer.detail ? printable(answer.detail) : 'cancelled'}`);
     } catch (error) {
-      // One of several that has ended meanwhile does not keep the others.
+      // If one of several messages has ended meanwhile, the others are still handled.
       if (given.words.length === 1) throw error;
       await tellMissing(id, error, out);
       missing += 1;

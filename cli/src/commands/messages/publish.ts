@@ -57,7 +57,7 @@ async function wait({ client }: Connection, published: readonly Published[], opt
   }
 }
 
-/** Its id alone where a script wants to read it. */
+/** Only its id if a script reads the output. */
 function acceptedText({ messageId, url, deduplicated }: Published, isQuiet: boolean): string {
   if (isQuiet) return printable(messageId);
   return `${printable(messageId)}  ${printable(url)}${deduplicated ? '  (a duplicate: nothing new was accepted)' : ''}`;
@@ -82,7 +82,7 @@ export async function readRequest(
   };
 }
 
-/** A setting by a flag and by a header too: one of them would have no effect. */
+/** If a setting is given by a flag and by a header, one of them would have no effect. */
 export function refuseTwice(headers: ReadonlyMap<string, string>, settings: PublishSettings, prefix: string): void {
   const named = new Set([...headers.keys()].map((name) => name.toLowerCase()));
   const twice = Object.keys(settings).filter((name) => named.has((prefix + name).toLowerCase()));

@@ -8,7 +8,7 @@ import type { Io } from '../../frame/terminal.ts';
 import { eventText } from './event-text.ts';
 import { follow } from './follow.ts';
 
-/** More ids would make the address of the stream too long: then all events are read, and the others left out here. */
+/** More ids would make the URL of the stream too long. Then all events are read and filtered here. */
 const FILTER_IDS_MAX = 100;
 /** The clock of this machine may be ahead of the service's. */
 const CLOCKS_APART_MS = 86_400_000;

@@ -7,7 +7,7 @@ import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { timeText } from '../../frame/time-text.ts';
 
-/** The fields of a rule beside its type, as one line. */
+/** The fields of a rule, without its type, as one line. */
 function ruleText({ rule: { type, ...fields } }: Alert): string {
   return [type, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)].join(' ');
 }
@@ -72,7 +72,7 @@ export async function createAlert({ given, out, connect }: Invocation): Promise<
   };
   const { client } = connect();
   const request = {
-    // The service says what is wrong with it.
+    // The service checks the rule.
     rule: rule as AlertRequest['rule'],
     target: { url, format: given.has('slack') ? 'slack' : 'json' },
     ...(remindEvery !== undefined && { remindEvery }),

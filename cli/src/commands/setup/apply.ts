@@ -26,7 +26,8 @@ export async function apply(invocation: Invocation): Promise<number> {
   refuse(wrongSettings(desired, headerPrefix));
   const { state: actual, leftOut } = await readService(client, desired);
   const all = diffStates(desired, actual, given.has('prune'));
-  // What no file can describe is missing from every file, so that says nothing about it.
+  // A kind of schedule that no file can describe is missing from every file, so its absence does not mean that it
+  // should be deleted.
   const isSpared = ({ action, kind, name }: Change) =>
     action === 'delete' && kind === 'schedule' && leftOut.includes(name);
   const changes = all.filter((change) => !isSpared(change));

@@ -1,5 +1,5 @@
-// The section "alerts" of the file of `apply` and `export`: the service's own rules say what is wrong with an entry, and
-// how it is written so that two that mean the same are equal.
+// The section "alerts" of the file of `apply` and `export`: checks an entry by the service's own rules, and brings it
+// into a form in which two equal alerts are equal.
 
 import { readAlert, shownDefinition } from '../../../../server/src/rules/alerts/alert-rules.ts';
 
@@ -10,7 +10,7 @@ export interface AlertState {
   readonly remindEvery?: string | number;
 }
 
-/** Stands for the default of the service, which only the service knows. */
+/** A placeholder for the default of the service, which only the service knows. */
 const SERVICE_DEFAULT = { freeBytes: 1 };
 
 /** Everything that is wrong with an entry. */

@@ -1,5 +1,5 @@
-// What the service would refuse of the changes that a file for `apply` asks for because of the limits of the account, or
-// because a schedule names a topic that nobody makes.
+// Finds what the service would refuse in a file for `apply`: changes beyond the limits of the account, and schedules
+// for a topic that does not exist.
 
 import type { Tier } from '../../../../server/src/rules/limits/tier.ts';
 import { parseDestination } from '../../../../server/src/rules/publish/destination.ts';
@@ -9,7 +9,7 @@ import { headerRules, scheduleHeaders, topicHeaders } from './desired-settings.t
 import type { Change, Kind, ScheduleState, State, TopicState } from './desired-state.ts';
 
 export interface ServiceSide {
-  /** With the limits of the account. */
+  /** The tier of the account, with its limits. */
   readonly tier: Tier;
   /** All topics of the service, by name and by id. */
   readonly topics: ReadonlyMap<string, { readonly endpoints: readonly unknown[] }>;
@@ -18,7 +18,7 @@ export interface ServiceSide {
   readonly time: PlanTime;
 }
 
-/** Each problem starts with the place. What the service has already is not checked. */
+/** Each problem starts with its place in the file. What the service already has is not checked. */
 export function overLimits(desired: State, changes: readonly Change[], service: ServiceSide): string[] {
   const isChanged = (kind: Kind, name: string) =>
     changes.some((change) => change.kind === kind && change.name === name && change.action !== 'delete');
@@ -36,7 +36,7 @@ export function overLimits(desired: State, changes: readonly Change[], service: 
   ];
 }
 
-/** What is deleted is deleted last. */
+/** Deletes come last, so what they delete still counts. */
 function tooMany(kind: Kind, max: number | null, there: readonly unknown[] = [], changes: readonly Change[]): string[] {
   const created = changes.filter((change) => change.kind === kind && change.action === 'create').length;
   const count = there.length + created;

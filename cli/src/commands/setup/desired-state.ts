@@ -1,5 +1,5 @@
-// The file of `apply` and `export`: what it may say, and how it differs from what a service has. Pure: text and lists go
-// in, problems and changes come out.
+// The file of `apply` and `export`: its format, and how it differs from what a service has. Pure: text and lists go in,
+// problems and changes come out.
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
@@ -46,11 +46,11 @@ export interface Change {
   readonly action: 'create' | 'update' | 'delete';
   readonly kind: Kind;
   readonly name: string;
-  /** What differs, as text: before and after. */
+  /** The fields that differ, with the text before and after. */
   readonly fields: readonly { readonly field: string; readonly before: string | null; readonly after: string | null }[];
 }
 
-/** `checked`: together with the rest of its entry. */
+/** `checked`: it is checked together with the rest of its entry. */
 type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
 
 const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
@@ -103,7 +103,7 @@ const nameOf = (kind: Kind, entry: object): string => {
 
 /** The state that a file asks for, or everything that is wrong with it. */
 export function readState(value: unknown): { readonly state: State } | { readonly problems: readonly string[] } {
-  // Most likely the output of something that failed. With --prune it must not mean that nothing is wanted.
+  // An empty file is most likely the output of something that failed. With --prune it must not delete everything.
   if (value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0)) {
     return { problems: ['it is empty: give it a section, such as queues: []'] };
   }
@@ -189,7 +189,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Numbers and switches among headers and settings are texts on the wire. */
+/** Numbers and booleans among headers and settings are sent as text. */
 function withTexts(value: Readonly<Record<string, unknown>>): State {
   const texts = (map: object | undefined) =>
     map &&
@@ -204,7 +204,7 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
       topics: state.topics.map((topic) => ({ ...topic, ...(topic.headers && { headers: texts(topic.headers)! }) })),
     }),
     ...(state.schedules && {
-      // The method that a schedule has anyway is not shown by the service.
+      // The service does not return the default method of a schedule.
       schedules: state.schedules.map(({ method, ...schedule }) => ({
         ...schedule,
         ...(method !== undefined && method !== 'POST' && { method }),
@@ -255,7 +255,8 @@ function diffFields(kind: Kind, before: object, after: object): Change['fields']
   const [old, wanted] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   return [...FIELDS[kind].keys()].flatMap((field) => {
     if (field === 'name' || field === 'id') return [];
-    // A schedule or an alert is replaced whole. What the file does not say of a queue or a topic, or of a pause, stays as it is.
+    // A schedule or an alert is replaced completely. For queues, topics and pauses, what the file does not mention
+    // stays as it is.
     const isWhole = kind === 'schedule' || kind === 'alert';
     const isLeft = !wanted.has(field) && (!isWhole || field === 'paused');
     if (isLeft) return [];
@@ -269,7 +270,7 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** A value that no read shows is compared by its hash. */
+/** A redacted value is compared by its hash. */
 function isSame(actual: unknown, desired: unknown): boolean {
   if (actual === desired) return true;
   if (actual === undefined || desired === undefined) return isEmpty(actual) && isEmpty(desired);

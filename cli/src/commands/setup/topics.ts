@@ -87,7 +87,10 @@ export async function removeEndpoints({ given, out, connect }: Invocation): Prom
   return EXIT.done;
 }
 
-/** The API deletes what is not there without a word; a person may have misspelt it. Null when the token may not read. */
+/**
+ * The API deletes what does not exist without an error, but a person may have misspelt the name. Null when the token
+ * may not read topics.
+ */
 async function topicBefore(client: Client, name: string): Promise<Topic | null> {
   try {
     return await client.getTopic(name);

@@ -57,7 +57,7 @@ export function createDial(world: {
     const objection = checkAddress(address, port, policy);
     if (objection === null) return;
     if (address === hostname) throw new RefusedError(`refused by the egress guard: ${objection}`, null);
-    // What a name resolves to, and in what kind of network that lies, the account must not learn.
+    // The account must not learn what a name resolves to, and in what kind of network that is.
     const reason = `refused by the egress guard: ${hostname} resolves to an address that is not allowed`;
     throw new RefusedError(reason, `${reason}: ${objection}`);
   }
@@ -86,7 +86,7 @@ export function createDial(world: {
     }
     if (target.protocol === 'http:') return socket;
 
-    // For a bare address there is no name to send; the certificate must then vouch for the address itself.
+    // A bare address has no name to send. Then the certificate must be valid for the address itself.
     const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
     const secured = connectTls({ socket, host: hostname, servername, ALPNProtocols: ['http/1.1'] });
     await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsWords(error)));
@@ -103,7 +103,7 @@ function answerWith(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** The account gets the name that it asked for. The addresses behind it are for the operator. */
+/** The account gets the name that it requested. The addresses behind it are for the operator. */
 function connectFailure(error: Error, hostname: string, port: number): UnreachableError {
   const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`;
   const reason = connectWords(error, host, 'byName');

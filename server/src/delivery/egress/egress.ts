@@ -1,5 +1,5 @@
 // The rules of the egress guard: which addresses a delivery may be sent to. Pure. It neither resolves names nor
-// connects; dial.ts does, and asks here before and after.
+// connects: dial.ts does, and checks here before and after.
 
 import { isIP } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';

@@ -1,5 +1,5 @@
 // Resolves host names for all accounts: one look-up of a name at a time, with results kept for a few seconds. An
-// account whose names never resolve leaves room for the others. A caller that must wait for room is told so, because
+// account whose names never resolve leaves room for the others. A caller that must wait for room is notified, because
 // that wait is not part of an attempt.
 
 import { isIP } from 'node:net';
@@ -25,7 +25,7 @@ export class NoLookupError extends Error {}
 /** Returns addresses. For an unknown name it rejects or returns an empty list. */
 export type LookUp = (hostname: string) => Promise<readonly string[]>;
 
-/** After this time, callers get an error. The look-up itself goes on, because it cannot be cancelled. */
+/** After this time, callers get an error. The look-up itself continues, because it cannot be cancelled. */
 const SILENT_MS = 5_000;
 /** Long enough for many connections to one host, short enough for a change of address. */
 const KEPT_MS = 5_000;

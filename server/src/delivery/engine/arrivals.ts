@@ -1,5 +1,6 @@
-// Claims that have arrived and are to start: together with the others of the same turn of the event loop. Many of them start
-// in pieces, by turns of accounts, so that no turn is long and nobody waits behind the thousand of another.
+// Claims that have arrived and are about to start, together with the others of the same turn of the event loop. Many of
+// them start in pieces, by turns of accounts, so that no turn is long and no account waits behind thousands of claims
+// of another.
 
 import type { Claim } from '../../rules/delivery/message.ts';
 import { takeInTurn } from '../../rules/limits/take-in-turn.ts';

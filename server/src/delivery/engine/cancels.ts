@@ -1,12 +1,12 @@
 // Handles messages that are cancelled while this engine has claimed them. It finds them, keeps them from starting, and
-// releases those that have not started. Attempts that are already being sent go on, and are settled as they end.
+// releases those that have not started. Attempts that are already being sent continue, and are settled when they end.
 
 import type { Claim } from '../../rules/delivery/message.ts';
 import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
 export interface CancelsOptions {
   readonly store: Pick<DeliveryStore, 'cancelledClaims'>;
-  /** Releases those of these leases that are not being sent, and keeps them from starting. */
+  /** Releases those of these leases that are not being sent, and prevents them from starting. */
   readonly drop: (leases: readonly string[]) => Promise<void>;
 }
 

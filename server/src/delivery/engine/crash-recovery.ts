@@ -64,7 +64,7 @@ export class CrashRecovery {
     const { clock, inFlight, settle } = this.#options;
     const at = clock.now();
     this.#pace.noteCrash(claims.length, inFlight(), clock.monotonicMs());
-    // The offer stands for as many as could start before the crash.
+    // The offer was made for as many attempts as could start before the crash.
     this.#options.wake();
     const alone = claims[aloneAmong(claims.map(({ message }) => message))];
     await settle(

@@ -15,7 +15,7 @@ import type { Heartbeat } from './trust.ts';
 /** A task that runs beside the claims, one piece at a time. Returns in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
-  /** A wait shorter than this is for work that becomes due by the time of the service. Default: none is. */
+  /** A wait shorter than this is for work that becomes due by the time of the service. By default no wait is. */
   readonly dueBelowMs?: number;
   run(now: number): Promise<number>;
 }
@@ -44,7 +44,7 @@ export interface EngineOptions {
   readonly tiers: Tiers;
   readonly style: RequestStyle;
   readonly limits: EngineLimits;
-  /** Whether a response to a message of the account, of so many bytes, is kept. Default: always. */
+  /** Whether a response of this size to a message of the account is stored. Default: always. */
   readonly keepsAnswers?: (account: Pick<Account, 'id' | 'tier'>, bytes: number) => boolean;
   /** Null: no other node can take over the claims of this node. */
   readonly heartbeat: Heartbeat | null;

@@ -114,7 +114,7 @@ export class Engine {
 
   readonly underWay = (): Iterable<Claim> => this.#inFlight.claims();
 
-  /** Looks for new work of the upkeep that becomes due by the time of the service. */
+  /** Looks for new upkeep work that becomes due by the time of the service. */
   lookAhead(): void {
     for (const loop of this.#paced) loop.wake();
   }
@@ -126,7 +126,7 @@ export class Engine {
   /**
    * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of them. No
    * message is accepted after `accepted` resolves. Returns how many attempts it could not settle because the store did
-   * not answer in time.
+   * not respond in time.
    */
   async stop(drainMs: number, accepted: Promise<void> = Promise.resolve()): Promise<number> {
     this.#isStopping = true;
@@ -163,7 +163,7 @@ export class Engine {
     return Math.max(0, startedAtMs + againMs - clock.monotonicMs());
   }
 
-  /** True if no other node can have taken over our claims since the store was last asked. */
+  /** True if no other node can have taken over our claims since the store last responded. */
   get #isTrusted(): boolean {
     return this.#trust.isGood && this.#trust.lapses === this.#lapsesSeen;
   }
@@ -227,7 +227,7 @@ export class Engine {
   }
 
   /**
-   * A claim took long to get here: the database is slow, or this process stood still. It may have been cancelled
+   * A claim took long to get here: the database is slow, or this process was paused. It may have been cancelled
    * meanwhile.
    */
   async #startOld(claims: readonly Claim[]): Promise<void> {
@@ -381,7 +381,7 @@ export class Engine {
     await this.#untilAnswered('releasing', () => store.release(leases, world.clock.now()));
   }
 
-  /** Retries until the store answers, so that a known result is not lost while the store is away. */
+  /** Retries until the store responds, so that a known result is not lost while the store is unavailable. */
   #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
     return untilAnswered(this.#options.world.clock, ask, (error) => {
       this.#trouble(during, error);

@@ -17,7 +17,7 @@ export interface Delivery {
   /** All headers of the request but Host, Content-Length and the signatures. */
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** For the whole exchange, from connect to the last byte of the answer. */
+  /** For the whole exchange, from connecting to the last byte of the response. */
   readonly timeoutMs: number;
   readonly signingKey: string;
 }

@@ -65,7 +65,7 @@ export function settlementDecider(
 
 const EMPTY = new Uint8Array(0);
 
-/** Nothing is kept of the response but its status. The callbacks have got it. */
+/** Keeps only the status of the response. The callbacks already have the rest. */
 function withoutAnswer(settlement: Settlement): Settlement {
   const { attempt } = settlement;
   if (attempt.responseBody.length === 0 && attempt.responseHeaders.length === 0) return settlement;

@@ -1,5 +1,5 @@
-// Allows new requests for a short time ahead, again and again, while there are attempts. If the process stood still for
-// longer, that time has passed when it wakes. Unsent messages are then released and claimed again, because they may
+// Repeatedly allows new requests for a short time ahead, while there are attempts. If the process was paused for
+// longer, that time has passed when it continues. Unsent messages are then released and claimed again, because they may
 // have been cancelled meanwhile.
 
 import type { Claim } from '../../rules/delivery/message.ts';
@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/world.ts';
 import type { Sender } from './sender.ts';
 
 const PULSE_EVERY_MS = 1000;
-/** After a standstill of this length, the process sends nothing that it had claimed before. */
+/** After a pause of this length, the process sends nothing that it had claimed before. */
 export const STILL_MS_MAX = 2000;
 
 /** Whether one of the claims took that long to get here. */

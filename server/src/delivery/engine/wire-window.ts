@@ -1,5 +1,5 @@
-// Until when requests may be sent: a node owns its claims as long as its heartbeats reach the store. A process that
-// stood still, or lost the store, may have lost its claims to another node, and must not send the same messages. So the
+// Until when requests may be sent: a node owns its claims as long as its heartbeats reach the store. A process that was
+// paused, or lost the store, may have lost its claims to another node, and must not send the same messages. So the
 // check is made when a request is about to be written, not when it was claimed.
 
 import type { Clock } from '../../runtime/world.ts';

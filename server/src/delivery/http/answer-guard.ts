@@ -1,23 +1,23 @@
-// Stands between a socket and the parser of answers, and bounds the memory and work that a receiver can cause before
-// its answer has ended: interim answers, the head, chunks, their extensions, trailers. A head is passed on only when it
-// is complete, so a head that comes byte by byte costs only what it holds. Interim answers and trailers are dropped:
-// nothing here uses them.
+// Filters the bytes between a socket and the response parser, and bounds the memory and work that a receiver can cause
+// before its response has ended: interim responses, the head, chunks, their extensions, trailers. A head is passed on
+// only when it is complete, so a head that comes byte by byte costs only its own bytes. Interim responses and trailers
+// are dropped, because nothing uses them.
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { guardReads } from '../../runtime/node-internals/read-guard.ts';
 import { ChunkFollower } from './chunk-follower.ts';
 
-/** The answer is larger than we accept. The message is for people. */
+/** The response is larger than we accept. The message is for people. */
 export class AnswerTooLargeError extends Error {}
 
-/** Takes memory for a part of an answer. Returns false when none is left. */
+/** Takes memory for a part of a response. Returns false when none is left. */
 export type TakeBytes = (bytes: number) => boolean;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** The start of a status line. A zero stands for any digit. */
+/** The start of a status line. A zero matches any digit. */
 const START = Buffer.from('HTTP/0.0 ');
 const ZERO = 0x30;
 /** At the start of a line. */
@@ -50,11 +50,11 @@ export function guardAnswer(given: Socket): GuardedSocket {
   };
 }
 
-/** One answer, from its first byte. */
+/** One response, from its first byte. */
 export class GuardedAnswer {
   /** Why no bytes are read after those already passed on. */
   failure: AnswerTooLargeError | null = null;
-  /** Once the final head was passed on, and only if it looked like one: all of it without the empty line at its end. */
+  /** The final head without the empty line at its end, once it was passed on, and only if it looked like a head. */
   head: string | null = null;
   /** Whether a chunked body follows the head. */
   isChunked = false;
@@ -70,7 +70,7 @@ export class GuardedAnswer {
     this.#takeBytes = takeBytes;
   }
 
-  /** Returns the bytes that the parser shall read now. Throws an AnswerTooLargeError. */
+  /** Returns the bytes that the parser may read now. Throws an AnswerTooLargeError. */
   pass(chunk: Buffer): Buffer {
     if (this.#rest !== null) return this.#rest(chunk);
     this.#headBytes += chunk.length;
@@ -196,14 +196,14 @@ class HeldBytes {
   }
 }
 
-/** Skips line breaks before an answer, as parsers do. */
+/** Skips line breaks before a response, as parsers do. */
 function firstNonBreak(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) at += 1;
   return at;
 }
 
-/** As far as the bytes so far can tell. */
+/** Judging by the bytes so far. */
 function looksLikeAnswer(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, START.length);
   for (let at = 0; at < length; at += 1) {
@@ -227,7 +227,7 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= ZERO + 9;
 }
 
-/** Then it is not HTTP: the parser refuses it at once, while the end of such a head may never come. */
+/** A bare line feed is not HTTP: the parser refuses it at once, while the end of such a head may never come. */
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
     if (at === 0 || bytes[at - 1] !== CARRIAGE_RETURN) return true;

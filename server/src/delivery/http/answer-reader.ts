@@ -1,6 +1,6 @@
-// Reads the answer to one request from the bytes of a connection (RFC 9112), after the guard has bounded them. It is
-// strict: what two readers could understand in two ways is not HTTP, so that no receiver can make an answer to another
-// request out of this one.
+// Reads the response to one request from the bytes of a connection (RFC 9112), after the guard has bounded them. It is
+// strict: what two parsers could read in two ways is not HTTP, so that no receiver can pass off a part of this response
+// as the response to another request.
 
 import type { HeaderList } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -9,20 +9,20 @@ import { ChunkReader } from './chunk-reader.ts';
 import { NotHttpError } from './exchange-errors.ts';
 import { type Exchange, IDLE_MS_MAX } from './http-client.ts';
 
-/** The words at its end mean nothing. */
+/** The reason phrase at its end is ignored. */
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const DIGITS = /^\d{1,15}$/;
 const HEAD_END_BYTES = 4;
 const SWITCHING_PROTOCOLS = 101;
-/** How much earlier than the receiver we give up a connection that it says it keeps. */
+/** How much earlier than the receiver we close a connection that the receiver keeps open. */
 const KEPT_SHORTER_MS = 2_000;
 
 const NO_HEADERS: HeaderList = [];
 
 export class AnswerReader {
-  /** How long the connection may be kept after this answer. */
+  /** How long the connection may be kept after this response. */
   reusableMs = 0;
   readonly #exchange: Exchange;
   readonly #guard: GuardedAnswer;
@@ -36,14 +36,14 @@ export class AnswerReader {
     this.#guard = new GuardedAnswer((bytes) => exchange.takeBytes(bytes));
   }
 
-  /** Whether the end of the connection is the end of the answer. */
+  /** Whether the end of the connection is the end of the response. */
   get endsWithConnection(): boolean {
     return this.#isHeadRead && this.#leftBytes === Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Returns how many bytes of `chunk` are left when the answer is whole, or null while it is not. Throws when it is too
-   * large or not HTTP.
+   * Returns how many bytes of `chunk` are left when the response is complete, or null while it is not. Throws when it
+   * is too large or not HTTP.
    */
   read(chunk: Buffer): number | null {
     let bytes = this.#guard.pass(chunk);
@@ -128,7 +128,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** The headers that say where an answer ends and whether the connection stays. */
+/** The headers that say where a response ends and whether the connection is kept. */
 class FramingHeaders {
   contentLength: number | null = null;
   hasTransferEncoding = false;
@@ -150,7 +150,7 @@ class FramingHeaders {
   }
 
   note(name: string, value: string): void {
-    // The length of a name tells most of them apart.
+    // The length of a name distinguishes most of them.
     switch (name.length) {
       case 10:
         if (isNamed(name, 'connection')) this.#noteConnection(value);

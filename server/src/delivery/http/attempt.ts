@@ -1,4 +1,4 @@
-// One HTTP exchange, from connecting to the last byte of the answer, turned into an Outcome. It never throws, follows
+// One HTTP exchange, from connecting to the last byte of the response, turned into an Outcome. It never throws, follows
 // no redirect, decompresses nothing and retries nothing. It does not decide whether the outcome is a success or what
 // comes next.
 
@@ -35,18 +35,18 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 const NOTHING = Buffer.alloc(0);
 const NO_HEADERS: HeaderList = [];
 const NOTHING_TO_CANCEL = () => {};
-/** How much of an answer's body is kept. The rest is not read. */
+/** How much of a response's body is kept. The rest is not read. */
 const BODY_BYTES_MAX = eachMax('answerBodyBytes');
 
 export interface AttemptWorld {
   readonly connections: Connections;
   readonly deadlines: Deadlines;
   readonly wire: WireWindow;
-  /** The pool of memory for answers. */
+  /** The pool of memory for responses. */
   readonly answers: Pool;
 }
 
-/** One for all attempts: it is told which one it is about. */
+/** One for all attempts: each call names the attempt. */
 export interface AttemptOwner {
   attemptEnded(lease: string, startedAt: number, outcome: Outcome | 'unsent'): void;
   bodyWritten(lease: string): void;
@@ -67,7 +67,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   #status: number | null = null;
   #headers: HeaderList = NO_HEADERS;
   #accountId = '';
-  /** Bytes taken from the pool for answers. */
+  /** Bytes taken from the pool for responses. */
   #takenBytes = 0;
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
@@ -81,8 +81,8 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   }
 
   /**
-   * Call this once. The owner is told exactly once that it ended, possibly before this returns. Before that it is told
-   * when a large body is written and nothing here holds it any more.
+   * Call this once. The owner is notified exactly once that the attempt ended, possibly before this returns. Before
+   * that it is notified when a large body is written and nothing here holds it any more.
    */
   start(request: AttemptRequest): void {
     const { accountId, target, body, timeoutMs } = request;
@@ -109,12 +109,12 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#end({ kind: 'timedOut', timeoutMs: this.#timeoutMs });
   }
 
-  /** Ends it now, at any stage: the process is shutting down. */
+  /** Ends the attempt now, at any stage: the process is shutting down. */
   interrupt(reason: string): void {
     this.#end(this.#isSent ? { kind: 'interrupted', reason, cause: 'drain' } : 'unsent');
   }
 
-  /** Ends it now, unless it is already being sent. Returns whether it did. */
+  /** Ends the attempt now, unless it is already being sent. Returns whether it did. */
   dropUnsent(): boolean {
     if (this.#isSent || this.#isOver) return false;
     this.#end('unsent');
@@ -195,7 +195,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#end({ kind: 'answered', status: this.#status ?? 0, headers: this.#headers, body, isBodyCut });
   }
 
-  /** A connection is reused only after a complete answer. Dropping it also cancels what is still done on it. */
+  /** A connection is reused only after a complete response. Dropping it also cancels what is still done on it. */
   #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -203,7 +203,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#world.deadlines.cancel(this, this.#timeoutMs);
     this.#cancelWaiting();
     this.#world.answers.give(this.#accountId, this.#takenBytes);
-    // The outcome has them now. A connection of undici keeps the attempt itself until its next one.
+    // The outcome has the headers and the body now. A connection of undici keeps the attempt itself until its next one.
     this.#headers = NO_HEADERS;
     this.#body = NOTHING;
     if (this.#connection !== null) {

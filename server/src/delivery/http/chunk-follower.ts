@@ -40,7 +40,7 @@ export class ChunkFollower {
     return this.#leftChunks < 0;
   }
 
-  /** Returns the bytes that shall be read. */
+  /** Returns the bytes to be read. */
   pass(bytes: Buffer): Buffer {
     let at = 0;
     while (at < bytes.length && this.#state !== 'trailers') {

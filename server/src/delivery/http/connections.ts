@@ -13,7 +13,7 @@ import { OneShotOrigins } from './one-shot-origins.ts';
 import { PlainClient } from './plain-client.ts';
 import { UndiciClient } from './undici-client.ts';
 
-/** So that a busy connection does not outlive a change of DNS for ever. */
+/** So that a busy connection does not outlive a change of DNS indefinitely. */
 const AGE_MS_MAX = 60_000;
 
 const NOTHING_TO_TAKE_BACK = () => {};
@@ -43,9 +43,9 @@ export interface ConnectionTaker {
 export type ExchangeEnd = 'whole' | 'cut' | 'lost';
 
 /**
- * Some receivers close after each response without saying so, and some send a second response that nobody asked for. Both
- * come right behind the response, but later than it: a request that is written before they are read is lost, or gets the
- * wrong response. So a connection rests, and what has come on it is read (docs/decisions/0033-connections-rest.md).
+ * Some receivers close after each response without saying so, and some send a second response without a request. Both
+ * arrive shortly after the response: a request written before they are read is lost, or gets the wrong response. So a
+ * connection rests, and what has arrived on it is read (docs/decisions/0033-connections-rest.md).
  */
 type Stage = 'lent' | 'resting' | 'rested' | 'idle';
 
@@ -54,10 +54,10 @@ export interface Connection {
   readonly origin: Origin;
   readonly openedAtMs: number;
   stage: Stage;
-  /** How many responses were read on it to their end, and when the last one ended. */
+  /** How many responses were read to their end on it, and when the last one ended. */
   servedCount: number;
   servedAtMs: number;
-  /** When it must not be used any more. */
+  /** It must not be used after this time. */
   idleUntilMs: number;
   /** The account of the attempt that uses it. Look-ups for the connection count for this account. */
   accountId: string;
@@ -85,7 +85,7 @@ export class Connections {
   readonly #oneShot = new OneShotOrigins();
   /** Those that began to rest in this turn. */
   #resting: Connection[] | null = null;
-  /** How many are not lent. */
+  /** How many connections are idle or resting, and so not in use by an attempt. */
   #unusedCount = 0;
   #cancelLook: (() => void) | null = null;
 
@@ -111,7 +111,7 @@ export class Connections {
     return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
-  /** Gives one at once, or when the host has a free one. Returns a function that cancels the wait. */
+  /** Gives a connection at once, or when the host has a free one. Returns a function that cancels the wait. */
   acquire(target: Target, accountId: string, taker: ConnectionTaker): () => void {
     const key = target.origin;
     const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0, restedCount: 0 };
@@ -165,7 +165,7 @@ export class Connections {
     await Promise.all(closing);
   }
 
-  /** Those of one turn rest together: one timer for all of them. */
+  /** Connections that rest in the same turn share one timer. */
   #rest(connection: Connection): void {
     connection.stage = 'resting';
     this.#unusedCount += 1;
@@ -181,7 +181,7 @@ export class Connections {
     this.#clock.shortly(() => this.#endRest(resting));
   }
 
-  /** A timer fires before sockets are read. What has come until now is read before the next turn. */
+  /** A timer fires before sockets are read. What has arrived until now is read before the next turn. */
   #endRest(resting: readonly Connection[]): void {
     for (const connection of resting) {
       if (!this.#open.has(connection)) continue;
@@ -191,7 +191,7 @@ export class Connections {
     this.#clock.soon(() => this.#handOn(resting));
   }
 
-  /** To those that wait, or to those that come. */
+  /** Hands the connections to waiting attempts, or keeps them for later ones. */
   #handOn(rested: readonly Connection[]): void {
     const nowMs = this.#clock.monotonicMs();
     for (const connection of rested) {
@@ -222,7 +222,10 @@ export class Connections {
     taker.onConnection(connection);
   }
 
-  /** One that is idle too long may just be closed by its receiver: what is written to it would be lost. */
+  /**
+   * A connection that is idle too long may be about to be closed by its receiver: a request written to it would be
+   * lost.
+   */
   #takeIdle(origin: Origin): Connection | null {
     for (;;) {
       const connection = origin.idle.at(-1);
@@ -237,7 +240,7 @@ export class Connections {
     }
   }
 
-  /** One timer for all of them: most are used again long before. */
+  /** One timer for all idle connections: most are used again long before it fires. */
   #look(): void {
     this.#cancelLook = null;
     const nowMs = this.#clock.monotonicMs();
@@ -278,14 +281,14 @@ export class Connections {
     return connection;
   }
 
-  /** A connection in use is left alone: its attempt hears of its end. */
+  /** A connection in use is left alone: its attempt notices the end. */
   #onLost(connection: Connection): void {
     if (connection.stage === 'lent') return;
     this.#noteLoss(connection, this.#clock.monotonicMs() - connection.servedAtMs);
     this.#discard(connection);
   }
 
-  /** If it shows that connections to the origin serve once only, none of them is used again. */
+  /** If the loss shows that connections to the origin serve only one request, none of them is used again. */
   #noteLoss({ client, origin, servedCount }: Connection, idleMs: number): void {
     const loss = { servedCount, idleMs, isUnasked: client.hasUnasked };
     if (!this.#oneShot.note(origin.key, loss, this.#clock.monotonicMs())) return;

@@ -25,7 +25,7 @@ export function lookupWords(error: SystemError, hostname: string): string {
   }
 }
 
-/** `host` is the host that was asked for. `byAddress` names the addresses of it that the error names. */
+/** `host` is the requested host. `byAddress` maps its addresses to the text that replaces them. */
 export function connectWords(error: SystemError, host: string, naming: 'byName' | 'byAddress'): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, host, naming)))].join('; ');

@@ -1,5 +1,5 @@
 // Sends a large body in pieces, so that it is released as soon as the connection has its last piece. An HTTP client
-// that gets the whole body keeps it until the answer has come, and a receiver may take hours.
+// that gets the whole body keeps it until the response has come, and a receiver may take hours.
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -17,7 +17,7 @@ export class LargeBody {
   /** For undici, which asks for the next piece when the connection can take more. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < this.length; at += PIECE_BYTES) {
-      // It can be sent only once: nobody knows how much of it has arrived.
+      // It can be sent only once: it is unknown how much of it has arrived.
       if (this.#bytes === null) throw new Error('the body was sent already');
       const isLast = at + PIECE_BYTES >= this.length;
       // The last piece is copied. A view would keep the whole body in memory until the connection has taken it.

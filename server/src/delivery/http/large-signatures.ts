@@ -10,10 +10,10 @@ export interface LargeSignature {
 export class LargeSignatures {
   readonly #lines = new Map<string, Set<LargeSignature>>();
   #current: LargeSignature | null = null;
-  /** The current one. */
+  /** Whether the current one was cancelled. */
   #isTakenBack = false;
 
-  /** Calls `done` later. The returned function takes it back. */
+  /** Calls `done` later. The returned function cancels it. */
   add(asked: LargeSignature): () => void {
     const line = this.#lines.get(asked.accountId);
     if (line) line.add(asked);

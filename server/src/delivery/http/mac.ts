@@ -1,6 +1,6 @@
-// HMAC-SHA-256 for short messages, made of two one-shot hashes (RFC 2104). It takes half the time of `createHmac`, which
-// prepares its key anew for every message. A long message is not copied: `createHmac` takes it. What is called `Beside` runs
-// on other threads, which get a copy.
+// HMAC-SHA-256 for short messages, made of two one-shot hashes (RFC 2104). It takes half the time of `createHmac`,
+// which prepares its key again for every message. A long message is not copied: `createHmac` handles it. Functions
+// named `…Beside` run on other threads, which get a copy.
 
 import { createHmac, hash, webcrypto } from 'node:crypto';
 
@@ -14,11 +14,11 @@ const KEYS_MAX = 1000;
 type Encoding = 'base64' | 'base64url';
 
 const NOTHING = new Uint8Array(0);
-/** Used by one call at a time: nothing here waits. */
+/** Shared by all calls: no call waits while it uses this. */
 const inner = Buffer.alloc(BLOCK_BYTES + COPIED_BYTES_MAX);
 const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
 
-/** The start of `inner`. Made anew only when its length changes: most texts of one kind have the same. */
+/** The start of `inner`. Created again only when its length changes: most texts of one kind have the same length. */
 class InnerView {
   bytes: Uint8Array = inner.subarray(0, 0);
 
@@ -38,8 +38,8 @@ interface Pads {
 }
 
 /**
- * Over the bytes of `start` and `text`, which are ASCII, and then of `body`. The texts come in two parts because joining
- * them would cost a copy. The key is the UTF-8 bytes of `key`.
+ * Over the bytes of `start` and `text`, which are ASCII, followed by `body`. The text comes in two parts because
+ * joining them would cost a copy. The key is the UTF-8 bytes of `key`.
  */
 export function hmacSha256(
   key: string,
@@ -83,7 +83,7 @@ export async function hmacSha256Beside(
 }
 
 export async function sha256Beside(bytes: Uint8Array, encoding: Encoding | 'latin1'): Promise<string> {
-  // Rejects memory that threads share. No body is in such memory.
+  // WebCrypto rejects memory that threads share. No body is in such memory.
   const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
   return Buffer.from(digest).toString(encoding);
 }

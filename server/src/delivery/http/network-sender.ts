@@ -28,7 +28,7 @@ export interface NetworkSenderOptions {
   readonly network?: Network;
 }
 
-/** The signature of a smaller body takes a few microseconds, less than to have it made beside the event loop. */
+/** Signing a smaller body takes a few microseconds, less than handing it to another thread. */
 const SIGNED_BESIDE_FROM_BYTES = 64 * 1024;
 
 export interface NetworkSender extends Sender {
@@ -57,13 +57,13 @@ class SenderHere implements NetworkSender {
     bodyWritten: (lease) => this.#onWritten([lease]),
   };
   readonly #running = new TurnoverMap<string, Attempt>();
-  /** Attempts that have not begun. The function takes one back. */
+  /** Attempts that have not begun, each with a function that cancels it. */
   readonly #waiting = new Map<string, () => void>();
   #listener: (reports: readonly SendReport[]) => void = () => {};
   #onWritten: (leases: readonly string[]) => void = () => {};
   #ended: SendReport[] = [];
   #isClosed = false;
-  /** This lease is being taken back, so its end is not reported. */
+  /** This lease is being dropped, so its end is not reported. */
   #dropping: string | null = null;
 
   constructor(options: NetworkSenderOptions) {
@@ -147,7 +147,7 @@ class SenderHere implements NetworkSender {
       this.#attempt(delivery, target, this.#signer.signatureOf(delivery));
       return;
     }
-    // It has not begun either.
+    // Until it is signed, the attempt has not begun either.
     const takeBack = this.#largeSignatures.add({
       accountId: delivery.accountId,
       sign: () => this.#signer.largeSignatureOf(delivery),
@@ -201,7 +201,7 @@ class SenderHere implements NetworkSender {
   }
 }
 
-/** Used by one call at a time. */
+/** Shared by all calls: no call waits while it uses this. */
 const JTI = new Uint8Array(16);
 
 /** The signatures of a request as it goes out. */
@@ -223,7 +223,7 @@ class Signer {
 
   largeSignatureOf(delivery: Delivery): Promise<string[]> {
     const input = this.#inputOf(delivery);
-    // Without memory for a copy of the body it is signed here.
+    // Without memory for a copy of the body it is signed on this thread.
     return signatureHeadersBeside(this.#signatureName, input).catch(() => signatureHeaders(this.#signatureName, input));
   }
 

@@ -1,6 +1,6 @@
-// The origins whose connections serve one request only, for a minute: they closed a connection right after its first
-// response without saying so, or sent bytes that nobody asked for. The next request on such a connection could be lost,
-// or get a response that is not its own.
+// The origins whose connections serve only one request, for a minute: they closed a connection right after its first
+// response without saying so, or sent bytes without a request. The next request on such a connection could be lost, or
+// get the wrong response.
 
 import { laneMax } from '../../runtime/lane-part.ts';
 
@@ -8,21 +8,21 @@ const ONE_SHOT_MS = 60_000;
 /** Receivers that keep connections close them after a second or more, not at once. */
 const CLOSED_AT_ONCE_MS = 100;
 
-/** How a connection ended that had served. */
+/** How a connection that had served ended. */
 export interface Loss {
   /** How many responses were read on it. */
   readonly servedCount: number;
   readonly idleMs: number;
-  /** Bytes came while no response was due. */
+  /** Bytes came while no response was pending. */
   readonly isUnasked: boolean;
 }
 
 export class OneShotOrigins {
-  /** Until when, the oldest first. */
+  /** When each entry expires, the oldest first. */
   readonly #untilMs = new Map<string, number>();
 
   has(origin: string, nowMs: number): boolean {
-    // Nearly always there is none.
+    // The usual case.
     if (this.#untilMs.size === 0) return false;
     const untilMs = this.#untilMs.get(origin);
     if (untilMs === undefined) return false;

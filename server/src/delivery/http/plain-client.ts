@@ -1,4 +1,4 @@
-// A connection for plain HTTP/1.1, straight on a socket. Half of all CPU time of a delivery was undici's; this does only
+// A connection for plain HTTP/1.1, directly on a socket. undici took half of the CPU time of a delivery. This does only
 // what a delivery needs: one request at a time, no upgrade, no pipelining, nothing sent twice.
 
 import type { OnReadOpts, Socket } from 'node:net';
@@ -11,8 +11,8 @@ import { LargeBody } from './large-body.ts';
 import { isCopied, requestBytes } from './request-bytes.ts';
 
 /**
- * One buffer for the reads of all connections. What is read is handled before the next read, on any of them, and what is
- * kept of it is copied.
+ * One buffer for the reads of all connections. What is read is handled before the next read on any of them, and what is
+ * kept is copied.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -60,8 +60,8 @@ export class PlainClient implements HttpClient {
   }
 
   /**
-   * A function of its own: closures of one function share all variables that any of them uses, and the socket keeps
-   * these. It would keep the first request and the answer to it for as long as it is open.
+   * A separate function: closures of one function share all variables that any of them uses, and the socket keeps
+   * these. Otherwise it would keep the first request and its response for as long as it is open.
    */
   #reading(): OnReadOpts {
     const callback = (length: number) => {
@@ -85,7 +85,7 @@ export class PlainClient implements HttpClient {
     );
   }
 
-  /** A function of its own, for the same reason. */
+  /** A separate function, for the same reason. */
   #take(socket: Socket): void {
     this.#socket = socket;
     this.#expectWrite = guardFirstWrite(socket, this.#wire);
@@ -111,7 +111,7 @@ export class PlainClient implements HttpClient {
       socket.write(body);
       socket.uncork();
     }
-    // An error that is known by now is that of the first write: the system took nothing. The request can be sent again.
+    // An error that is known here came from the first write: the system took nothing. The request can be sent again.
     if (this.#hasServed && !socket.writable) this.#lose(new UnwrittenError('closed'));
   }
 
@@ -128,7 +128,7 @@ export class PlainClient implements HttpClient {
     const answer = this.#answer;
     const exchange = this.#exchange;
     if (this.#isDestroyed) return;
-    // Nothing was asked, or the question is not out yet.
+    // There is no request, or it is not written yet.
     if (answer === null || exchange === null) {
       this.hasUnasked = true;
       this.#lose(new NotHttpError('it does not belong to the request'));
@@ -147,7 +147,7 @@ export class PlainClient implements HttpClient {
     this.#finish(exchange, this.hasUnasked ? 0 : answer.reusableMs);
   }
 
-  /** The answer is whole. The connection serves another exchange only if nothing of this one is left on it. */
+  /** The response is complete. The connection serves another exchange only if nothing of this one is left on it. */
   #finish(exchange: Exchange, reusableMs: number): void {
     this.reusableMs = this.#isPouring || this.#socket?.writableLength !== 0 ? 0 : reusableMs;
     this.#hasServed = true;

@@ -1,13 +1,13 @@
-// The bytes of a request, as they go to a socket: the head, and a small body right behind it. They are written one after
-// the other into a block of memory that many requests share, and no piece of text is put together before.
+// The bytes of a request, as they go to a socket: the head, directly followed by a small body. They are written one
+// after the other into a block of memory that many requests share, without building strings first.
 
 import type { HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 
 const BLOCK_BYTES = 64 * 1024;
-/** A request above this gets memory of its own: it would waste the rest of a block. */
+/** A larger request gets its own memory, because it would waste the rest of a block. */
 const SHARED_BYTES_MAX = 16 * 1024;
-/** Up to this size a body is copied behind its head, so that both go out with one call of the system. */
+/** Up to this size a body is copied behind its head, so that both are sent with one system call. */
 const COPIED_BODY_BYTES_MAX = 8 * 1024;
 
 const BLANK = 0x20;
@@ -22,7 +22,7 @@ const LENGTH = 'Content-Length: ';
 const LINE_END_BYTES = 2;
 const SEPARATOR_BYTES = 2;
 
-/** Where the next request goes. A full block is left to those that still send from it. */
+/** Where the next request is written. A full block is left to the requests that are still being sent from it. */
 let block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
 let blockAt = 0;
 
@@ -34,7 +34,7 @@ export function isCopied(body: HttpRequest['body']): body is Uint8Array {
 export function requestBytes(request: HttpRequest): Buffer {
   const { method, target, headers, signature, body } = request;
   const { path, hostHeader: host } = target;
-  // A method that usually has a body says that there is none.
+  // A method that usually has a body says with a length of 0 that there is none.
   const hasLength = body.length > 0 || (method !== 'GET' && method !== 'DELETE');
   const length = hasLength ? String(body.length) : '';
   const copied = isCopied(body) ? body : null;

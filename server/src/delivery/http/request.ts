@@ -39,7 +39,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
     if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
     if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
     if (message.callerIp !== null) headers.push(callerIp(message.callerIp));
-    // If this request reaches a call of ours that makes messages, that call reads these headers.
+    // If this request reaches one of our calls that make messages, that call reads these headers.
     headers.push(hops(message.hops + 1), descendantsLeft(handedOn(message)));
     return {
       lease: claim.lease,
@@ -55,7 +55,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
   };
 }
 
-/** A header that most messages have with the value of the message before them. */
+/** Caches a header whose value is usually the same as for the message before. */
 function mostlySame(name: string): (value: string | number) => Header {
   let lastValue: string | number = '';
   let last: Header = [name, ''];

@@ -1,5 +1,5 @@
-// Signs a request, so that a receiver can check that it comes from us and is unchanged: a JWT of our own, and the
-// Standard Webhooks headers. It is given the key and the time.
+// Signs a request, so that a receiver can check that it comes from us and is unchanged: with a JWT, and with the
+// Standard Webhooks headers. The caller gives the key and the time.
 
 import { hash } from 'node:crypto';
 import { hmacSha256, hmacSha256Beside, sha256Beside } from './mac.ts';
@@ -17,15 +17,15 @@ export interface JwtInput {
 }
 
 /**
- * Where a token is put together. A text that is joined piece by piece costs several times its length. Used by one call
- * at a time: nothing here waits.
+ * Memory in which a token is built. Concatenating strings would cost several times as much. Shared by all calls: no
+ * call waits while it uses this.
  */
 const scratch = Buffer.alloc(8 * 1024);
 /** A character of a JavaScript string takes at most this many bytes. */
 const UTF8_BYTES_A_CHARACTER = 3;
-/** Of base64 for each byte, rounded up. */
+/** Characters of base64 for each byte, rounded up. */
 const BASE64_LENGTH_A_BYTE = 4 / 3;
-/** All of a token but its claims: the header, two dots, the signature, and what base64 rounds up. */
+/** The rest of a token beside its claims: the header, two dots, the signature, and what base64 rounds up. */
 const BESIDE_CLAIMS_BYTES = 128;
 
 /** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
@@ -71,7 +71,7 @@ function issuerClaim(issuer: string): string {
   return lastIssuerClaim;
 }
 
-/** Many messages in a row go to one URL. */
+/** Many consecutive messages go to the same URL, so the last one is cached. */
 function subjectClaim(url: string): string {
   if (url !== lastUrl) {
     lastUrl = url;
@@ -86,7 +86,7 @@ let lastSubjectClaim = '';
 let lastIssuer: string | null = null;
 let lastIssuerClaim = '';
 
-/** The claims between the URL and the id. Many tokens are made in one second. */
+/** The claims between the URL and the id. Cached, because many tokens are made in one second. */
 function timeClaims(nowS: number): string {
   if (nowS !== lastS) {
     lastS = nowS;
@@ -120,7 +120,7 @@ export function signatureHeaders(name: string, input: SignatureInput): string[] 
   return headersOf(name, signJwt(input), messageId, timestamp, mac);
 }
 
-/** The same. The body is read by other threads, so that the event loop goes on. */
+/** The same. Other threads read the body, so that the event loop continues. */
 export async function signatureHeadersBeside(name: string, input: SignatureInput): Promise<string[]> {
   const { key, messageId, body, nowMs } = input;
   const timestamp = timestampOf(nowMs);
@@ -134,6 +134,6 @@ export async function signatureHeadersBeside(name: string, input: SignatureInput
 const timestampOf = (nowMs: number) => String(Math.floor(nowMs / 1_000));
 
 function headersOf(name: string, jwt: string, messageId: string, timestamp: string, mac: string): string[] {
-  // One literal: a list that grows is copied.
+  // One literal, because a growing list is copied.
   return [name, jwt, 'webhook-id', messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`];
 }

@@ -1,5 +1,5 @@
-// A connection for HTTPS, by undici. Two guards stand between it and its socket: one bounds what an answer can cost, one
-// checks the time before the first byte goes out.
+// A connection for HTTPS, by undici. Two guards are between it and its socket: one bounds what a response can cost, one
+// checks the time before the first byte is sent.
 
 import type { Socket } from 'node:net';
 import type { Client, Dispatcher } from 'undici';
@@ -101,7 +101,7 @@ async function loadUndici(): Promise<Undici> {
   return loaded;
 }
 
-/** Passes on what undici says of one request. */
+/** Passes on the events of one request from undici. */
 class Handler implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange;
   readonly #starts: () => void;
@@ -124,7 +124,7 @@ class Handler implements Dispatcher.DispatchHandler {
     const raw = controller.rawHeaders as readonly Buffer[];
     if (saysClose(raw)) this.#closes();
     this.#exchange.onHead(status, readHeaders(raw));
-    // undici would keep them, two objects for each header, until the body has ended.
+    // undici would keep the raw headers, two objects for each, until the body has ended.
     controller.rawHeaders = null;
   }
 
@@ -141,7 +141,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** While no request is under way, any byte is an error to undici's parser. */
+/** While no request is in flight, any byte is an error to undici's parser. */
 function isUnasked(error: Error): boolean {
   return error.name === 'HTTPParserError' || error.message === 'bad response';
 }

@@ -1,15 +1,15 @@
-// Writes large responses piece by piece. The next piece is made when the caller has taken the one before, so that a
-// slow caller holds the data read from the store and not its text.
+// Writes large responses piece by piece. The next piece is made when the caller has read the one before, so that a slow
+// caller holds the data read from the store and not its JSON text.
 
 import type { ServerResponse } from 'node:http';
 import type { EventLoopYielder } from './event-loop-yielder.ts';
 
-/** Written at once. Smaller responses are written whole. */
+/** How much is written at once. Smaller responses are written completely. */
 export const PIECE_BYTES = 64 * 1024;
 
 /** A response that is made while it is written. */
 export class StreamedAnswer {
-  /** Memory held for it. */
+  /** Memory that it holds. */
   readonly bytes: number;
   readonly pieces: () => Iterable<string>;
 
@@ -46,14 +46,14 @@ function* arrayPieces(entries: Iterable<object>): Iterable<string> {
 
 const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > PIECE_BYTES;
 
-/** The length of its fields that are too long to become JSON at once, such as a body. */
+/** The length of the fields that are too long to be converted to JSON at once, such as a body. */
 export function longLength(entry: object): number {
   let length = 0;
   for (const value of Object.values(entry)) if (isLong(value)) length += value.length;
   return length;
 }
 
-/** The same text as `JSON.stringify` makes. A long field comes in pieces: that of a body of 10 MB would take 20 ms. */
+/** The same text as `JSON.stringify` makes. A long field comes in pieces: a body of 10 MB would take 20 ms. */
 export function* entryPieces(entry: object): Iterable<string> {
   if (longLength(entry) === 0) {
     yield JSON.stringify(entry);
@@ -86,7 +86,9 @@ export function* textInPieces(text: string): Iterable<string> {
   }
 }
 
-/** Writes the body of a response whose head is set, in turn with other callers. Stops when the caller has gone. */
+/**
+ * Writes the body of a response whose head is set, in turns with other callers. Stops when the caller has disconnected.
+ */
 export async function writePieces(
   response: ServerResponse,
   pieces: Iterable<string>,
@@ -102,7 +104,7 @@ export async function writePieces(
       text = '';
       if (!hasRoom && !(await inTurn.waitFor(isDrained(response)))) return;
       onProgress();
-      // Many callers may have room again in the same turn of the loop.
+      // Many callers may have room again in the same turn of the event loop.
       isEnough ||= !hasRoom;
     }
     if (isEnough) await inTurn.next();
@@ -112,7 +114,7 @@ export async function writePieces(
   inTurn.end();
 }
 
-/** Resolves to true when there is room again, or to false when the caller is gone. */
+/** Resolves to true when there is room again, or to false when the caller has disconnected. */
 function isDrained(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     const done = (isDrainedNow: boolean) => {

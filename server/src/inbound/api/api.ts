@@ -61,8 +61,8 @@ export interface ApiContext {
   readonly audit: (facts: Readonly<Record<string, string>>, text: string) => void;
   readonly gate: ReadGate;
   /**
-   * Runs a call. When its caller has gone, what it reads from the store is dropped; `isGone` is null if its reads go on
-   * without the caller.
+   * Runs a call. When its caller has disconnected, its reads from the store are dropped. `isGone` is null if the reads
+   * must continue without the caller.
    */
   readonly callOf: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
   readonly turns: LoopTurns;
@@ -143,7 +143,7 @@ export class Api {
           coerceTypes: false,
           useDefaults: false,
           allErrors: false,
-          // An error has the schema, which knows the allowed names.
+          // The validation error then has the schema, which knows the allowed names.
           verbose: true,
         },
         onCreate: compileOnUse,
@@ -160,7 +160,7 @@ export class Api {
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
-    // Before the body is read: a caller with a misspelt path is told that, and not what is wrong with its body.
+    // Before the body is read: a caller with a misspelt path gets that error, and not one about its body.
     this.fastify.addHook('onRequest', async (request, reply) => {
       if (request.is404) throw this.#unknown(request, reply);
     });
@@ -186,7 +186,7 @@ export class Api {
       },
       // Before the body is read: a caller without permission learns nothing else.
       onRequest: async (request, reply) => {
-        // From the start of its handler on, the body is held until the call has ended, whether the caller has gone or not.
+        // The body is held from the start of the handler until the call has ended, even if the caller has disconnected.
         reply.raw.once('close', () => !request.isHandled && request.readBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
@@ -207,7 +207,7 @@ export class Api {
           body: request.body as Static<B>,
           reply,
         };
-        // What changes something goes on to its end.
+        // A call that changes something runs to its end.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
           const value = await this.#context.callOf(isGone, () =>
@@ -224,7 +224,7 @@ export class Api {
     });
   }
 
-  /** What a handler does before it waits for something is work for its account. */
+  /** The work that a handler does before its first wait is charged to its account. */
   #charged<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     const { turns } = this.#context;
     const sinceMs = turns.nowMs();
@@ -298,7 +298,7 @@ export class Api {
 
 /** A caller that has closed only its side may still wait for the response. */
 function hasCallerGone(response: ServerResponse): boolean {
-  // A response that waits behind another one on its connection does not hear of its end.
+  // A queued response on the connection gets no event when the connection ends.
   return response.destroyed || response.req.socket.destroyed;
 }
 
@@ -317,7 +317,7 @@ export function internalProblem(faultId: string) {
   };
 }
 
-/** `/v2/topics/:name` as a pattern, to tell an unknown path from a wrong method. */
+/** `/v2/topics/:name` as a pattern, to distinguish an unknown path from a wrong method. */
 function patternOf(path: string): RegExp {
   const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}$`);

@@ -8,7 +8,7 @@ import type { Principal } from '../../store/ports/access-store.ts';
 import { sessionSecret } from '../console/session.ts';
 import { ApiError } from './errors.ts';
 
-/** Not async: a remembered caller is known at once, and an await would cost each publish. */
+/** Not async: a cached caller is known at once, and an await would cost each publish. */
 export function authenticate(
   accounts: Accounts,
   headers: IncomingHttpHeaders,

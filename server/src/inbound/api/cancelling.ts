@@ -1,5 +1,5 @@
-// Cancels messages for a caller: writes the cancellation, then waits a while until the nodes that have claimed some of
-// them confirm that no attempt of them starts any more.
+// Cancels messages for a caller: writes the cancellation, then waits for a limited time until the nodes that have
+// claimed some of them confirm that no attempt of them can start any more.
 
 import type { FastifyReply } from 'fastify';
 import type { StoredRoom } from '../../publish/stored-room.ts';
@@ -11,13 +11,13 @@ import type { MessageStore } from '../../store/ports/message-store.ts';
 /** How long a caller waits for those nodes. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
 
-/** How messages are looked for that one transaction changes or deletes. */
+/** How to search for messages that one transaction changes or deletes. */
 export const CHANGED = { withBodies: false, isForChange: true, bytesMax: eachMax('changedBytes') } as const;
 
 export interface CancelCount {
   /** Ended as cancelled, or soon to be. */
   readonly cancelled: number;
-  /** How many of those are claimed by a node that has not confirmed: an attempt of them may still start. */
+  /** How many of these are claimed by a node that has not confirmed: an attempt of them may still start. */
   readonly requested: number;
 }
 
@@ -61,7 +61,7 @@ export class CancelCall {
   }
 }
 
-/** Returns 202 when a node has not confirmed in time, with what happens to its messages. */
+/** Returns 202 when a node has not confirmed in time, with a text about what happens to its messages. */
 export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
   if (requested === 0) return {};
   reply.code(202);

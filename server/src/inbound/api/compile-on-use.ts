@@ -1,12 +1,12 @@
-// The check of a request is compiled when the first request needs it. All of them together take longer than the rest of
-// a start, and a service needs few of them in its first second.
+// The validator of a request is compiled when the first request needs it. All of them together take longer than the
+// rest of a start, and a service needs few of them in its first second.
 
 import type { FastifyServerOptions } from 'fastify';
 
 type Ajv = Parameters<NonNullable<NonNullable<FastifyServerOptions['ajv']>['onCreate']>>[0];
 type Check = ReturnType<Ajv['compile']>;
 
-/** From now on `ajv` answers with checks that compile themselves when they are first called. */
+/** From now on `ajv` returns validators that compile themselves when they are first called. */
 export function compileOnUse(ajv: Ajv): void {
   const compile = ajv.compile.bind(ajv) as (schema: object) => Check;
   ajv.compile = ((schema: object) => {

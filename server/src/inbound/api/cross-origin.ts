@@ -1,5 +1,5 @@
-// Lets web pages of other origins call the API where the operator allows it (CORS). A page gets in with a token alone:
-// cookies are never allowed, and neither is the header that marks the console's own requests.
+// Lets web pages of other origins call the API where the operator allows it (CORS). A page must send a token: cookies
+// are never allowed, and neither is the header that marks the console's own requests.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { OWN_HEADER } from '../console/session.ts';
@@ -20,7 +20,7 @@ const SENT: ReadonlySet<string> = new Set([
 ]);
 /** What a page may read of a response, beside the warning of the service. */
 const READ = ['Link', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
-/** How long a browser remembers the answer to a preflight. */
+/** How long a browser caches the response to a preflight. */
 const REMEMBERED_SECONDS = '600';
 const ASKED_HEADERS_MAX = 100;
 
@@ -39,10 +39,10 @@ export class CrossOrigin {
     return origin !== undefined && (this.#origins.has(ANY_ORIGIN) || this.#origins.has(origin));
   }
 
-  /** Marks the response for the page. Returns true when the request was a preflight, which is answered. */
+  /** Adds the CORS headers for the page. Returns true when the request was a preflight and has its response. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isForPages(request.url ?? '')) return false;
-    // Also without an allowed origin: a cache must not give that response to a page that may read it.
+    // Also without an allowed origin: a cache must not return that response to a page that may read it.
     if (!this.#origins.has(ANY_ORIGIN)) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;
     if (origin === undefined || !this.isAllowed(origin)) return false;
@@ -62,7 +62,7 @@ export class CrossOrigin {
     return true;
   }
 
-  /** Those of the headers that a page asks for that it may send. */
+  /** The requested headers that a page may send. */
   #headersOf(asked: string): string[] {
     return asked
       .toLowerCase()
@@ -73,7 +73,7 @@ export class CrossOrigin {
   }
 }
 
-/** The API, and the root: there a client asks for the prefix of the service. */
+/** The API, and the root, where a client reads the prefix of the service. */
 function isForPages(url: string): boolean {
   return url === '/' || url.startsWith('/v2/');
 }

@@ -8,13 +8,14 @@ import type { CallerResponse } from '../server/caller-response.ts';
 
 const TEXT_MAX = eachMax('errorLength');
 
-/** A problem on its way to the edge of a request. Thrown only inside http/. */
+/** A problem on its way to the edge of a request. Thrown only inside inbound/. */
 export class ApiError extends Error {
   readonly problem: Problem;
   constructor(code: ProblemCode, message: string) {
     // The message may repeat the caller's input, and a batch has an error for each element.
     const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
-    // A mistake of the caller, so nobody needs the stack, which takes longer than all else of a refused element.
+    // This is a mistake of the caller, so nobody needs the stack, and making it takes longer than the rest of refusing
+    // an element.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(text);
@@ -56,14 +57,14 @@ export function errorResponse(problem: Problem): ErrorResponse {
   const headers = {
     'Content-Type': 'application/json',
     ...ANSWER_HEADERS,
-    // Basic is accepted, but not asked for: a browser would show its own password dialog on top of any page.
+    // Basic is accepted, but not advertised: a browser would show its own password dialog on top of any page.
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider"' }),
     ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
   };
   return { status, headers, body: { error: problem.message, code: problem.code } };
 }
 
-/** What a caught error means for the caller. Null: an internal error, to be logged and answered with `internal`. */
+/** What a caught error means for the caller. Null: an internal error, to be logged and returned as `internal`. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof ApiError) return error.problem;
   if (error instanceof StoreUnavailable) {

@@ -1,13 +1,13 @@
-// Splits long work for an account into short pieces: after a short time, everything else that has reached the process runs
-// first, and callers that have used less of the event loop's time. Each piece counts for the account.
+// Splits long work for an account into short pieces. After each piece, everything else that has reached the process
+// runs first, and so do callers that have used less time of the event loop. Each piece is charged to the account.
 
 import type { LoopTurns, LoopUser } from '../server/loop-turns.ts';
 
 const PIECE_MS = 2;
-/** The clock is read after so many things, or bytes. */
+/** The clock is read after this many items, or bytes. */
 const THINGS_A_LOOK = 16;
 const BYTES_A_LOOK = 128 * 1024;
-/** However fast they are. */
+/** The most items in one piece, however fast they are. */
 const THINGS_A_PIECE = 250;
 
 export class EventLoopYielder {
@@ -41,7 +41,7 @@ export class EventLoopYielder {
     return this.waitFor(this.#turns.next(this.#user));
   }
 
-  /** A wait for others does not count. */
+  /** Time spent waiting for others is not charged. */
   async waitFor<T>(others: Promise<T>): Promise<T> {
     this.end();
     const result = await others;

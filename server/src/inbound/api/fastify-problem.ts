@@ -1,4 +1,5 @@
-// Errors that Fastify itself finds, in our words: a body or a parameter that does not match its schema, a path that is no URL.
+// Errors that Fastify itself finds, with our texts: a body or a parameter that does not match its schema, a path that
+// is not a URL.
 
 import { nearestName } from '../../rules/requests/nearest-name.ts';
 
@@ -41,7 +42,7 @@ function unknownNameRule({ params, parentSchema }: ValidationError): string | nu
   return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
 }
 
-/** Null if it is none of these. */
+/** Null if it is not an error of Fastify. */
 export function fastifyProblem(error: unknown) {
   const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
     validation?: readonly ValidationError[];

@@ -1,5 +1,5 @@
-// Reads and parses the bodies of management calls. Long ones of one account are worked on a few at a time, from before they
-// are parsed until their calls have ended, in turn with other callers.
+// Reads and parses the bodies of management calls. Only a few long bodies of one account are handled at a time, from
+// before they are parsed until their calls have ended, in turns with other callers.
 
 import type { IncomingMessage } from 'node:http';
 import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../rules/limits/budgets.ts';
@@ -22,7 +22,7 @@ const BODY_LIMIT = {
 export interface ReadBody {
   /** Undefined if the body is empty. */
   readonly value: unknown;
-  /** Its bytes count as held, and its account's next long body waits, until this is called. */
+  /** Until this is called, its bytes count as held, and the next long body of its account waits. */
   release(): void;
 }
 

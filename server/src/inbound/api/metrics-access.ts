@@ -1,4 +1,5 @@
-// Who may read /metrics: everybody, or whoever sends the token that the operator has set. It is no token of an account.
+// Who may read /metrics: everybody, or callers with the token that the operator has set. It is not a token of an
+// account.
 
 import { timingSafeEqual } from 'node:crypto';
 import { hashToken, tokenFromHeader } from '../../accounts/tokens.ts';
@@ -16,7 +17,9 @@ export class MetricsAccess {
     return this.#hash !== null;
   }
 
-  /** Throws unless the caller may read the metrics. The time it takes does not depend on how much of a token is right. */
+  /**
+   * Throws unless the caller may read the metrics. The time it takes does not depend on how much of a token is correct.
+   */
   require(authorization: string | undefined): void {
     if (this.#hash === null) return;
     const token = tokenFromHeader(authorization);

@@ -21,12 +21,12 @@ export class ReadGate {
   /** Reads that wait for memory, by account. The account whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Needs a clock of real time: sockets use no other. */
+  /** Needs a real-time clock, because sockets use real time. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves when the read may begin. The read ends with its response, in whichever way that ends. */
+  /** Resolves when the read may begin. The read ends with its response, whether complete or not. */
   async enter(accountId: string, response: ServerResponse): Promise<Visit> {
     const why = this.reads.take(accountId, 1);
     if (why !== null) throw poolError(why, 'lists and searches');
@@ -60,7 +60,7 @@ export class ReadGate {
     });
   }
 
-  /** Memory was given back: waiting reads may begin. */
+  /** Memory was released: waiting reads may begin. */
   admit(): void {
     for (const [accountId, line] of this.#waiting) {
       if (this.answers.room(accountId) < RESERVED) continue;
@@ -74,7 +74,7 @@ export class ReadGate {
   }
 }
 
-/** One read, from its admission until its response is written or its caller is gone. */
+/** One read, from its admission until its response is written or its caller has disconnected. */
 export class Visit {
   readonly #gate: ReadGate;
   readonly #accountId: string;
@@ -99,8 +99,8 @@ export class Visit {
   }
 
   /**
-   * The store has finished this read. A caller that disconnects does not end the read in the store. The read counts
-   * until then: otherwise a caller that asks and disconnects could have any number of reads under way.
+   * The store has finished this read. A caller that disconnects does not end the read in the store, and it counts until
+   * then: otherwise a caller that repeatedly calls and disconnects could have any number of reads running.
    */
   done(): void {
     this.#isDone = true;
@@ -135,7 +135,7 @@ export class Visit {
     this.hasProgressed();
   }
 
-  /** The caller took a piece of the response. */
+  /** The caller read a piece of the response. */
   hasProgressed(): void {
     this.#cancelPatience?.();
     this.#cancelPatience = this.#isOver ? null : this.#clock.after(PATIENCE_MS, () => this.#response.destroy());

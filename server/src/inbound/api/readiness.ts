@@ -6,12 +6,12 @@ import { systemWorld } from '../../runtime/world.ts';
 import type { AccountStore } from '../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
-/** A store that takes longer counts as away: the caller must not wait for a disk that hangs. */
+/** A store that takes longer counts as unavailable: the caller must not wait for a disk that hangs. */
 const ANSWER_MS_MAX = 2000;
 
 type ProbedStore = Pick<AccountStore, 'getAccount'> & Pick<DeliveryStore, 'whyNotWritable'>;
 
-/** Returns why the node should get no traffic now, or null. The store is asked. */
+/** Returns why the node should get no traffic now, or null. Checks the store. */
 export type Readiness = () => Promise<Problem | null>;
 
 export function readinessOf(store: ProbedStore, facts: () => NodeFacts): Readiness {
@@ -19,7 +19,7 @@ export function readinessOf(store: ProbedStore, facts: () => NodeFacts): Readine
   return async () => whyNotReady(facts(), null) ?? whyNotReady(facts(), await trouble());
 }
 
-/** Reads and writes, as a publish does. One question to the store at a time, however many callers ask meanwhile. */
+/** Reads and writes, as a publish does. One check of the store at a time, shared by all callers meanwhile. */
 function storeProbe(store: ProbedStore): () => Promise<StoreTrouble | null> {
   const { clock } = systemWorld();
   let asked: Promise<StoreTrouble | null> | null = null;

@@ -1,5 +1,5 @@
 // Turns for work that accounts share: one piece at a time for an account, a few at once in total. An account with more
-// work goes to the end of the line. So the work of one account never blocks another's.
+// work goes to the end of the line, so the work of one account never blocks another's.
 
 export class Turns {
   readonly #atOnceMax: number;

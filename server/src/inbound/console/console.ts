@@ -1,5 +1,5 @@
-// The web console: serves its files from memory, its page for every path that is no file, and signing in and out.
-// Everything else the console does over the API, like any client.
+// The web console: serves its files from memory, returns its page for every other path, and handles sign-in and
+// sign-out. The console does everything else over the API, like any client.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -50,8 +50,8 @@ export class Console {
   readonly #files: ReadonlyMap<string, StaticFile>;
 
   /**
-   * Without files, because nobody has built them, the page says so. `ownerOf` names whom the body of a request counts for:
-   * its token comes with it.
+   * If the files were not built, the page says so. `ownerOf` names the owner that the body of a sign-in counts for,
+   * because the token is in the body.
    */
   constructor(
     accounts: Accounts,
@@ -110,7 +110,7 @@ export class Console {
     return text;
   }
 
-  /** Returns the secret of the new session. Ends the previous session, if the caller knows that there is one. */
+  /** Returns the secret of the new session. Ends the previous session, if the caller has confirmed the switch. */
   async #signIn({ token, isSwitch }: SignIn, before: string | null): Promise<string> {
     const principal = await this.#accounts.authenticate(token);
     if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
@@ -134,7 +134,7 @@ export class Console {
   }
 
   #serve(path: string, request: IncomingMessage, response: ServerResponse): void {
-    // Relative, so that it is right behind a proxy that puts us under a path of its own.
+    // Relative, so that it is correct behind a proxy that adds a path.
     if (path === ROOT) {
       response.writeHead(308, { Location: 'console/' }).end();
       return;
@@ -147,7 +147,7 @@ export class Console {
       sendFile(file, request, response);
       return;
     }
-    // No screen has so deep a path, and the page is made anew for each depth.
+    // No screen has such a deep path, and the page is made again for each depth.
     if (name.startsWith('assets/') || name.split('/').length > DEPTH_MAX)
       throw new ApiError('not_found', `there is nothing at ${path}`);
     const page = this.#files.get(PAGE);
@@ -197,7 +197,7 @@ function staticFile(name: string, bytes: Buffer): StaticFile {
 
 interface SignIn {
   readonly token: string;
-  /** The caller knows that a session exists already. */
+  /** The caller has confirmed that this replaces an existing session. */
   readonly isSwitch: boolean;
 }
 

@@ -24,7 +24,7 @@ export function sessionSecret(headers: IncomingHttpHeaders): string | null {
 
 export function isFromConsole(headers: IncomingHttpHeaders): boolean {
   if (headers[OWN_HEADER] !== '1') return false;
-  // The browser's own statement, where it sends one. Over plain HTTP to another machine it does not.
+  // The browser's own statement, if it sends one. It sends none over plain HTTP to another machine.
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin } = headers;

@@ -1,4 +1,4 @@
-// Destinations for experiments, in development only: `/dev/sink/ok` and others answer as their path says. The last
+// Destinations for experiments, in development only: `/dev/sink/ok` and others respond as their path says. The last
 // requests are kept in memory for inspection.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -21,7 +21,7 @@ export interface SinkRequest {
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Uint8Array;
   readonly isBodyCut: boolean;
-  /** Null while it has not been answered. */
+  /** Null while it has no response. */
   readonly status: number | null;
 }
 
@@ -37,7 +37,7 @@ export class Sink {
     this.#messageIdHeader = `${headerPrefix}Message-Id`.toLowerCase();
   }
 
-  /** False when the request is not for the sink. */
+  /** Returns false when the request is not for the sink. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     const [path, query] = splitOnce(request.url ?? '', '?');
     if (!path.startsWith(SINK)) return false;

@@ -67,7 +67,7 @@ const rows = [...document.querySelectorAll('#errors tbody tr')];
 const calls = [...document.querySelectorAll('article')].map((article) => ({
   article,
   entry: document.querySelector('[data-call="' + article.id + '"]'),
-  // What people look for: not the schemas, which name everything.
+  // The text that is searched: without the schemas, which name everything.
   text: [...article.querySelectorAll('h3, p, td:not(:nth-child(2))')].map((part) => part.textContent).join(' ').toLowerCase(),
 }));
 

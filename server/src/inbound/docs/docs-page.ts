@@ -10,7 +10,7 @@ type Operation = Document['paths'][string][string];
 
 export interface DocsPageOptions {
   readonly headerPrefix: string;
-  /** The token that everybody knows, in development. Null elsewhere. */
+  /** The well-known token in development. Null elsewhere. */
   readonly token: string | null;
   readonly hasConsole: boolean;
 }
@@ -29,7 +29,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['health', 'Service'],
 ]);
 
-/** More parameters than this are shown when asked for. */
+/** Further parameters are folded. */
 const PARAMETERS_SHOWN_MAX = 6;
 const DEFAULT_PREFIX = 'Service-';
 

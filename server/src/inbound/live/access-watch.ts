@@ -44,20 +44,20 @@ export class AccessWatch {
 
   #tick(): void {
     this.#cancel = this.#clock.after(ASK_EVERY_MS, () => this.#tick());
-    // No second query while the store has not answered the first.
+    // No second query while the first one is pending.
     if (!this.#isAsking) void this.#ask();
   }
 
   async #ask(): Promise<void> {
     this.#isAsking = true;
     try {
-      // One query for everything that a caller has open.
+      // One query for all open streams.
       const principals = new Map([...this.#watched].map(({ principal }) => [keyOf(principal), principal]));
       const admitted = await this.#accounts.areAdmitted([...principals.values()]);
       const ended = new Set([...principals.keys()].filter((_, index) => !admitted[index]));
       this.#endAll(({ principal }) => ended.has(keyOf(principal)));
     } catch {
-      // The store is away, and nothing can be read from it meanwhile. The next tick asks again.
+      // The store is unavailable, so nothing can be read from it. The next tick tries again.
     } finally {
       this.#isAsking = false;
     }

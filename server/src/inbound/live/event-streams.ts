@@ -1,5 +1,5 @@
-// Live events for the console and for `tail`. Each reader is fed from the journal at its own position, so little is kept
-// in memory for it. A reader that does not keep up is disconnected, and may come back with the last event's id.
+// Live events for the console and for `tail`. Each reader gets events from the journal from its own position, so little
+// is kept in memory for it. A reader that is too slow is disconnected, and may reconnect with the id of the last event.
 
 import type { ServerResponse } from 'node:http';
 import type { EventFilter } from '../../rules/delivery/event.ts';
@@ -16,14 +16,14 @@ import { Turns } from '../api/turns.ts';
 const PAGE = 100;
 /** How long a reader may leave its socket full. */
 const PATIENCE_MS = 30_000;
-/** How long a page is kept for a reader whose socket is full. A reader that reads has emptied its socket by then. */
+/** How long a page is kept for a reader whose socket is full. A reader that keeps up has emptied its socket by then. */
 const MOMENT_MS = 100;
 /** Journal changes within this time are read together. */
 const GATHER_MS = 100;
-/** Sent regularly: proxies keep the connection open, and a reader notices when the service hangs. */
+/** Sent regularly, so that proxies keep the connection open and a reader notices when the service hangs. */
 const PING_EVERY_MS = 5000;
 
-/** How far a reader is: it has read up to `at` in the journal, and `seen` events of the step after it. */
+/** The position of a reader: it has read up to `at` in the journal, and `seen` events of the step after it. */
 interface ReaderPosition {
   readonly at: number;
   readonly seen: number;
@@ -89,10 +89,10 @@ export class EventStreams {
       this.pool.give(accountId, 1);
       throw error;
     }
-    // The caller went away meanwhile: no more `close` event will come.
+    // The caller disconnected meanwhile: no `close` event will come.
     if (response.destroyed) return this.pool.give(accountId, 1);
     const { socket } = response.req;
-    // Of a caller that has closed its side, nobody could tell whether it still reads.
+    // If a caller has closed its side, it is unknown whether it still reads.
     const end = () => response.end();
     socket.once('end', end);
     response.on('close', () => {
@@ -192,14 +192,14 @@ export class EventStreams {
       served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
       for (const reader of served) reader.hasNews = false;
       const from = { limit: first.limit, cursor: first.position.at } as const;
-      // One piece: until the next, other accounts are read for, and readers may have gone.
+      // One piece. Before the next, other accounts are served, and readers may have disconnected.
       const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true, look: pieceLook() } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.position))
         served = await this.#send(accountId, audience, served, piece);
     } catch {
-      // The store is away. The readers come back when they see the connection end. They are removed at once, and not on
-      // their `close` event: a store that refuses at once would otherwise be asked again for them before anything else
+      // The store is unavailable. The readers reconnect when they see the connection end. They are removed now, and not
+      // on their `close` event: otherwise a store that fails at once would be read again for them before anything else
       // runs.
       for (const reader of served) {
         reader.response.destroy();
@@ -209,7 +209,7 @@ export class EventStreams {
     return [...audience.readers].some(isWaiting);
   }
 
-  /** Returns the readers that can take the next piece at once. The others read again from where they are. */
+  /** Returns the readers that can take the next piece at once. The others read again from their own position. */
   async #send(
     accountId: string,
     audience: Audience,
@@ -249,7 +249,7 @@ export class EventStreams {
     });
   }
 
-  /** Resolves to true when there is room again, or to false when the reader is gone or took too long. */
+  /** Resolves to true when there is room again, or to false when the reader has disconnected or took too long. */
   #isDrained(response: ServerResponse): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (isDrained: boolean) => {
@@ -268,7 +268,7 @@ export class EventStreams {
   }
 }
 
-/** A position without an event: a reader that has seen no event yet comes back to where it was. */
+/** A position without an event: a reader that has seen no event yet continues from where it was. */
 function idOf({ at, seen }: ReaderPosition): string {
   return `id: ${at + 1}.${seen}\n\n`;
 }
@@ -284,7 +284,7 @@ function wantsTheSame(a: Reader, b: Reader): boolean {
 /** What is written to a reader at once, and its position after that. */
 interface Piece {
   readonly text: string;
-  /** Number of events of the page up to here. */
+  /** The number of events of the page up to this piece. */
   readonly count: number;
   readonly position: ReaderPosition;
   /** There are more events after the page. */
@@ -296,7 +296,8 @@ interface Piece {
 function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPosition): Generator<Piece> {
   let text = '';
   for (const [index, event] of events.entries()) {
-    // The events of a step share its position. A reader that was cut off between them has seen only the first ones.
+    // The events of a step share its position. A reader that was disconnected between them has seen only the first
+    // ones.
     const inStep = index - events.findIndex(({ position }) => position === event.position) + 1;
     if (event.position === at + 1 && inStep <= seen) continue;
     text += `id: ${event.position}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;

@@ -14,7 +14,7 @@ export interface Result {
   readonly deduplicated?: true;
 }
 
-/** Spec 4.2: a topic returns an array of results with URLs, a URL returns the id alone. */
+/** Spec 4.2: a topic returns an array of results with URLs, a URL returns only the id. */
 export function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
   let at = 0;
   return slots.map((slot) => {

@@ -60,7 +60,7 @@ export class BatchReader {
   }
 }
 
-/** The most frequent mistakes are not thrown: that would take longer than to read the element. */
+/** The most frequent mistakes are not thrown, because throwing takes longer than reading the element. */
 function checkedElement(element: unknown): BatchElement | ApiError {
   if (!isObject(element)) return new ApiError('bad_body', 'an element of a batch is an object with a destination');
   if (typeof element.destination !== 'string' || element.destination === '') return noDestination();
@@ -116,14 +116,14 @@ function addHeader(list: [string, string][], name: string, value: unknown): void
   list.push([name, value]);
 }
 
-/** A body in JSON: text, or base64 for bytes that are no text. */
+/** A body in JSON: text, or base64 for bytes that are not text. */
 export function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
   if (!isAbsent(bodyBase64)) {
     if (!isAbsent(body)) throw new ApiError('bad_body', 'give body or bodyBase64, not both');
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
       throw new ApiError('bad_body', 'bodyBase64: must be a base64 string with padding');
     }
-    // Not a view of Node's shared pool, which would be copied whole on the way to the store's thread.
+    // Not a view of Node's shared pool: the whole pool would be copied on the way to the store's thread.
     return new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   }
   if (body === undefined || body === null) return new Uint8Array(0);

@@ -16,7 +16,7 @@ export interface BodyLimit {
 
 /** A body that was received whole. */
 export interface HeldBody {
-  /** Empty if the pieces went elsewhere. */
+  /** Empty if the pieces were passed on. */
   readonly bytes: Uint8Array;
   /** Its bytes count against the budget until this is called. */
   release(): void;
@@ -84,7 +84,7 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   end(): void {
-    // The parser counts, too. A body that lost a piece on its way here must not be taken for whole.
+    // The parser counts as well. A body that lost a piece must not be taken as complete.
     if (this.#announced === null || this.#received === this.#announced) this.#onEnd(this);
     else this.breakOff(null);
   }
@@ -105,13 +105,13 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   #keep(piece: Uint8Array): void {
-    // Allocated with the first piece: by then the announced length is within the limit and counted.
+    // Allocated with the first piece: by then the announced length has been checked and counted.
     this.#whole ??= new GrowingBytes(this.#announced ?? 0);
     this.#whole.add(piece);
   }
 }
 
-/** The body of a request that came whole. */
+/** The body of a request that arrived in one piece. */
 class WholeBody implements HeldBody {
   readonly #pool: Pool;
   readonly #ownerId: string;
@@ -142,8 +142,8 @@ export class BodyReader {
 
   /**
    * Collects the body, or passes each piece to `take` as it comes. If `take` throws, the body is refused. The bytes
-   * count against the budget until the caller releases the body. If the promise rejects, none are counted, and what
-   * follows of the body is dropped. A body that came whole is there at once.
+   * count against the budget until the caller releases the body. If the promise rejects, none are counted, and the rest
+   * of the body is dropped. A body that arrived with its head is returned at once.
    */
   receive(
     request: IncomingMessage | WholeRequest,
@@ -184,7 +184,7 @@ export class BodyReader {
   }
 }
 
-/** Every request is one: the listener makes them. */
+/** Every request is a CountedRequest: the listener makes them. */
 export function counted(request: IncomingMessage): CountedRequest {
   if (!(request instanceof CountedRequest)) throw new TypeError('the request was not made by the listener');
   return request;

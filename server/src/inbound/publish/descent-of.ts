@@ -1,4 +1,4 @@
-// What led to a request: nothing of ours, or one of our deliveries, which says so in its headers.
+// Where a request comes from: from outside, or from one of our deliveries, which its headers say.
 
 import type { IncomingMessage } from 'node:http';
 import type { Descent } from '../../rules/delivery/descent.ts';

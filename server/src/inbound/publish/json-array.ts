@@ -27,7 +27,7 @@ export interface ArrayListener {
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** If the body is not an array, this much is read to tell whether it is JSON at all. */
+/** If the body is not an array, this much is read to find out whether it is JSON at all. */
 const OTHER_BYTES_MAX = 64 * 1024;
 
 export class JsonArrayReader {
@@ -40,7 +40,7 @@ export class JsonArrayReader {
   #seen = 0;
   #marksSeen = 0;
   #count = 0;
-  /** A byte other than a blank was seen of the current element. */
+  /** Whether a byte other than a blank was seen of the current element. */
   #hasBegun = false;
   #elementBytes = 0;
 

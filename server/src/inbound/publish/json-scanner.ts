@@ -20,7 +20,7 @@ export interface JsonShape {
 export class JsonScanner {
   /** How many brackets are open. */
   depth = 0;
-  /** The caller resets it. */
+  /** The deepest nesting so far. The caller resets it. */
   deepest = 0;
   /** Keys and values, except the first of each object or array. */
   values = 0;

@@ -73,7 +73,7 @@ const NO_NAMES: readonly string[] = [];
 
 type CallerRequest = IncomingMessage | WholeRequest;
 
-/** Answers a call that failed. It never throws. */
+/** Sends the response of a call that failed. Never throws. */
 type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, response: S, error: unknown) => void;
 
 export class PublishHandler {
@@ -211,7 +211,7 @@ export class PublishHandler {
       const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
       const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
       const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
-      // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
+      // Each element is parsed when it has arrived, so that the text of the batch is never held as a whole.
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
       const elements = Math.max(1, batch.elements.length);
@@ -291,7 +291,7 @@ export class PublishHandler {
       const reading = publications.read({ ...element, headers, ...same }, account, topics);
       const draft = this.#checked(reading instanceof Promise ? await pieces.waitFor(reading) : reading, element);
       drafts.push(draft);
-      // Of one element only: a program that makes this mistake makes it in every element.
+      // Only of one element: a program that makes this mistake makes it in every element.
       if (!(draft instanceof ApiError) && unknownFields.length === 0) unknownFields = element.unknownFields;
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
@@ -319,8 +319,8 @@ export class PublishHandler {
   }
 
   /**
-   * A setting that looks misspelt, or a field that is none, was accepted and has no effect. The caller and the operator
-   * are told.
+   * A setting that looks misspelt, or an unknown field, was accepted and has no effect. The caller gets a warning, and
+   * the operator a log line.
    */
   #warn(
     unknownNames: readonly string[],
@@ -371,7 +371,7 @@ function joined(names: readonly string[], more: readonly string[]): readonly str
   return more.length === 0 ? names : [...names, ...more];
 }
 
-/** The limit of a body that becomes one message. */
+/** The limit for a body that becomes one message. */
 function bodyLimit(tier: Tier, requestBytesMax: number): BodyLimit {
   const tierMax = tier.bodyBytesMax ?? Number.POSITIVE_INFINITY;
   if (tierMax >= requestBytesMax) return { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };

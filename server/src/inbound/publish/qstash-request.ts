@@ -1,5 +1,6 @@
-// Turns requests of the public QStash clients into ours before anything else reads them. The token is removed from the
-// target here, so that it is neither logged nor forwarded. The rest of the target stays unchanged, byte for byte.
+// Turns requests of the public QStash clients into requests of this service before anything else reads them. The token
+// is removed from the target here, so that it is neither logged nor forwarded. The rest of the target stays unchanged,
+// byte for byte.
 
 import type { IncomingMessage } from 'node:http';
 
@@ -11,7 +12,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['flowcontrol', 'flowControl'],
   ['globalparallelism', 'globalParallelism'],
 ]);
-/** After these comes a destination, which may be empty. */
+/** These are followed by a destination, which may be empty. */
 const WITH_DESTINATION: ReadonlySet<string> = new Set(['publish', 'enqueue', 'schedules']);
 
 export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): void {
@@ -24,7 +25,7 @@ export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method
   if (token !== null && request.headers.authorization === undefined) request.headers.authorization = `Bearer ${token}`;
 }
 
-/** In a delete, a final slash is an empty id. It stays, so that the call does not mean all. */
+/** In a delete, a final slash is an empty id. It stays, so that the call does not select all. */
 function withoutSlash(rest: string, name: string, method: string): string {
   const isListed = method === 'GET' || (method === 'POST' && !WITH_DESTINATION.has(name));
   return isListed ? rest.replace(/^\/(?=\?|$)/, '') : rest;

@@ -1,5 +1,5 @@
-// Settings that look misspelt or have the prefix of another service, in the calls of the API that take settings beside
-// publishing: refused when settings are strict, else told in a header of the response.
+// Settings that look misspelt or have the prefix of another service, in API calls other than publishing: refused when
+// settings are strict, else reported in a response header.
 
 import type { FastifyReply } from 'fastify';
 import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../rules/publish/misspelt-settings.ts';

@@ -3,8 +3,8 @@
 import type { MessageStore } from '../../store/ports/message-store.ts';
 
 /**
- * The URL of the existing message: a duplicate by id may have asked for another URL. Null when the message is past its
- * retention.
+ * The URL of the existing message: a duplicate by id may have named another URL. Null when the message was deleted
+ * after its retention.
  */
 export async function standingUrl(
   store: Pick<MessageStore, 'getMessage'>,

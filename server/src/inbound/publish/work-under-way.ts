@@ -1,6 +1,6 @@
-// Bounds how much of an account's large requests is worked on at once: elements of its batches, or bytes of other bodies.
-// More would finish no sooner. What was made of the requests would only be held for longer, and the collection of garbage,
-// which stops everybody, would have to walk through it.
+// Limits how much of an account's large requests is processed at once: elements of its batches, or bytes of other
+// bodies. More would not finish sooner: the results would only be held longer, and garbage collection, which stops
+// everything, would have to walk through them.
 
 interface Account {
   amount: number;
@@ -11,7 +11,7 @@ export class WorkUnderWay {
   readonly #accountMax: number;
   readonly #accounts = new Map<string, Account>();
 
-  /** A request with more than `accountMax` goes alone. */
+  /** A request with more than `accountMax` is processed alone. */
   constructor(accountMax: number) {
     this.#accountMax = accountMax;
   }

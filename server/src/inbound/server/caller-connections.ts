@@ -1,5 +1,5 @@
-// The connections of callers: how many there may be, whose they are, which one is closed when a new one finds no room, and
-// that each is destroyed in time, whatever its caller does.
+// The connections of callers: how many there may be, who owns them, and which one is closed when a new one finds no
+// room. Each is destroyed in time, whatever its caller does.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,23 +14,23 @@ import type { Clock } from '../../runtime/world.ts';
 import { Connection, type Exchange } from './connection.ts';
 import { closeLingering } from './lingering-close.ts';
 
-/** How long a caller may take. Tests use shorter times. */
+/** Time limits for callers. Tests use shorter times. */
 export interface CallerTimes {
-  /** For the head of a request. */
+  /** To send the head of a request. */
   readonly headMs: number;
-  /** For a request as a whole. */
+  /** To send a whole request. */
   readonly requestMs: number;
-  /** For each further part of a body. */
+  /** To send each further part of a body. */
   readonly bodyMs: number;
-  /** Until the next request. */
+  /** To begin the next request. */
   readonly idleMs: number;
   /** To read any part of a response. */
   readonly unreadMs: number;
   /** To stop sending a refused body. */
   readonly refusedMs: number;
-  /** To close a connection that was closed on our side. */
+  /** To close its side after ours was closed. */
   readonly endedMs: number;
-  /** To get the responses, after the caller has closed its side. */
+  /** To receive the responses, after the caller has closed its side. */
   readonly halfClosedMs: number;
   /** Between two checks of all connections. */
   readonly lookMs: number;
@@ -48,7 +48,9 @@ export const CALLER_TIMES: CallerTimes = {
   lookMs: 5_000,
 };
 
-/** Callers without a known account may leave one part of this many of all unread bytes, before they are the first to go. */
+/**
+ * Callers without a known account may hold this fraction of all unread bytes before their connections are closed first.
+ */
 const UNKNOWN_PART = 4;
 
 export interface ConnectionLimits {
@@ -56,7 +58,7 @@ export interface ConnectionLimits {
   /** Connections of callers without a known account. They may have more while there is room. */
   readonly unknown?: number;
   readonly unreadBytes?: number;
-  /** Where a request comes from, if not from the other end of its connection: there may be proxies. */
+  /** The address a request comes from, if it may differ from that of its connection: there may be proxies. */
   readonly ipOf?: ((request: IncomingMessage) => string | null) | null;
 }
 
@@ -70,12 +72,12 @@ export class CallerConnections {
   readonly #ipOf: ((request: IncomingMessage) => string | null) | null;
   readonly #all = new TurnoverMap<Socket, Connection>();
   readonly #owners = new Owners<Connection>();
-  /** Those that are closed on our side. The longest waiting comes first. */
+  /** Connections that are closed on our side, the longest waiting first. */
   readonly #closing = new MemberList<Connection>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
 
-  /** Needs a clock of real time: sockets use no other. */
+  /** Needs a real-time clock, because sockets use real time. */
   constructor(clock: Clock, times: CallerTimes, limits: ConnectionLimits = {}) {
     this.#clock = clock;
     this.#times = times;
@@ -108,7 +110,7 @@ export class CallerConnections {
     server.on('connection', (socket: Socket) => this.add(socket));
   }
 
-  /** Null when there is no room for it. It is destroyed then. */
+  /** Null when there is no room for it. Then it is destroyed. */
   add(socket: Socket): Connection | null {
     if (this.#all.size >= this.max && !this.#makeRoom()) {
       this.refused.node += 1;
@@ -126,14 +128,14 @@ export class CallerConnections {
     return connection;
   }
 
-  /** The request at hand is one of this account, and is counted for it. */
+  /** Counts the current request for this account. */
   claim(socket: Socket, accountId: string): void {
     const connection = this.#all.get(socket);
     if (connection === undefined || connection.owner.key === accountId) return;
     this.#giveTo(connection, this.#owners.account(accountId));
   }
 
-  /** A request is under way that node:http knows nothing of. One at a time, and all of it is here. */
+  /** A request has begun that node:http does not know of. There is one at a time, and it has arrived completely. */
   beginPublish(connection: Connection): void {
     connection.idleLooks = 0;
     connection.state = 'busy';
@@ -145,18 +147,18 @@ export class CallerConnections {
   }
 
   /**
-   * Publishers get no further request. What has come on a connection is read, although it is not its turn: node:http would close
-   * the connection, as one that waits for a request.
+   * Publishers get no further request. What has arrived on a connection is read now, although it is not its turn:
+   * node:http would close the connection as idle.
    */
   stop(): void {
     for (const connection of [...this.#all.values()]) {
       connection.publisher?.stop();
-      // The publisher may have left it to one just now.
+      // The publisher may just have handed the connection over.
       connection.feed?.stop();
     }
   }
 
-  /** Drops the connections that node:http knows nothing of. */
+  /** Destroys the connections that node:http does not know of. */
   destroyPublishers(): void {
     for (const { publisher, socket } of [...this.#all.values()]) if (publisher !== null) socket.destroy();
   }
@@ -169,7 +171,7 @@ export class CallerConnections {
     connection.latest = exchange;
     connection.open.push(response);
     connection.state = 'busy';
-    // Its caller is not known yet, whoever sent the one before it.
+    // The caller of this request is not known yet, whoever sent the one before it.
     const network = this.#ipOf === null ? connection.network : addressGroup(this.#ipOf(request) ?? '');
     this.#giveTo(connection, this.#owners.network(network));
     response.on('prefinish', () => this.countUnread(connection));
@@ -181,7 +183,7 @@ export class CallerConnections {
     return this.#all.get(socket) ?? null;
   }
 
-  /** Closes our side. What still comes is dropped for a while. */
+  /** Closes our side. What still arrives is dropped for a limited time. */
   close(connection: Connection): void {
     const { lastWords, socket } = connection;
     connection.lastWords = null;
@@ -189,7 +191,7 @@ export class CallerConnections {
     closeLingering(this, connection, connection.closingMs);
   }
 
-  /** No further request is taken. The connection is closed behind the response to the latest one. */
+  /** No further request is accepted. The connection is closed after the response to the latest one. */
   closeAfterLatest(connection: Connection): void {
     connection.isLast = true;
     const response = connection.latest?.response;
@@ -298,7 +300,10 @@ export class CallerConnections {
     this.#owners.change(connection.owner, -1);
   }
 
-  /** Of the owner with the most unread bytes, the connection with the most. Those whose callers read nothing come first. */
+  /**
+   * The connection with the most unread bytes, of the owner with the most unread bytes. Connections whose callers read
+   * nothing come first.
+   */
   #largest(): Connection {
     const owner = this.#owners.mostUnread(this.#unreadBytesMax / UNKNOWN_PART);
     let largest: Connection | null = null;
@@ -312,24 +317,27 @@ export class CallerConnections {
     return largest!;
   }
 
-  /** The system detects a caller that vanished. Not asked for at once: most connections are closed before the first look. */
+  /**
+   * Lets the system detect a caller that vanished. Not enabled at once, because most connections are closed before the
+   * first check.
+   */
   #probe(connection: Connection): void {
     if (connection.isProbed) return;
     connection.isProbed = true;
     connection.socket.setKeepAlive(true, this.#times.idleMs);
   }
 
-  /** Node closes its own connections that bring nothing. */
+  /** Node closes its own idle connections. */
   #isForgotten(connection: Connection): boolean {
     connection.publisher?.look();
-    // It may just have been given to Node.
+    // It may just have been handed over to Node.
     if (connection.publisher === null || connection.state === 'busy') return false;
     const { headMs, idleMs, lookMs } = this.#times;
     connection.idleLooks += 1;
     return connection.idleLooks * lookMs > (connection.state === 'idle' ? idleMs : headMs);
   }
 
-  /** Whoever has gone looks like a caller that has closed its side and waits. */
+  /** A caller that has disconnected looks like one that has closed its side and waits. */
   #hasWaitedLong(connection: Connection): boolean {
     if (!connection.socket.readableEnded) return false;
     connection.endedLooks += 1;

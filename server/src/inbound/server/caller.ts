@@ -9,7 +9,7 @@ const PROXIES_MAX = 16;
 export class Callers {
   readonly #trusted: BlockList | null;
 
-  /** The ranges of proxies whose `X-Forwarded-For` is believed. Without any, the header is not read. */
+  /** The ranges of trusted proxies, whose `X-Forwarded-For` is used. Without any, the header is not read. */
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.length === 0 ? null : rangesOf(trustedProxies);
   }
@@ -23,7 +23,10 @@ export class Callers {
     return forwarded === undefined ? ip : this.#beyondProxies(ip, [forwarded].flat().join(','));
   }
 
-  /** Each proxy adds the address it was called from at the end. What stands before the first untrusted one is the caller's own text. */
+  /**
+   * Each proxy appends the address it was called from. Everything before the first untrusted address was written by the
+   * caller.
+   */
   #beyondProxies(peer: string, forwarded: string): string {
     let ip = peer;
     for (const part of forwarded.split(',').slice(-PROXIES_MAX).reverse()) {

@@ -11,33 +11,33 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** What reads a connection while node:http does not. */
+/** Reads a connection while node:http does not. */
 export interface Publisher {
   look(): void;
   stop(): void;
 }
 
-/** What gives a connection to node:http. */
+/** Passes a connection on to node:http. */
 export interface Feed {
   /** A response has ended: there may be room for a request. */
   next(): void;
-  /** The service stops: what has come does not wait for its turn. */
+  /** The service stops: what has arrived does not wait for its turn. */
   stop(): void;
-  /** Called now and then, with the time since the last call. */
+  /** Called periodically, with the time since the last call. */
   look(sinceMs: number): void;
 }
 
-/** `silent`: it has never had a request. `closing`: it gets no other. */
+/** `silent`: it has never had a request. `closing`: it gets no further request. */
 type State = 'silent' | 'busy' | 'idle' | 'closing';
 
 export class Connection extends Member {
   readonly socket: Socket;
   state: State = 'silent';
-  /** Of the requests that it has or had last: their account, or the network that they came from. */
+  /** The owner of its current or last requests: their account, or the network they came from. */
   owner: Owner<Connection>;
   /** The network of its other end. */
   readonly network: string;
-  /** Requests that are not answered, or whose responses are not read yet. */
+  /** Requests without a response, or whose response is not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
   publisher: Publisher | null = null;
@@ -46,15 +46,15 @@ export class Connection extends Member {
   isLast = false;
   /** Its caller sent something that is not a request. */
   isUnreadable = false;
-  /** A response behind all others, to what is not a request. */
+  /** A last response, after all others, to input that is not a request. */
   lastWords: string | null = null;
   /** Our side is closed. */
   isClosing = false;
-  /** How long it is then read on. */
+  /** How long it is still read after that. */
   closingMs: number;
-  /** For how many checks its caller has closed its side. */
+  /** The number of checks since its caller has closed its side. */
   endedLooks = 0;
-  /** For how many checks its publisher has waited for a request. */
+  /** The number of checks for which its publisher has waited for a request. */
   idleLooks = 0;
   /** Unread response bytes at the last check. */
   unreadBytes = 0;
@@ -62,7 +62,7 @@ export class Connection extends Member {
   written = '';
   stalledSinceMs = 0;
   isStalled = false;
-  /** The system looks whether its caller is still there. */
+  /** Whether the system probes the caller (TCP keep-alive). */
   isProbed = false;
   /** When it is destroyed, whatever its caller does. */
   destroyedAtMs = Number.POSITIVE_INFINITY;

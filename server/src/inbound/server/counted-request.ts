@@ -1,6 +1,6 @@
-// A request that counts the pieces of its body, and gives them to whoever takes it. Each piece costs a call of the parser,
-// however short it is: a body in one-byte chunks costs a hundred times as much as its bytes, even when its content is no
-// longer wanted.
+// A request that counts the pieces of its body, and passes them to its taker. Each piece costs a call of the parser,
+// however short it is: a body in one-byte chunks costs a hundred times as much as its bytes, even when its content is
+// no longer wanted.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { ParsedRequest } from '../../runtime/node-internals/parsed-request.ts';
@@ -13,9 +13,9 @@ const PIECE_BYTES_MIN = 16;
 /** Gets the body of a request, piece by piece. */
 export interface BodyTaker {
   add(piece: Uint8Array, isInPieces: boolean): void;
-  /** The body is whole. Nothing follows. */
+  /** The body is complete. No more calls follow. */
   end(): void;
-  /** Its end does not come, for this reason if one is known. Nothing follows. */
+  /** The end of the body will not come, for this reason if one is known. No more calls follow. */
   breakOff(error: ApiError | null): void;
 }
 
@@ -35,7 +35,7 @@ export class CountedRequest extends ParsedRequest {
     return this.#cutShort !== null;
   }
 
-  /** The end of the body will not come, or is not waited for. Whoever takes the body gets the error in its place. */
+  /** The end of the body will not come, or is not waited for. The taker of the body gets this error instead. */
   cutShort(error: ApiError): void {
     if (this.complete) return;
     this.#cutShort ??= error;
@@ -46,23 +46,20 @@ export class CountedRequest extends ParsedRequest {
   giveBody(taker: BodyTaker): void {
     this.#taker = taker;
     if (this.isStreamed) this.takeStream();
-    // What came while the token was looked up.
+    // The pieces that arrived while the token was looked up.
     else while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
     if (this.#cutShort !== null) this.takeClose();
     else if (this.complete && !this.isStreamed) this.takeEnd();
   }
 
-  /**
-   * The body is refused. What follows of it flows and is dropped until the refusal is answered: a paused request would
-   * never end.
-   */
+  /** The body is refused. The rest is read and dropped until the response is sent: a paused request would never end. */
   dropRest(): void {
     this.#taker = null;
     if (!this.destroyed) this.resume();
   }
 
   protected override takePiece(piece: Uint8Array): boolean {
-    // What was dropped of it must not be missing in a body that ends.
+    // A body that lost a dropped piece must not end normally.
     if (this.#cutShort !== null) return true;
     this.#pieces += 1;
     this.#bytes += piece.length;
@@ -70,7 +67,7 @@ export class CountedRequest extends ParsedRequest {
       this.#taker.add(piece, this.#isInPieces);
       return true;
     }
-    // The token is still being looked up, or the body is refused already.
+    // The token is still being looked up, or the body is already refused.
     if (this.#pieces <= 2 * PIECES_MAX || !this.#isInPieces) return false;
     this.#cutShort = inPieces();
     return true;
@@ -79,7 +76,7 @@ export class CountedRequest extends ParsedRequest {
   protected override takeEnd(): boolean {
     if (this.#cutShort !== null) return true;
     const taker = this.#taker;
-    // Refused with its last piece: the stream ends as it always does.
+    // It was refused with its last piece: the stream ends as usual.
     if (taker === null) return false;
     this.endTaken();
     this.#taker = null;

@@ -16,7 +16,7 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** The giver must not change a piece afterwards: one that is all of what is expected is kept, not copied. */
+  /** The caller must not change a piece afterwards: a piece with all expected bytes is kept, not copied. */
   add(piece: Uint8Array): void {
     const needed = this.#length + piece.length;
     if (needed === this.#expectedBytes && this.#length === 0 && piece.byteLength === piece.buffer.byteLength) {

@@ -1,6 +1,6 @@
-// Closes a connection on which the caller may still be sending. If it were closed at once, the system would answer what
-// still comes with a reset, and the caller could lose a response that was already sent. So our side is closed first, and
-// what comes is dropped for a while (RFC 9112, 9.6).
+// Closes a connection on which the caller may still be sending. If it were closed at once, the system would respond to
+// further bytes with a reset, and the caller could lose a response that was already sent. So our side is closed first,
+// and what arrives is dropped for a limited time (RFC 9112, 9.6).
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';

@@ -1,5 +1,6 @@
-// One listener, two handlers: publishing without a router, everything else through the API. Publishes that come whole are
-// read without node:http. Sets the limits that keep a slow or hostile client from holding anything for long.
+// One listener, two handlers: publishing without a router, everything else through the API. Publishes that arrive in
+// one piece are read without node:http. Sets the limits that keep a slow or hostile client from holding anything for
+// long.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -41,7 +42,7 @@ export interface ListenerOptions {
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
   readonly turns: LoopTurns;
-  /** The machine's. */
+  /** The machine's clock. */
   readonly clock: Pick<Clock, 'machineNow'>;
   /** `own`: publishes that come whole are read without node:http. `node`: nothing relies on the inside of Node.js. */
   readonly reader: 'own' | 'node';
@@ -54,7 +55,7 @@ export interface Listener {
   listen(host: string, port: number, use?: 'shared'): Promise<AddressInfo>;
   /** Whether other threads of this process can listen on the same address. */
   readonly isShared: boolean;
-  /** Answers the requests it has, keeps no connection open for more, takes no new ones. */
+  /** Completes the current requests, keeps no connection open for more, and accepts no new ones. */
   close(): Promise<void>;
   /** Drops every connection that is still open. */
   cutOff(): void;
@@ -119,7 +120,7 @@ class OneListener implements Listener {
         keepAliveTimeout: times.idleMs,
         connectionsCheckingInterval: times.lookMs,
         ...SOCKETS,
-        // Checked below, so that it is answered like every other mistake.
+        // Checked below, so that it gets the same kind of error as every other mistake.
         requireHostHeader: false,
       },
       receive,
@@ -128,7 +129,7 @@ class OneListener implements Listener {
     allowHalfOpen(server);
     // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
     server.maxHeadersCount = 0;
-    // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would answer 417 without a body.
+    // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would respond with 417 without a body.
     server.on('checkExpectation', receive);
     server.on('clientError', (error, socket: Socket) => {
       try {
@@ -141,7 +142,7 @@ class OneListener implements Listener {
     return server;
   }
 
-  /** Node gets a connection only when it brings something that is not read here. */
+  /** Node gets a connection only when something arrives that is not read here. */
   #connectionTaker(giveToNode: (socket: Socket) => void): (socket: Socket) => void {
     const { connections, times, turns, crossOrigin } = this.#options;
     const feedOptions: RequestFeedOptions = {
@@ -171,7 +172,7 @@ class OneListener implements Listener {
     };
   }
 
-  /** A publish that came whole. The checks are those of every request. */
+  /** A publish that arrived in one piece. The checks are the same as for every request. */
   #publish(request: WholeRequest, response: WholeResponse): void {
     const { publishing, ownHosts, isForQstashClients } = this.#options;
     try {
@@ -219,7 +220,7 @@ class OneListener implements Listener {
     }
   };
 
-  /** Null when the answer is left to others. Not async, because an async function would cost each publish. */
+  /** Null when another handler sends the response. Not async, because an async function would cost each publish. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
     this.#requireHead(request);
@@ -239,7 +240,10 @@ class OneListener implements Listener {
     return answering;
   }
 
-  /** Of a request with a doubtful head, another reader on the way may have seen another end. Nothing is read behind it. */
+  /**
+   * If the head of a request is ambiguous, a proxy may have seen another end of the request. So nothing after it is
+   * read.
+   */
   #requireHead({ httpVersion, rawHeaders, socket }: IncomingMessage): void {
     const refused = headProblem(httpVersion, rawHeaders);
     if (refused === null) return;

@@ -1,67 +1,71 @@
-// Shares the time of the event loop among callers. While the loop has time to spare, everything is done when it comes. When
-// it has none, or a turn of it has become long, whoever has used more than an equal part waits, and goes on piece by piece,
-// whoever has used least first. Long work leaves a part of the time to the others.
+// Shares the time of the event loop among callers. While the loop is not busy, all work is done when it comes. When it
+// is busy, or one of its turns has become long, callers that have used more than an equal part wait, and continue piece
+// by piece, the one that has used least first. Long work leaves a part of the time to the others.
 
 import { LoopTime } from '../../rules/limits/loop-time.ts';
 import type { Clock } from '../../runtime/world.ts';
 
-/** Whom the work is for: an account, or a network of callers without one. */
+/** The user that work is charged to: an account, or a network of callers without one. */
 export interface LoopUser {
   readonly key: string;
   readonly isKnown: boolean;
 }
 
-/** The loop is asked so often, at most, how busy it is. */
+/** How often the utilisation of the loop is read, at most. */
 const SAMPLE_MS = 50;
-/** The part of the time in work from which on it counts as busy. */
+/** From this utilisation on the loop counts as busy. */
 const BUSY_PART = 0.8;
 /**
- * How long work that has waited may take, before everything else that has reached the process is handled. When a turn of the
- * loop has taken this long, only those are served at once who have used little.
+ * How long waiting work may run before everything else that has reached the process is handled. When a turn of the loop
+ * has taken this long, only users that have used little are served at once.
  */
 const TURN_MS = 4;
 /**
- * A long body, batch or response takes more than the time in the loop: memory that is collected, a thread that writes it, others
- * that sign it. So while other accounts use the loop, whoever is ahead rests after each piece of such work, for a multiple of the
- * time that it took. The multiple grows with every sample in which the loop was as busy as this, and shrinks with time.
+ * A long body, batch or response costs more than its time in the loop: garbage collection, a thread that writes it,
+ * others that sign it. So while other accounts use the loop, a user that is ahead rests after each piece of such work,
+ * for a multiple of the time that it took. The multiple grows with every sample in which the loop was as busy as this,
+ * and shrinks with time.
  */
 const REST_BUSY_PART = 0.6;
 const REST_STEP = 0.5;
 const REST_MAX = 16;
-/** The timers of the loop know no shorter time. */
+/** The shortest time of the loop's timers. */
 const REST_MS_MIN = 1;
-/** However long a piece took: the process may have stood still. */
+/** The limit for a rest, however long a piece took: the process may have been paused. */
 const REST_MS_MAX = 250;
-/** For a request that node:http reads: what its router and its response take, which cannot be told from other work. */
+/** For a request that node:http reads: the cost of its router and its response, which cannot be measured separately. */
 const REQUEST_MS = 0.1;
 
 export class LoopTurns {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>;
   readonly #busyMs: () => number;
   readonly #time = new LoopTime();
-  /** By key, so that of each only the next piece has to be looked at. */
+  /** By key, so that only the next piece of each user has to be looked at. */
   readonly #waiting = new Map<string, { readonly user: LoopUser; readonly line: (() => void)[] }>();
   #isBusy = false;
-  /** What was done since a turn of the loop was last waited for, and whether one is waited for. */
+  /** The time used since the last turn of the loop began, and whether a new turn is awaited. */
   #doneMs = 0;
   #isTurnLong = false;
-  /** Calls that were asked for since the last turn began, and those that are left of it. */
+  /** Calls requested since the last turn began, and those that are left of it. */
   #calls = 0;
   #callsInTurn = 0;
   #turnSinceMs = 0;
   #rest = 0;
-  /** Who rests, and until when. */
+  /** The users that rest, and until when. */
   readonly #resting = new Map<string, number>();
-  /** Calls for pieces of those who rest, and the timer for the first of them. Each piece in line has a call, here or in the loop. */
+  /**
+   * Calls for pieces of users that rest, and the timer for the first of them. Each piece in line has a call, here or in
+   * the loop.
+   */
   #parkedCalls = 0;
   #restEndsAtMs = Number.POSITIVE_INFINITY;
   #cancelRest = () => {};
   #sampledAtMs: number;
   #sampledBusyMs: number;
-  /** How often somebody had to wait. */
+  /** How often a user had to wait. */
   waits = 0;
 
-  /** Needs a clock of real time, and how long the loop has been busy. */
+  /** Needs a real-time clock, and the time for which the loop has been busy. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>, busyMs: () => number) {
     this.#clock = clock;
     this.#busyMs = busyMs;
@@ -91,21 +95,21 @@ export class LoopTurns {
     this.#resting.set(key, Math.max(this.#resting.get(key) ?? 0, untilMs));
   }
 
-  /** A request has come. */
+  /** A request has arrived. */
   chargeRequest({ key, isKnown }: LoopUser): void {
     this.#time.charge(key, isKnown, REQUEST_MS, this.#clock.monotonicMs());
   }
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
-    // Behind its own pieces, which may have rested by now and are not served yet.
+    // It goes behind the user's own pieces, which may have rested by now and are not served yet.
     if (this.#parkedCalls > 0 && this.#waiting.has(key)) return true;
     if (this.#resting.size > 0 && this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
   }
 
-  /** Calls `work` when it is its turn. It charges for itself. */
+  /** Calls `work` when it is its turn. The work charges its own time. */
   wait(user: LoopUser, work: () => void): void {
     this.waits += 1;
     this.#line(user, work);
@@ -114,7 +118,7 @@ export class LoopTurns {
   /** Resolves when the next piece of long work may begin: after everything that has reached the process, or later. */
   next(user: LoopUser): Promise<void> {
     if (this.mustWait(user)) this.waits += 1;
-    // In line in any case: many that go on at once would make a long turn.
+    // Always put in line: if many continued at once, the turn would be long.
     return new Promise((resolve) => this.#line(user, resolve));
   }
 
@@ -140,8 +144,8 @@ export class LoopTurns {
   }
 
   /**
-   * One call for each piece that waits: all that were asked for before a turn of the loop are called in it, one after the other.
-   * What follows from a piece, as far as it waits for nothing, is done before the next call, and counts for the turn.
+   * One call for each piece that waits: all calls requested before a turn of the loop run in it, one after the other.
+   * The synchronous consequences of a piece run before the next call, and count for the turn.
    */
   #scheduleOne(): void {
     this.#calls += 1;
@@ -167,7 +171,7 @@ export class LoopTurns {
     }
     const work = next.line.shift()!;
     if (next.line.length === 0) this.#waiting.delete(next.user.key);
-    // The call was perhaps for a piece of somebody else.
+    // The call may have been for a piece of another user.
     if (this.#parkedCalls > 0) this.#unpark(nowMs);
     work();
   };
@@ -180,7 +184,7 @@ export class LoopTurns {
     return false;
   }
 
-  /** Everybody who waits rests. The call waits for the first who has rested. */
+  /** All users that wait are resting. The call waits for the first one whose rest ends. */
   #park(nowMs: number): void {
     this.#parkedCalls += 1;
     this.#awaitRest(nowMs);
@@ -198,7 +202,7 @@ export class LoopTurns {
     });
   }
 
-  /** One more call, if there is somebody who does not rest. Whoever is served then asks again. */
+  /** One more call, if there is a user that does not rest. A user that is served requests the next one. */
   #unpark(nowMs: number): void {
     if (this.#least(nowMs) !== null) this.#callParked();
     else this.#awaitRest(nowMs);

@@ -1,5 +1,5 @@
-// A port of its own for /metrics, so that whoever reaches the API need not reach them. It has nothing else, and limits of
-// its own: callers of the API cannot use them up.
+// A separate port for /metrics, so that access to the API does not include them. It serves nothing else, and has its
+// own limits, which callers of the API cannot use up.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ export class MetricsListener {
       (request, response) => void this.#answer(request, response),
     );
     this.#server.maxConnections = nodeMax('metricsConnections');
-    // A caller that neither sends nor reads, whatever it has asked for.
+    // For a caller that neither sends nor reads.
     this.#server.setTimeout(eachMax('idleSeconds') * 1000, (socket) => socket.destroy());
   }
 

@@ -15,11 +15,11 @@ export function isLoopback(address: string): boolean {
 }
 
 export interface OwnHostsOptions {
-  /** The address or name that it was told to listen on. */
+  /** The address or name that it listens on, from the settings. */
   readonly host: string;
   /** The name of this machine. */
   readonly machine: string;
-  /** Names that were allowed. `*.` stands for all names below one. */
+  /** The allowed names. `*.` matches all names below one. */
   readonly allowed: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export class OwnHosts {
     this.#options = options;
   }
 
-  /** Set once it listens. */
+  /** Set once the service listens. */
   set boundTo(address: string) {
     this.#listensBeyond = !isLoopback(address);
   }

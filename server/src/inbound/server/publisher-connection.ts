@@ -1,6 +1,6 @@
-// A connection whose publishes are read and answered without node:http, which would cost as much as the rest of a
-// publish. It reads only requests that came whole and in the plainest form. At the first that is anything else, the
-// connection is given to node:http, with all that was not read, and stays there.
+// A connection whose publishes are handled without node:http, which would cost as much as the rest of a publish. It
+// reads only requests that arrived in one piece and in the plainest form. At the first other request, the connection is
+// handed over to node:http with all unread bytes, and stays there.
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
@@ -19,11 +19,13 @@ export interface PublisherConnectionOptions {
   readonly turns: LoopTurns;
   /** Carries out a request. */
   readonly handle: (request: WholeRequest, response: WholeResponse) => void;
-  /** Takes a connection over, with the bytes that were not read here. Returns false when no more is to be read for now. */
+  /**
+   * Hands a connection over, with the bytes that were not read here. Returns false when no more should be read for now.
+   */
   readonly giveToNode: (connection: Connection, bytes: Buffer) => boolean;
-  /** Answers a caller that ended in the middle of a request. */
+  /** Responds to a caller that closed its side in the middle of a request. */
   readonly refuseCutShort: (socket: Socket) => void;
-  /** Whether the service takes no more requests. */
+  /** Whether the service accepts no more requests. */
   readonly isClosing: () => boolean;
   /** For the `Date` header. */
   readonly dateText: () => string;
@@ -39,12 +41,12 @@ export class PublisherConnection {
   readonly #connection: Connection;
   readonly #socket: Socket;
   readonly #requests = new WholeRequests();
-  /** The request under way. */
+  /** The current request. */
   #response: WholeResponse | null = null;
   #part: Buffer | null = null;
-  /** Came while a request was under way. */
+  /** Bytes that arrived during the current request. */
   #waiting: Buffer | null = null;
-  /** Came, and waits for its turn in the event loop. */
+  /** Bytes that wait for their turn in the event loop. */
   #deferred: Buffer | null = null;
   #hasCallerEnded = false;
 
@@ -57,16 +59,16 @@ export class PublisherConnection {
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
-    // Without this, its end would not be told.
+    // Without this, the end of the connection would not be reported.
     this.#socket.resume();
   }
 
-  /** Called now and then. What has not come by then is left to Node, which knows how long a request may take. */
+  /** Called periodically. A request that is still incomplete is left to Node, which knows how long it may take. */
   look(): void {
     if (this.#part !== null && this.#deferred === null) this.#leave(this.#part);
   }
 
-  /** No further request is taken here. */
+  /** No further request is read here. */
   stop(): void {
     const came = [this.#part, this.#deferred].filter((each) => each !== null);
     if (came.length > 0) this.#leave(came.length === 1 ? came[0]! : joined(came[0]!, came[1]!));
@@ -82,7 +84,7 @@ export class PublisherConnection {
     const socket = this.#socket;
     const isEnd = this.#isEnd(isLast);
     socket.write(`${head}Date: ${dateText()}\r\n${isEnd ? 'Connection: close\r\n' : keepAlive}\r\n${text}`);
-    // Most responses are with the system by now. For others, the request is under way until they are.
+    // Most responses have been taken by the system at this point. Otherwise the request lasts until they are.
     if (socket.writableLength === 0) {
       this.#finish(isEnd);
       return;
@@ -94,22 +96,22 @@ export class PublisherConnection {
     });
   }
 
-  /** Whether nothing follows the request at hand. */
+  /** Whether nothing follows the current request. */
   #isEnd(isLast: boolean): boolean {
     return isLast || this.#hasCallerEnded || this.#options.isClosing();
   }
 
-  /** Returns false when no more is to be read for now. */
+  /** Returns false when no more should be read for now. */
   #receive(chunk: Buffer): boolean {
     const { turns } = this.#options;
-    // What belongs to a request under way waits for that anyway.
+    // Bytes that arrive during a request wait for it anyway.
     if (this.#response === null && (this.#deferred !== null || turns.mustWait(this.#connection.owner))) {
       this.#defer(chunk);
       return false;
     }
     const sinceMs = turns.nowMs();
     const mayReadOn = this.#take(chunk);
-    // For whoever has the connection by now: the token is known.
+    // Charged to the current owner of the connection: the token is known now.
     turns.charge(this.#connection.owner, sinceMs);
     return mayReadOn;
   }
@@ -129,7 +131,7 @@ export class PublisherConnection {
     });
   }
 
-  /** Returns false when no more is to be read for now. */
+  /** Returns false when no more should be read for now. */
   #take(chunk: Buffer): boolean {
     if (this.#response !== null) {
       this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
@@ -157,7 +159,7 @@ export class PublisherConnection {
     if (response === null) return;
     this.#response = null;
     response.close();
-    // Asked again: the caller or the service may have ended while the response was written.
+    // Checked again: the caller or the service may have ended while the response was written.
     if (this.#isEnd(isLast)) {
       this.#options.connections.close(this.#connection);
       return;
@@ -183,7 +185,7 @@ export class PublisherConnection {
     this.#hasCallerEnded = true;
     if (this.#response !== null) return;
     const isCutShort = this.#part !== null;
-    // It must not be given to Node later: what has ended takes nothing back.
+    // It must not be handed over to Node later: a stream that has ended takes nothing back.
     this.#part = null;
     if (isCutShort) this.#options.refuseCutShort(this.#socket);
     else this.#socket.end();
@@ -202,7 +204,7 @@ export class WholeResponse implements CallerResponse {
   #head = '';
   #set = '';
   #listeners: (() => void)[] | null = null;
-  /** It is written, or should have been. */
+  /** It is written, or could not be written. */
   hasEnded = false;
   destroyed = false;
 
@@ -221,7 +223,7 @@ export class WholeResponse implements CallerResponse {
     return this;
   }
 
-  /** The same in one step, for the response that most callers get. */
+  /** The same in one step, for the most frequent response. */
   endJson(status: number, text: string): void {
     let start = jsonStarts.get(status);
     if (start === undefined) {
@@ -246,14 +248,14 @@ export class WholeResponse implements CallerResponse {
     this.#connection.destroy();
   }
 
-  /** The caller has the response, or has gone. */
+  /** The caller has the response, or has disconnected. */
   close(): void {
     this.destroyed = true;
     for (const listener of this.#listeners ?? NOBODY) listener();
   }
 }
 
-/** By status: there are few. */
+/** Cached by status: there are few. */
 const jsonStarts = new Map<number, string>();
 
 function headOf(status: number, headers: readonly string[]): string {
@@ -262,7 +264,7 @@ function headOf(status: number, headers: readonly string[]): string {
   return head;
 }
 
-/** In memory of its own, which no other buffer shares. */
+/** In its own memory, which no other buffer shares. */
 function joined(start: Buffer, rest: Buffer): Buffer {
   const whole = Buffer.allocUnsafeSlow(start.length + rest.length);
   start.copy(whole);
@@ -270,5 +272,5 @@ function joined(start: Buffer, rest: Buffer): Buffer {
   return whole;
 }
 
-/** A caller that goes away is reported by `close`. An error without a listener would end the process. */
+/** `close` reports a caller that disconnects. An error without a listener would end the process. */
 function ignore(): void {}

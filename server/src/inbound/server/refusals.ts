@@ -1,5 +1,4 @@
-// Refuses requests: those answered with an error, those whose body is still coming, and input that is not a readable
-// request.
+// Refuses requests: those with an error, those whose body is still arriving, and input that is not a readable request.
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -27,27 +26,27 @@ export class Refusals {
   }
 
   refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    // The caller went away while sending: there is nobody to answer.
+    // The caller disconnected while sending: there is nobody to respond to.
     if (request.destroyed && !request.complete) return;
     const problem = this.#problemOf(error);
-    // A started response cannot be taken back. The caller sees that it ends too early.
+    // A started response cannot be replaced. The caller sees that it ends too early.
     if (response.writableEnded) return;
     if (response.headersSent) response.destroy();
     else if (request.complete) sendError(response, problem);
     else this.#refuseUnfinished(request, response, problem);
   }
 
-  /** Refuses a request of which nothing is left to read. */
+  /** Refuses a request that was read completely. */
   refuseWhole(response: WholeResponse, error: unknown): void {
     const problem = this.#problemOf(error);
-    // A fault while it was written: the caller must not wait for the rest.
+    // An error while the response was written: the caller must not wait for the rest.
     if (response.hasEnded) response.destroy();
     else sendError(response, problem);
   }
 
   /** Refuses what node:http could not read. */
   refuseNonsense(error: Error & { readonly code?: string }, socket: Socket): void {
-    // The response may still be on its way.
+    // The response may still be in transit.
     if (this.#options.connections.of(socket)?.isClosing) return;
     const isGone = !socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE';
     // A caller that has sent nothing expects no response.
@@ -56,8 +55,8 @@ export class Refusals {
   }
 
   /**
-   * Refuses what is not a request, or the rest of a request that cannot be read. The responses to the requests before it
-   * go first.
+   * Refuses what is not a request, or the rest of a request that cannot be read. The responses to earlier requests are
+   * sent first.
    */
   refuseUnread(problem: Problem, socket: Socket): void {
     const { connections, times } = this.#options;
@@ -72,7 +71,7 @@ export class Refusals {
     if (isNext) connection.lastWords = this.#textOf(problem);
     connections.closeAfterLatest(connection);
     if (isNext) return;
-    // It gets one response: this one, unless it has another one already.
+    // It gets one response: this one, unless it already has another.
     if (latest.request instanceof CountedRequest) {
       latest.request.cutShort(new ApiError(problem.code, problem.message));
     }
@@ -83,7 +82,7 @@ export class Refusals {
     return problemOf(error) ?? internalProblem(this.#options.onFault(error));
   }
 
-  /** Refuses a request whose body is still coming. Nothing follows it. */
+  /** Refuses a request whose body is still arriving. Nothing follows it. */
   #refuseUnfinished({ socket }: IncomingMessage, response: ServerResponse, problem: Problem): void {
     const connection = this.#options.connections.of(socket);
     if (connection !== null) {
@@ -96,7 +95,7 @@ export class Refusals {
     response.writeHead(status, { ...headers, ...length }).end(text);
   }
 
-  /** A response that belongs to no request that node:http knows. */
+  /** A response without a request that node:http knows of. */
   #textOf(problem: Problem): string {
     const { status, headers, body } = errorResponse(problem);
     const text = JSON.stringify(body);

@@ -1,5 +1,5 @@
-// Gives the bytes of a connection to node:http, one request at a time. A request line that Node would read too kindly is
-// refused here. When too many requests wait for their responses, no more is read. Where a request ends is taken from
+// Passes the bytes of a connection to node:http, one request at a time. Refuses request lines that Node would accept
+// too leniently. When too many requests wait for their responses, no more is read. The end of a request is taken from
 // Node's parser: this code only makes sure that nothing of the next request is parsed before its turn.
 
 import type { Socket } from 'node:net';
@@ -16,21 +16,21 @@ import type { LoopTurns } from './loop-turns.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;
-  /** In each such time a body must bring `BODY_BYTES_MIN`, or end. */
+  /** In each period of this length a body must bring `BODY_BYTES_MIN`, or end. */
   readonly bodyMs: number;
   readonly turns: LoopTurns;
-  /** Makes Node the reader of the connection. */
+  /** Makes node:http read the connection. */
   readonly giveToNode: (socket: Socket) => void;
-  /** Answers a request that Node shall not see. */
+  /** Responds to a request that Node must not see. */
   readonly refuse: (problem: Problem, socket: Socket) => void;
 }
 
 const HEAD_BYTES_MAX = eachMax('headBytes');
 const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
-/** However the request is handled, and by whom. */
+/** This minimum applies to every body, whichever code handles the request. */
 const BODY_BYTES_MIN = eachMax('bodyBytesMin');
-/** A body of which more than this is left, or half of it has come at once, is a long one. */
+/** A body is long if more than this is left of it, or half of this has arrived at once. */
 const LONG_BODY_BYTES = 64 * 1024;
 const CR = 13;
 const LF = 10;
@@ -44,20 +44,20 @@ export class RequestFeed {
   readonly #connection: Connection;
   readonly #socket: Socket;
   #part: Part = 'line';
-  /** The start of a request line whose end has not come. Node has its first byte, and knows how long it may take. */
+  /** The start of an incomplete request line. Node has its first byte, and applies its own time limit. */
   readonly #line = new GrowingBytes();
-  /** How many bytes of an empty line's end, CR LF CR LF, came last. */
+  /** How many of the last bytes match the end of an empty line, CR LF CR LF. */
   #matched = 0;
   #bodyLeft = 0;
-  /** Since the last time that was long enough: how long the caller was waited for, and what of the body came. */
+  /** In the current period: how long the caller was waited for, and how much of the body arrived. */
   #bodyWaitedMs = 0;
   #bodyBytes = 0;
   #droppedBytes = 0;
-  /** Was read, and waits. At most what came in two reads. */
+  /** Bytes that were read and wait: at most those of two reads. */
   #held: Buffer | null = null;
   #isStopped = false;
   #hasCallerEnded = false;
-  /** Too much was dropped. */
+  /** Too many bytes were dropped. */
   #isFull = false;
   #isGiving = false;
   /** It has bytes, and waits for its turn in the event loop. */
@@ -77,7 +77,7 @@ export class RequestFeed {
     connection.feed = this;
   }
 
-  /** Returns false when no more is to be read for now. */
+  /** Returns false when no more should be read for now. */
   take(chunk: Buffer): boolean {
     this.#held = this.#held === null ? chunk : Buffer.concat([this.#held, chunk]);
     this.#isStopped = true;
@@ -85,7 +85,7 @@ export class RequestFeed {
     return !this.#isStopped;
   }
 
-  /** Something has changed that it may have waited for. */
+  /** Something has changed that the feed may have waited for. */
   readonly next = (): void => {
     if (this.#isGiving || this.#waitsForTurn || this.#connection.isClosing) return;
     if (this.#held !== null) {
@@ -103,7 +103,7 @@ export class RequestFeed {
   }
 
   readonly #takeTurn = (): void => {
-    // It was taken when the service stopped.
+    // The bytes were taken when the service stopped.
     if (!this.#waitsForTurn) return;
     this.#waitsForTurn = false;
     if (this.#connection.isClosing || this.#socket.destroyed) return;
@@ -111,7 +111,7 @@ export class RequestFeed {
     this.#goOn();
   };
 
-  /** What it takes counts for whoever has the connection then: a token may be known by then. */
+  /** The time is charged to the owner of the connection at that time, because the token may be known by then. */
   #giveHeld(): void {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
@@ -119,8 +119,9 @@ export class RequestFeed {
     const isInLongBody = this.#isInBody() && Math.max(this.#bodyLeft, 2 * this.#held!.length) > LONG_BODY_BYTES;
     while (this.#held !== null && !this.#mustWait()) {
       this.#give(this.#held);
-      // With the head, the owner may have become known. A long body of one who has used much waits for its turn. A body that
-      // has come whole does not: if the request is refused, it must be read before the response, or the connection is closed.
+      // The owner may have become known with the head. A long body of an owner that has used much waits for its turn. A
+      // complete body does not: if the request is refused, it must be read before the response, or the connection is
+      // closed.
       if (this.#held !== null && this.#isLongBody(this.#held) && turns.mustWait(this.#connection.owner)) {
         this.#waitForTurn();
         break;
@@ -146,7 +147,7 @@ export class RequestFeed {
   }
 
   look(sinceMs: number): void {
-    // It is not the caller who keeps the body waiting.
+    // The body is not waiting for the caller.
     if (!this.#isInBody() || this.#isStopped || this.#socket.isPaused() || this.#connection.isClosing) return;
     this.#bodyWaitedMs += sinceMs;
     if (this.#bodyWaitedMs < this.#options.bodyMs) return;
@@ -163,7 +164,7 @@ export class RequestFeed {
     this.#bodyBytes = 0;
   }
 
-  /** Whoever listens to the stream hears of the end when it has all that came before it. */
+  /** A listener of the stream gets the end after everything that arrived before it. */
   #takeEnd(): boolean {
     this.#hasCallerEnded = true;
     this.#isStopped = true;
@@ -195,7 +196,7 @@ export class RequestFeed {
     else this.#giveBody(bytes);
   }
 
-  /** Node gets the line whole: otherwise it would find its own words for one that is refused here. */
+  /** Node gets the line as a whole: otherwise it would send its own error for a line that is refused here. */
   #giveLine(bytes: Buffer): void {
     const end = bytes.indexOf(LF) + 1;
     if (end === 0) this.#keepLine(bytes);
@@ -216,7 +217,7 @@ export class RequestFeed {
     if (this.#line.length > HEAD_BYTES_MAX) this.#refuse(tooLargeHead());
   }
 
-  /** `from`: how many bytes of it Node has. */
+  /** `from`: how many of its bytes Node already has. */
   #giveWholeLine(bytes: Buffer, end: number, from: number): void {
     const line = bytes.toString('latin1', 0, end);
     // An empty line before a request is not part of it (RFC 9112, 2.2).
@@ -269,7 +270,7 @@ export class RequestFeed {
     const { request, response } = this.#connection.latest!;
     this.#pass(bytes, 0, end, 'more');
     if (this.#isOver()) return;
-    // Its end must be where it was expected, or else something of the next request was parsed with it.
+    // Its end must be where it was expected. Otherwise a part of the next request was parsed with it.
     if (request.complete ? !isEnd : isSized && isEnd) this.#disagree();
     else if (request.complete) this.#endBody(request);
     else if (request instanceof CountedRequest && request.isCutShort) this.#cutShort();
@@ -290,7 +291,7 @@ export class RequestFeed {
     if (complete) this.#part = this.#connection.isLast ? 'nothing' : 'line';
   }
 
-  /** Gives the bytes up to `end` to Node, and keeps the others. `brings`: whether a request begins with them. */
+  /** Passes the bytes up to `end` to Node, and keeps the others. `brings`: whether a request begins with them. */
   #pass(bytes: Buffer, from: number, end: number, brings: 'request' | 'more'): void {
     const connection = this.#connection;
     const before = connection.latest;
@@ -309,20 +310,20 @@ export class RequestFeed {
     this.#countDropped(bytes.length);
   }
 
-  /** A caller that goes on and on is not read any more. It is dropped when it waits for nothing. */
+  /** A caller that sends without end is not read any more. It is disconnected when it waits for nothing. */
   #countDropped(bytes: number): void {
     this.#droppedBytes += bytes;
     if (this.#droppedBytes > DROPPED_BYTES_MAX) this.#isFull = true;
   }
 
-  /** Node found another end than this code. Whatever follows could be part of a body. */
+  /** Node found another end than this code. The bytes that follow could be part of a body. */
   #disagree(): void {
-    // It must not be carried out as a request.
+    // What follows must not be carried out as a request.
     this.#part = 'nothing';
     this.#socket.destroy();
   }
 
-  /** The end of the empty line behind the headers or a chunked body, or of `bytes` if it is not here. */
+  /** The end of the empty line after the headers or a chunked body, or of `bytes` if it has not arrived. */
   #endOfEmptyLine(bytes: Buffer, from: number): number {
     let at = from;
     while (this.#matched > 0 && this.#matched < HEAD_END.length && at < bytes.length) {

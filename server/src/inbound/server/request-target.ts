@@ -50,7 +50,7 @@ function parseEnqueue(rest: string): PublishTarget | { readonly problem: Problem
 function missingDestination(example: string) {
   return problem(
     'bad_destination',
-    // Worded as the public clients expect.
+    // The text that the public clients expect.
     `destination: a non-empty destination must be provided; put a URL or a topic name at the end of the path, as in ${example}`,
   );
 }

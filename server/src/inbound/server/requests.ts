@@ -1,5 +1,5 @@
-// Requests under way, by account. One account cannot use all of them, however slowly it sends its requests or reads its
-// responses.
+// Requests in progress, by account. One account cannot use all of them, however slowly it sends its requests or reads
+// its responses.
 
 import type { Socket } from 'node:net';
 import { Pool } from '../../runtime/collections/pool.ts';
@@ -18,7 +18,7 @@ export class Requests {
 
   /** Counts the request until its response has ended in any way. Refuses one too many. */
   begin(accountId: string, socket: Socket, response: Pick<CallerResponse, 'destroyed' | 'on'>): void {
-    // The caller has gone: no `close` event will come.
+    // The caller has disconnected: no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'requests in progress');

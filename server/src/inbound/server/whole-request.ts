@@ -1,6 +1,6 @@
-// Reads a publish that came whole, in one piece and in the plainest form of HTTP/1.1. Node's parser and its streams cost
-// as much as the rest of a publish. Everything else is left to Node: what is read here must mean the same there, byte
-// for byte, so a request with any doubt about it is not read here.
+// Reads a publish that arrived in one piece and in the plainest form of HTTP/1.1. Node's parser and its streams cost as
+// much as the rest of a publish. Everything else is left to Node: what is read here must mean the same there, byte for
+// byte, so a request that is ambiguous in any way is not read here.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,11 +10,11 @@ import { isHost } from '../../rules/requests/request-head.ts';
 import { TOKEN_PARAMETER } from '../publish/qstash-request.ts';
 
 /**
- * Larger heads are left to Node, which counts them by its own rule. A message keeps the head that it came in while it is
- * in memory: its body and its texts are parts of it.
+ * Larger heads are left to Node, which counts them by its own rule. A message keeps its head while it is in memory,
+ * because its body and its texts are parts of it.
  */
 const HEAD_BYTES_MAX = eachMax('headBytes') / 8;
-/** Of larger heads no lines are remembered: each would keep the whole head in memory. */
+/** Lines of larger heads are not cached: each would keep the whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
 /** A head of short lines would take many times its own length. */
 const REMEMBERED_LINES_MAX = eachMax('rememberedLines');
@@ -44,7 +44,7 @@ export class WholeRequest {
   readonly headers: KnownHeaders;
   readonly headerList: HeaderList;
   readonly body: Uint8Array;
-  /** The caller wants no other request on this connection. */
+  /** The caller sends no other request on this connection. */
   readonly isLast: boolean;
   readonly socket: Socket;
 
@@ -57,7 +57,7 @@ export class WholeRequest {
     this.socket = socket;
   }
 
-  /** What the body keeps in memory: it is a part of what was read. */
+  /** The bytes that the body keeps in memory, because it is a part of what was read. */
   get heldBytes(): number {
     return this.body.buffer.byteLength;
   }
@@ -92,20 +92,20 @@ interface HeaderLine {
 }
 
 /**
- * The requests of one connection. A publisher sends most lines of a head again and again. A line that is the same as the
- * one at its place in the remembered head is not read again.
+ * The requests of one connection. A publisher repeats most lines of a head. A line that is the same as the one at its
+ * place in the cached head is not parsed again.
  */
 export class WholeRequests {
   #firstLine: FirstLine | null = null;
   /**
-   * All of one head: each line keeps its whole head in memory. Never the one with the token: the time of a comparison
-   * could tell something about it.
+   * All lines are of one head: each line keeps its whole head in memory. Never the one with the token: the time of a
+   * comparison could reveal something about it.
    */
   #lines: (HeaderLine | null)[] = [];
 
   /**
-   * The request that `bytes` are. `part` when they are its beginning, but the end of its body is missing. Null when
-   * Node has to read them.
+   * The request in `bytes`. `part` when they are its start, but the end of its body is missing. Null when Node has to
+   * read them.
    */
   read(bytes: Buffer, socket: Socket): WholeRequest | 'part' | null {
     const headBytes = bytes.indexOf(HEAD_END);
@@ -116,7 +116,7 @@ export class WholeRequests {
     const bodyStart = headBytes + HEAD_END.length;
     const missing = bodyStart + head.bodyBytes - bytes.length;
     if (missing > 0) return 'part';
-    // The next request is here already.
+    // The next request has already arrived.
     if (missing < 0) return null;
     return new WholeRequest(head, new Uint8Array(bytes.buffer, bytes.byteOffset + bodyStart, head.bodyBytes), socket);
   }
@@ -138,7 +138,7 @@ export class WholeRequests {
       if (isRemembered) remember(lines, line);
       at += line.text.length;
     }
-    // Another publisher's, or one that changed its ways: the next head is remembered.
+    // The lines differ: from another publisher, or a changed one. The next head is cached.
     if (!isRemembered && 2 * unknown > place) this.#lines = [];
     return head.end();
   }
@@ -218,7 +218,7 @@ function mayHaveToken(url: string): boolean {
   return query >= 0 && (url.includes(TOKEN_PARAMETER, query) || url.includes('%', query));
 }
 
-/** Null when Node would read it in another way, or not at all. */
+/** Null when Node would read it differently, or not at all. */
 function readHeaderLine(text: string, start: number): HeaderLine | null {
   let at = start;
   while ((MAY_STAND[text.charCodeAt(at)]! & NAME) !== 0) at += 1;
@@ -229,7 +229,7 @@ function readHeaderLine(text: string, start: number): HeaderLine | null {
   const valueStart = at;
   while ((MAY_STAND[text.charCodeAt(at)]! & VALUE) !== 0) at += 1;
   if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) return null;
-  // A tab before a value, or blanks behind it.
+  // A tab before a value, or blanks after it.
   if (at > valueStart && (text.charCodeAt(valueStart) === TAB || text.charCodeAt(at - 1) <= SPACE)) return null;
   const special = SPECIAL_LENGTHS[name.length] === 1 ? SPECIAL.get(name.toLowerCase()) : undefined;
   if (special === 'host' && !isHost(text.slice(valueStart, at))) return null;
@@ -263,7 +263,7 @@ for (const name of SPECIAL.keys()) SPECIAL_LENGTHS[name.length] = 1;
 const NAME = 1;
 const TARGET = 2;
 const VALUE = 4;
-/** By the code of a character: where it may stand. Beyond ASCII, nothing may. */
+/** By the code of a character: where it is allowed. Nothing beyond ASCII is. */
 const MAY_STAND = new Uint8Array(256);
 for (let code = SPACE + 1; code < 0x7f; code += 1) {
   MAY_STAND[code] = VALUE | TARGET | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? NAME : 0);

@@ -1,4 +1,4 @@
-// Listens on one address with several sockets, where the system lets sockets share a port. The runtime takes one new
+// Listens on one address with several sockets, where the system lets sockets share a port. The runtime accepts one new
 // connection from each listening socket in a turn of its loop. With only one socket, a client that opens many
 // connections makes all other new connections wait for seconds.
 
@@ -49,7 +49,7 @@ export async function listenWide(
     if (!isListening) break;
     others.push(other);
   }
-  // A connection that cannot be accepted, for example for lack of a file handle, is just one connection less.
+  // A connection that cannot be accepted, for example for lack of a file handle, only means one connection less.
   for (const each of [server, ...others]) each.on('error', onFault);
   return {
     bound,

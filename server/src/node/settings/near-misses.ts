@@ -9,7 +9,7 @@ export function unknownFlag(flag: string, known: readonly string[]): string {
   return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
 }
 
-/** Only near misses: other programs and Kubernetes may set variables of their own under our prefix. */
+/** Only near misses: other programs and Kubernetes may set their own variables with our prefix. */
 export function misspeltVariables(names: readonly string[], known: readonly string[], prefix: string): string[] {
   const bare = known.map((one) => one.slice(prefix.length));
   return names

@@ -4,9 +4,9 @@
 import { unknownFlag } from './near-misses.ts';
 
 export interface KnownFlag {
-  /** One letter that stands for the name. */
+  /** One letter in place of the name. */
   readonly short?: string;
-  /** What stands for the value in help. A switch has none. */
+  /** The placeholder of the value in help. A switch has none. */
   readonly placeholder?: string | null;
   /** Whether it may be repeated. */
   readonly isList?: boolean;
@@ -33,10 +33,10 @@ class FlagReader {
   readonly words: string[] = [];
   readonly problems: string[] = [];
   isHelp = false;
-  /** A word beside an unknown flag may be its value, or not. */
+  /** A word after an unknown flag may be its value, or not. */
   hasUnknown = false;
   readonly #names: readonly string[];
-  /** As they are written: `--name` and `-n`. */
+  /** By their spelling on the command line: `--name` and `-n`. */
   readonly #found = new Map<string, Found>();
 
   constructor(flags: ReadonlyMap<string, KnownFlag>) {
@@ -47,7 +47,7 @@ class FlagReader {
     }
   }
 
-  /** Returns whether the next argument was taken as well. */
+  /** Returns whether the next argument was consumed as well. */
   take(argument: string, next: string | undefined): boolean {
     if (isHelpFlag(argument)) this.isHelp = true;
     else if (isWord(argument)) this.words.push(argument);
@@ -66,7 +66,7 @@ class FlagReader {
     return isNextTaken;
   }
 
-  /** The next argument is most likely its value, and is taken with it: one mistake, one problem. */
+  /** The next argument is most likely its value, and is consumed with it: one mistake, one problem. */
   #refuse(written: string): void {
     this.hasUnknown = true;
     const isLong = written.startsWith('--');
@@ -91,7 +91,7 @@ export const isSwitch = ({ placeholder }: KnownFlag) => (placeholder ?? null) ==
 
 const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
-/** A dash alone stands for standard input, and a number may be negative. */
+/** A dash alone means standard input, and a number may be negative. */
 const isWord = (text: string) => !text.startsWith('-') || text === '-' || /^-\d/.test(text);
 
 export function needsValue(written: string, flag: KnownFlag): string {

@@ -1,8 +1,8 @@
-// Settings that exclude or need each other. Each alone may be right.
+// Settings that exclude or need each other. Each alone may be valid.
 
 import type { Scope } from '../../rules/accounts/account.ts';
 
-/** Undefined: the value could not be read, and has its own problem already. */
+/** Undefined: the value could not be parsed, and has its own problem already. */
 export interface ReadSettings {
   readonly role?: string;
   readonly store?: string | null;

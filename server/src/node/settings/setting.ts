@@ -1,5 +1,5 @@
-// What a setting is, and the short ways to write one: which commands have it, its defaults, and what it means there.
-// And how it is read from what a caller gave.
+// What a setting is, and short functions that define one: which commands have it, its defaults, and what it means
+// there. Also parses it from what a caller gave.
 
 import { needsValue, quote } from './read-flags.ts';
 import type { Kind } from './setting-kind.ts';

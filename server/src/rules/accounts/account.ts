@@ -75,7 +75,7 @@ export function isUsageDay(text: string): boolean {
   return !Number.isNaN(atMs) && usageDay(atMs) === text;
 }
 
-/** A token as people see it. Its secret is nowhere. */
+/** A token as people see it, without its secret. */
 export function shownToken({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
   return {
     tokenId: id,

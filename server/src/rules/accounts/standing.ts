@@ -1,15 +1,15 @@
-// How many messages of an account are in each situation right now, in total and by queue, computed from counts that a
-// store has grouped.
+// How many messages of an account are in each state right now, in total and by queue, computed from counts that a store
+// has grouped.
 
 import type { Message } from '../delivery/message.ts';
 import { shownState } from '../reads/message-filter.ts';
 
-/** Open messages that are equal in everything that matters here. */
+/** Open messages that are equal in everything that is counted here. */
 export interface OpenGroup {
   readonly queueName: string | null;
   readonly state: Extract<Message['state'], 'pending' | 'claimed' | 'held'>;
   readonly hasAttempts: boolean;
-  /** Its time has not come yet. */
+  /** It is not due yet. */
   readonly isLater: boolean;
   /** Its queue is paused or has others before it, or its flow key admits nothing. */
   readonly isHeldBack: boolean;
@@ -27,7 +27,7 @@ export interface StandingCounts {
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
-  /** Waits for a person. */
+  /** Waits for a person to release it. */
   readonly held: number;
 }
 

@@ -1,12 +1,12 @@
-// What is read of an account so that its alerts can be judged, and which part of it the rules of the account need. Every
-// part is bounded, and says when its limit cut it.
+// The facts that are read of an account so that its alerts can be evaluated, and which of them its rules need. Every
+// list is bounded, and says whether its limit cut it.
 
 import { MINUTE_MS, startOf } from '../accounts/activity.ts';
 import { attemptEnds } from '../delivery/event.ts';
 import type { Attempt, MessageKind, MessageState } from '../delivery/message.ts';
 import type { Alert, AlertRule, AlertScope } from './alert.ts';
 
-/** Of a message, what rules choose by. */
+/** The fields of a message that rules select by. */
 export interface ScopeFact {
   readonly kind: MessageKind;
   readonly host: string;
@@ -25,10 +25,10 @@ export interface AttemptFact extends ScopeFact, Pick<Attempt, 'outcome' | 'statu
   readonly endedAt: number;
 }
 
-/** The newest first, down to the asked time or to a limit. */
+/** The newest first, down to the requested time or to a limit. */
 export interface Cuttable<T> {
   readonly rows: readonly T[];
-  /** There are older ones since the asked time. */
+  /** There are older ones since the requested time. */
   readonly isCut: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface AlertFacts {
   readonly attempts: Cuttable<AttemptFact>;
   /** Messages of all kinds that ended since `countedFromAt`, by minute. */
   readonly counted: readonly MinuteFact[];
-  /** Those of them that told the targets of alerts. */
+  /** Those of them that notified the targets of alerts. */
   readonly notified: readonly NotifiedFact[];
   readonly queues: readonly QueueFact[];
   readonly schedules: readonly ScheduleFact[];
@@ -93,8 +93,8 @@ export interface AlertLook {
 export const HOST_WINDOW_MS = 3_600_000;
 
 /**
- * From when on failures count: within the window, but not before the alert was made. While it is calm, none since the
- * last look is left out, however long ago that was.
+ * From when on failures count: within the window, but not before the alert was made. While the alert is calm, all
+ * failures since the last evaluation count, however long ago that was.
  */
 export function failuresFrom(alert: Pick<Alert, 'state' | 'judgedAt' | 'createdAt'>, windowMs: number, now: number) {
   const lookedAt = alert.state === 'calm' ? (alert.judgedAt ?? alert.createdAt) : now;
@@ -144,7 +144,7 @@ function named(names: readonly (string | null)[]): string[] {
   return [...new Set(names)].filter((name) => name !== null);
 }
 
-/** Whether a rule is about this message. The messages of alerts are nobody's business but their own. */
+/** Whether a rule applies to this message. Messages of alerts are never counted. */
 export function isMeant(fact: ScopeFact, { host, queue, label }: AlertScope): boolean {
   return (
     fact.kind !== 'alert' &&
@@ -166,8 +166,8 @@ export function endOf(attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'
 }
 
 /**
- * What the attempt says about its host: no connection, no answer in time and a 5xx are its failures, any other answer
- * is a sign of life. Null when the host was never asked, or when we cut the attempt off.
+ * What the attempt says about its host: no connection, no response in time and a 5xx are failures of the host, any
+ * other response means that it works. Null when the host was never reached for, or when we cut the attempt off.
  */
 export function hostEnd({ outcome, status }: Pick<AttemptFact, 'outcome' | 'status'>): 'fails' | 'answers' | null {
   if (outcome === 'unreachable' || outcome === 'timedOut') return 'fails';

@@ -1,5 +1,5 @@
-// Whether each rule of an alert applies, by the facts of its account. Each also says when an alert that has begun is over:
-// most rules need a little more for that than for the beginning, so that a value at the limit does not flicker.
+// Whether each rule of an alert applies, by the facts of its account. Each also decides when a firing alert is over:
+// most rules need a margin for that, so that a value at the limit does not flicker.
 
 import { MINUTE_MS, startOf } from '../accounts/activity.ts';
 import { formatDurationMs } from '../time/duration.ts';
@@ -28,15 +28,15 @@ export interface NodeSight {
   readonly freeBytes: number | null;
 }
 
-/** A rate that fell below this part of its limit is over, and an age below this part of its limit. */
+/** A firing alert is over when a rate falls below this part of its limit, or an age below this part of its limit. */
 const RATE_OVER = 0.8;
 const AGE_OVER = 0.5;
-/** Free space above the limit by this factor is enough again. */
+/** A firing alert is over when the free space exceeds the limit by this factor. */
 const SPACE_OVER = 1.1;
-/** Names in a text. */
+/** The most names in a text. */
 const NAMED_MAX = 3;
 
-/** Null when the facts say nothing about it. */
+/** Null when the facts do not decide it. */
 export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now: number): Finding | null {
   const { rule } = alert;
   const isFiring = alert.state === 'firing';
@@ -64,10 +64,10 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && isMeant(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
   const isFiring = alert.state === 'firing';
-  // Those that it is about may be among the ones that were not read.
+  // The failures that this alert is about may be among those that were not read.
   if (isFiring && isCut && failed === 0) return null;
   const isWrong = failed >= (isFiring ? 1 : rule.count);
-  // After a time in which nobody could be told, it is longer than the window.
+  // After a time without a possible notification, it is longer than the window.
   const spanMs = Math.max(rule.windowMs, wholeSeconds(now - fromAt));
   const count = `${failed}${isCut ? ' or more' : ''} message${failed === 1 && !isCut ? '' : 's'}`;
   return {
@@ -144,7 +144,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
   return `queue ${listed(queues.map(({ name }) => name))}`;
 }
 
-/** Over when no host has failed so often in a row any more: an answer below 500 ends the row. */
+/** Over when no host has failed so often in a row any more: a response below 500 ends the row. */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
   for (const attempt of facts.attempts.rows) {
@@ -156,7 +156,7 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
     if (end === 'answers') host.isOver = true;
     else if (!host.isOver) host.row += 1;
   }
-  // If the limit of rows cut its row of failures, or all of its attempts, an alert that has begun goes on.
+  // If the limit of rows cut the row of failures, or all attempts of the host, a firing alert continues.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>
@@ -201,7 +201,9 @@ function hasFailed({ runs }: ScheduleFact): boolean {
   return false;
 }
 
-/** Over when less is used: on the next day, or with a larger quota, or none. The same for what is stored. */
+/**
+ * Over when less is used: on the next day, or with a larger quota, or without one. The same applies to stored bytes.
+ */
 function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, sight: NodeSight): Finding | null {
   const { dayMax, storedBytes, storedBytesMax } = sight;
   const isDayNear = dayMax !== null && used >= rule.share * dayMax;
@@ -239,7 +241,7 @@ function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number):
   };
 }
 
-/** Entries in the facts of a message. */
+/** The most entries in the facts of a message. */
 const SHOWN_MAX = 20;
 
 function isCutAfter<T extends { readonly endedAt: number }>(

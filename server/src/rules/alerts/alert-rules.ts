@@ -1,4 +1,4 @@
-// What a person may write as an alert, and how it is shown again. All that is wrong with it is found at once.
+// What a person may write as an alert, and how it is shown again. All problems are found at once.
 
 import { parseTargetUrl } from '../publish/destination.ts';
 import { LABEL_LENGTH_MAX, parseLabels } from '../publish/labels.ts';
@@ -78,7 +78,7 @@ function share(isRight: (value: number) => boolean, rule: string): Field {
 }
 
 const FAILED_SHARE = share((value) => value <= 1, 'must be a number above 0 and up to 1: 0.1 means 10 %');
-/** The message to the target counts too, so at the end of the quota nobody can be told. */
+/** The message to the target counts too, so at 100 % of the quota no target could be notified. */
 const QUOTA_SHARE = share(
   (value) => value < 1,
   'must be a number above 0 and below 1: 0.8 means 80 %. When the quota is used up, no message can be sent',
@@ -95,7 +95,7 @@ const HOST: Field = {
   show: asIs,
 };
 
-/** As messages have it: an address has many spellings. Null if it is no host. */
+/** In the form that messages have: an address has many spellings. Null if it is not a host. */
 function hostAsSent(given: string): string | null {
   const target = /[/?#]/.test(given) ? null : parseTargetUrl(`http://${given}`);
   if (target === null || 'problem' in target) return null;
@@ -132,7 +132,7 @@ const RULES: Readonly<Record<RuleType, Readonly<Record<string, Given>>>> = {
   diskLow: { freeBytes: [whole('freeBytes', 1, 2 ** 50), null] },
 };
 
-/** Of the unknown fields that a caller gives. */
+/** The most unknown fields of a caller that an error names. */
 const UNKNOWN_SAID_MAX = 5;
 const NAME_SAID_MAX = 40;
 
@@ -140,7 +140,9 @@ const REMIND_EVERY = duration('remindEveryMs', MINUTE_MS, 30 * DAY_MS);
 const TOP = ['alertId', 'rule', 'target', 'remindEvery'];
 
 export interface AlertDefaults {
-  /** Below how many free bytes the disk is low, unless the rule says so. Null where the service has no disk. */
+  /**
+   * The disk is low below this many free bytes, unless the rule has its own limit. Null where the service has no disk.
+   */
   readonly freeBytes: number | null;
 }
 
@@ -216,7 +218,7 @@ export interface ShownDefinition {
   readonly remindEvery?: string;
 }
 
-/** As a person may write it again. */
+/** In the form in which a person can write it again. */
 export function shownDefinition({ rule, target, remindEveryMs }: AlertDefinition): ShownDefinition {
   return {
     rule: shownRule(rule),

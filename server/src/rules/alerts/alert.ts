@@ -1,5 +1,5 @@
-// An alert: a rule that is judged again and again, and a target that is told when it begins to apply, while it does, and
-// when it is over. What each rule looks at is in alert-findings.ts, what it may say in alert-rules.ts.
+// An alert: a rule that is evaluated periodically, and a target that is notified when the rule begins to apply, while
+// it does, and when it is over. alert-findings.ts evaluates the rules, alert-rules.ts has their format.
 
 export const RULE_TYPES = [
   'messageFailed',
@@ -26,7 +26,7 @@ export type AlertRule =
       readonly type: 'failureRate';
       readonly share: number;
       readonly windowMs: number;
-      /** With fewer ended messages, the share says nothing yet. */
+      /** With fewer ended messages, the share is not significant. */
       readonly minimum: number;
     } & AlertScope)
   | { readonly type: 'queueStalled'; readonly olderThanMs: number; readonly queue: string | null }
@@ -52,7 +52,7 @@ export interface AlertDefinition {
   readonly remindEveryMs: number | null;
 }
 
-/** What the target was told last. */
+/** What the target was last notified of. */
 export interface AlertStanding {
   readonly state: 'calm' | 'firing';
   /** Since when it is firing. Null when it is calm. */
@@ -60,22 +60,25 @@ export interface AlertStanding {
   readonly toldAt: number | null;
   /** The last message to the target. */
   readonly messageId: string | null;
-  /** What that message said. */
+  /** The text of that message. */
   readonly text: string | null;
 }
 
 export interface Alert extends AlertDefinition, AlertStanding {
   readonly id: string;
   readonly accountId: string;
-  /** Why its target could not be told, although it should have been. */
+  /** Why its target could not be notified, although it should have been. */
   readonly problem: string | null;
-  /** Up to when it was judged. It stays while its target cannot be told: what failed since then still counts. */
+  /**
+   * Up to when it was evaluated. It does not advance while its target cannot be notified: what failed since then still
+   * counts.
+   */
   readonly judgedAt: number | null;
-  /** When it is judged next. */
+  /** When it is evaluated next. */
   readonly nextAt: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Counts every write, so that of several nodes that judge it at once only one succeeds. */
+  /** Counts every write, so that only one of several nodes that evaluate it at once succeeds. */
   readonly version: number;
 }
 
@@ -84,7 +87,7 @@ export const ALERT_LABEL = 'alert';
 
 export const NEVER_TOLD: AlertStanding = { state: 'calm', sinceAt: null, toldAt: null, messageId: null, text: null };
 
-/** Whether a rule applies now, and how to say it. */
+/** Whether a rule applies now, and a text about it. */
 export interface Finding {
   readonly isWrong: boolean;
   /** One sentence. */
@@ -101,8 +104,9 @@ export type AlertEvent = 'begin' | 'remind' | 'over';
 export const JUDGED_EVERY_MS = 10_000;
 
 /**
- * When an alert is judged next. All alerts of an account have the same times, so that its facts are read once for all of
- * them; no call can make that more often. The times of accounts differ, so that not all of them come at once.
+ * When an alert is evaluated next. All alerts of an account have the same times, so that its facts are read once for
+ * all of them, and no call can make that more frequent. The times of accounts differ, so that not all of them come at
+ * once.
  */
 export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVERY_MS): number {
   let sum = 0;
@@ -110,10 +114,10 @@ export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVER
   return now + everyMs - ((now + sum) % everyMs);
 }
 
-/** An alert that begins lasts at least this long, so that a rule at its limit does not send a message at every look. */
+/** A firing alert lasts at least this long, so that a rule at its limit does not send a message at every evaluation. */
 export const FIRING_MS_MIN = 60_000;
 
-/** What the target must be told, or null. Without a finding nothing is known, and nothing changes. */
+/** The event of which the target must be notified, or null. Without a finding nothing is known, and nothing changes. */
 export function eventToReport(
   { state, sinceAt, toldAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
   finding: Finding | null,
@@ -125,7 +129,7 @@ export function eventToReport(
   return remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null;
 }
 
-/** Up to when an alert was judged, after a look at `now`. A look with a problem is to be made up for. */
+/** Up to when an alert was evaluated, after an evaluation at `now`. An evaluation with a problem must be repeated. */
 export function evaluatedUpTo(
   { judgedAt }: Pick<Alert, 'judgedAt'>,
   problem: string | null,
@@ -134,7 +138,7 @@ export function evaluatedUpTo(
   return problem === null ? now : judgedAt;
 }
 
-/** The standing once the target was told. */
+/** The standing after the target was notified. */
 export function standingAfter(
   event: AlertEvent,
   before: AlertStanding,

@@ -1,5 +1,5 @@
 // The built-in wait before a retry: the spec's min(86400, e^(2n)) seconds, where n is the number of retries made so
-// far. No jitter. What the receiver asks for is handled in retry-after.ts.
+// far. No jitter. retry-after.ts handles what the receiver requests.
 
 export const RETRY_WAIT_MS_MAX = 86_400_000;
 

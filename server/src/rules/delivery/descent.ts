@@ -8,7 +8,7 @@ import type { Message, NewMessage } from './message.ts';
 
 export const DESCENDANTS_MAX = eachMax('descendants');
 
-/** What led to a request: nothing of ours, or one of our deliveries. */
+/** Where a request comes from: from outside, or from one of our deliveries. */
 export interface Descent {
   /** How often it has passed through this service. */
   readonly hops: number;
@@ -46,7 +46,7 @@ function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent):
 }
 
 /**
- * What the request of the next attempt hands on: half of the part for deliveries, and half as much again with each
+ * What the request of the next attempt passes on: half of the part for deliveries, and half of the rest with each
  * further attempt.
  */
 export function handedOn(message: Parent & Pick<Message, 'attempts'>): number {
@@ -54,13 +54,13 @@ export function handedOn(message: Parent & Pick<Message, 'attempts'>): number {
   return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
 }
 
-/** How many messages and retries each callback may be. 0 when there is no room for it. */
+/** How many messages and retries each callback may make. 0 when there is no room for it. */
 export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'callback' | 'failureCallback'): number {
   const share = callbacksShare(source);
   const failures = source.failureCallback ? 1 : 0;
   const most = (source.callback ? source.retriesMax + 1 : 0) + failures;
   const room = most <= share ? Math.floor(share / most) : Math.min(1, share);
   if (kind === 'failureCallback') return room;
-  // One is kept for the failure callback, which comes last.
+  // One is reserved for the failure callback, which comes last.
   return Math.min(source.retried, source.retriesMax) + 1 + failures <= share ? room : 0;
 }

@@ -30,7 +30,7 @@ export interface MessageEvent {
   readonly attemptNumber?: number;
   /** Its position in the journal, if it was read from there. A live reader continues after it. */
   readonly position?: number;
-  /** The body of the message is longer. The message itself shows all of it. */
+  /** Whether the body of the message is longer. The message itself shows all of it. */
   readonly isBodyCut?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface EventFilter {
   readonly toAt?: number;
 }
 
-/** Whether the filter asks for this event of a message that it selects. */
+/** Whether the filter includes this event of a message that it selects. */
 export function isEventWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {
   return (
     (states === undefined || states.includes(state)) &&
@@ -59,11 +59,11 @@ export function isEventWanted({ states, fromAt, toAt }: EventFilter, { state, at
   );
 }
 
-/** The events of so many messages are read by message. */
+/** The events of up to this many messages are read by message. */
 const READ_BY_MESSAGE = 20;
 
 /**
- * Whether the journal of the account is walked through, and the events of other messages are left out. For a few messages
+ * Whether to walk through the journal of the account and leave out the events of other messages. For a few messages
  * their own rows are read and sorted, again for each page. For many, that would read all of their rows for every page.
  */
 export function walksJournal(messageIds: readonly string[] | undefined): boolean {
@@ -72,7 +72,7 @@ export function walksJournal(messageIds: readonly string[] | undefined): boolean
 
 /** What happened to a message in one transaction. */
 export type Step =
-  /** `isStarted`: its first attempt started with it. */
+  /** `isStarted`: its first attempt started at the same time. */
   | { readonly kind: 'accepted'; readonly isStarted: boolean }
   | { readonly kind: 'started'; readonly number: number; readonly at: number }
   /** An attempt ended. */
@@ -85,7 +85,7 @@ export type Step =
 /** The most events of one step. */
 export const STEP_EVENTS_MAX = 2;
 
-/** `isLive`: for a reader that is told each step once and does not come back to it. */
+/** `isLive`: for a reader that gets each step once and does not return to it. */
 export function stepEvents(whole: Message, step: Step, isLive = false): MessageEvent[] {
   const isBodyCut = eventBodyBytes(whole) !== null && whole.body.length > EVENT_BODY_BYTES_MAX;
   const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
@@ -116,16 +116,16 @@ function eventsOf(message: Message, step: Step, isLive: boolean): MessageEvent[]
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
       const cancelled: MessageEvent = { at, state: 'CANCELLED', message, attempt: null };
-      // If it had to wait for an attempt, the request to cancel is a step of its own.
+      // If the cancellation had to wait for an attempt, its request is a separate step.
       return message.cancelRequestedAt === undefined ? [cancelRequested(message, at), cancelled] : [cancelled];
     }
   }
 }
 
 /**
- * A claim may be given back before its attempt has begun. The attempt then begins with a later claim, for which there is no
- * further step. Until then a list leaves its start out. A live reader is told with the first claim, and so once; it is
- * not told if the message has ended without that attempt.
+ * A claim may be released before its attempt has begun. The attempt then begins with a later claim, for which there is
+ * no further step. Until then a list leaves out its start. A live reader gets the start with the first claim, and so
+ * once; it does not get it if the message has ended without that attempt.
  */
 function isStartShown({ state, attempts, endedAt }: Message, number: number, isLive: boolean): boolean {
   return number <= attempts || state === 'claimed' || (isLive && endedAt === null);
@@ -163,7 +163,7 @@ export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextA
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
   if (isSuccess) return ['DELIVERED'];
   if (attempt.nextAt !== null) return ['ERROR', 'RETRY'];
-  // A message never fails because we cut it off: without a next attempt it waits for a person.
+  // A message never fails because we cut it off: without a next attempt it is held for a person.
   return ['ERROR', attempt.outcome === 'interrupted' ? 'HELD' : 'FAILED'];
 }
 
@@ -175,9 +175,7 @@ export function needsJournal(attempts: readonly Attempt[]): boolean {
   return attempts.some(isHolding);
 }
 
-/**
- * All events of one message so far, oldest first. `journal`: those events of its journal that `needsJournal` asks for.
- */
+/** All events of one message so far, oldest first. `journal`: the events of its journal, if `needsJournal` says so. */
 export function messageEvents(
   message: Message,
   attempts: readonly Attempt[],

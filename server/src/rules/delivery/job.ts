@@ -17,18 +17,18 @@ export interface Job {
   /** There were more: counting stopped before the end. */
   readonly isMatchedCut: boolean;
   readonly done: number;
-  /** Messages accepted after this one did not exist when it was created, or are done already. */
+  /** Messages accepted after this one did not exist when the job was created, or are done already. */
   readonly atSeq: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** So many running jobs are looked at together, those first that had no turn for the longest time. */
+/** The most running jobs that are handled together. Those that have waited longest for a turn come first. */
 export const JOBS_AT_ONCE = 100;
 
 /** What one step of a job does to the messages it found. */
 export type JobWork =
-  /** Nothing for now. It gives its turn to others. */
+  /** Nothing for now: its turn goes to others. */
   | { readonly action: 'wait' }
   | { readonly action: 'cancel'; readonly messageIds: readonly string[]; readonly expiresAt: number }
   | { readonly action: 'delete'; readonly messageIds: readonly string[] }
@@ -39,9 +39,9 @@ export type JobWork =
       readonly dayMax: number | null;
     };
 
-/** One piece of its work, as recorded. */
+/** One recorded piece of its work. */
 export interface JobStep {
-  /** How many more messages are done. */
+  /** How many more messages are done after it. */
   readonly done: number;
   /** Where it continues. Null when nothing is left. */
   readonly atSeq: number | null;
@@ -56,7 +56,7 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
   const isForRetried = action === 'retry' && filter.isRetried === true;
   const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : isForRetried ? [] : ['FAILED'];
   const states = filter.states ? applicable.filter((state) => filter.states!.includes(state)) : applicable;
-  // A message that was sent again is no dead letter any more. Deleting it must be asked for explicitly.
+  // A message that was sent again is not a dead letter any more. Deleting it must be requested explicitly.
   const isRetried = action === 'retry' ? false : action === 'delete' ? (filter.isRetried ?? false) : filter.isRetried;
   return {
     ...filter,
@@ -71,7 +71,7 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
 /** How long a bulk operation that has ended is listed. */
 const JOBS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Whether a bulk operation is listed no longer. */
+/** Whether a bulk operation is no longer listed. */
 export function isJobOver({ state, updatedAt }: Pick<Job, 'state' | 'updatedAt'>, now: number): boolean {
   return state !== 'running' && updatedAt + JOBS_KEPT_MS <= now;
 }

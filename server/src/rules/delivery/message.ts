@@ -1,11 +1,11 @@
 // The message and its life, as data. Every other file uses these types. The rows of the databases are private to the
-// store adapters, the shapes of the API to http/.
+// store adapters, the shapes of the API to inbound/.
 
 import type { TierName } from '../limits/tier.ts';
 import type { FlowLimits } from '../lines/flow-control.ts';
 import type { CutOff } from './recovery.ts';
 
-/** What of a message nobody can read afterwards. */
+/** The parts of a message that no read shows. */
 export interface Redaction {
   readonly body: boolean;
   readonly allHeaders: boolean;
@@ -21,7 +21,7 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
  * `publish`: sent by a caller. `schedule`: made by a schedule. The callbacks are messages that we made while settling
- * an attempt. `alert`: tells the target of an alert.
+ * an attempt. `alert`: notifies the target of an alert.
  */
 export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback' | 'alert';
 
@@ -29,7 +29,7 @@ export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback
 export interface CallbackTarget {
   readonly url: string;
   readonly method: Method;
-  /** Forwarded headers; the Content-Type of a callback is ours. */
+  /** Forwarded headers. The service sets the Content-Type of a callback. */
   readonly headers: HeaderList;
   readonly retriesMax: number;
   readonly retryDelay: string | null;
@@ -38,7 +38,7 @@ export interface CallbackTarget {
 }
 
 /**
- * What a caller asks for with a header, kept as it was asked. A publish, its message and its retry have the same
+ * The settings that a caller gives with headers, kept as given. A publish, its message and its retry have the same
  * fields.
  */
 export interface Asked {
@@ -47,7 +47,7 @@ export interface Asked {
   /** Limits by key, across URLs. Never together with a queue. */
   readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
   readonly labels: readonly string[];
-  /** What no read may show. It does not affect the delivery. */
+  /** The fields that no read may show. They do not affect the delivery. */
   readonly redaction: Redaction | null;
 }
 
@@ -114,32 +114,34 @@ export interface DeadLetterRetry {
 export type MessageState = 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
 
 /**
- * A message as the store knows it. `dueAt` is now the earliest time of its next attempt; while the message is held,
- * that is never.
+ * A message in the store. `dueAt` is now the earliest time of its next attempt; while the message is held, that is
+ * never.
  */
 export interface Message extends NewMessage {
   readonly state: MessageState;
   readonly firstDueAt: number;
-  /** In a queue or under a flow key: since when neither blocks it. */
+  /** In a queue or under a flow key: the time since when neither blocks it. */
   readonly readyAt: number | null;
   /** Failed attempts with a known result that were followed by another. `retriesMax` limits this. */
   readonly retried: number;
-  /** Attempts cut off by a crash since the last known result. They use up no retry. */
+  /** Attempts cut off by a crash since the last known result. They do not count as retries. */
   readonly interrupted: number;
   /** How many of those were the only attempt in flight. */
   readonly aloneAtCrash: number;
   /** All attempts that have ended, of any kind. */
   readonly attempts: number;
-  /** Without a claim, and with more attempts than retries: whether the last attempt was the retry decided last. */
+  /**
+   * Without a claim, and with more attempts than retries: whether the last attempt was the retry that was decided last.
+   */
   readonly hasBegunRetry?: boolean;
   readonly endedAt: number | null;
   /** Since when it is held. */
   readonly heldAt: number | null;
-  /** When the attempt under way was claimed. */
+  /** When the running attempt was claimed. */
   readonly claimedAt: number | null;
   /** When its cancellation was requested while an attempt was claimed. It ends with that claim. */
   readonly cancelRequestedAt?: number;
-  /** Why it failed, in words. */
+  /** Why it failed, as text. */
   readonly failure: string | null;
   /** Status of the last response. */
   readonly lastStatus: number | null;
@@ -160,7 +162,7 @@ export interface Claim {
    * absent.
    */
   readonly isPlain?: boolean;
-  /** The number of its row, if the store wants to be told it again when the attempt is settled. */
+  /** The number of its row, if the store needs it again when the attempt is settled. */
   readonly row?: number;
 }
 
@@ -179,7 +181,7 @@ export type Outcome =
   | { readonly kind: 'timedOut'; readonly timeoutMs: number }
   /** The egress guard or the sender will never send this. A retry is pointless. */
   | { readonly kind: 'refusedByPolicy'; readonly reason: string; readonly detail?: string }
-  /** Nobody knows whether the receiver got it: a crash, a lost node or a shutdown cut the attempt off. */
+  /** It is unknown whether the receiver got it: a crash, a lost node or a shutdown cut the attempt off. */
   | { readonly kind: 'interrupted'; readonly reason: string; readonly cause: CutOff };
 
 /** One attempt, as kept for the log. */
@@ -196,7 +198,7 @@ export interface Attempt {
   readonly responseHeaders: HeaderList;
   readonly responseBody: Uint8Array;
   readonly isResponseBodyCut: boolean;
-  /** There is a response, but it was not read: the responses of later attempts already fill the page. */
+  /** There is a response, but it was not read, because the responses of later attempts already fill the page. */
   readonly isAnswerLeftOut?: boolean;
 }
 
@@ -211,7 +213,7 @@ export interface Settlement {
   readonly lease: string;
   readonly accountId: string;
   readonly messageId: string;
-  /** Where a slot becomes free. */
+  /** The host at which a slot becomes free. */
   readonly host: string;
   readonly attempt: Attempt;
   /** Copied from the claim. */

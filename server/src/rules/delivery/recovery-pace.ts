@@ -1,13 +1,13 @@
-// How fast a node starts attempts after a crash: a few at a time, twice as many whenever that went well. It also keeps
-// times free for a message that must start alone. It decides by the times it is given and starts nothing.
+// How fast a node starts attempts after a crash: a few at a time, twice as many each time that went well. It also
+// reserves times for a message that must start alone. It decides by the given times and starts nothing.
 
 import { ALONE_MS } from './recovery.ts';
 import type { ClaimLimits } from './slots.ts';
 
-/** At first, one in this many of the attempts in flight at the crash may start. */
+/** At first, this fraction of the attempts in flight at the crash may start. */
 const FIRST_PART = 8;
 
-/** Without results, the number grows with the lifetime of the process. */
+/** Without results, the number grows with the uptime of the process. */
 const GROWS_EVERY_MS = 2000;
 
 type Phase =
@@ -25,9 +25,9 @@ export class RecoveryPace {
   #growsAtMs = 0;
   #phase: Phase = { kind: 'open' };
   #closedAtMs = 0;
-  /** Since it was closed, a message has started alone. */
+  /** Whether a message has started alone since the pace was closed. */
   #hasStarted = false;
-  /** By then the other messages have had as much time as was kept free before. */
+  /** Until then, the other messages get as much time as was reserved before. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(concurrency: number) {
@@ -81,7 +81,7 @@ export class RecoveryPace {
     this.#hasStarted = true;
   }
 
-  /** The waiting message cannot start yet, for a reason of its own. It is checked again in a while. */
+  /** The waiting message cannot start yet, for a reason of its own. It is checked again later. */
   noneAlone(nowMs: number): void {
     this.#open(nowMs);
     this.#restsUntilMs = Math.max(this.#restsUntilMs, nowMs + ALONE_MS);
@@ -94,7 +94,7 @@ export class RecoveryPace {
     return slots === free.slots ? free : { ...free, slots };
   }
 
-  /** In how many milliseconds it may allow more, if nothing else happens. */
+  /** In how many milliseconds more may be allowed, if nothing else happens. */
   changesInMs(isWaiting: boolean, nowMs: number): number {
     const growsAtMs = this.#cap < this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(growsAtMs, this.#turnsAtMs(isWaiting)) - nowMs);

@@ -20,7 +20,7 @@ export const ALONE_MS = 2000;
 /** A time that never comes: the largest that a Date can hold. */
 export const NEVER_AT = 8_640_000_000_000_000;
 
-/** What cut an attempt off. After a crash nobody knows whether its first byte was written: we assume that it was. */
+/** What cut an attempt off. After a crash it is unknown whether its first byte was written: we assume that it was. */
 export type CutOff = 'drain' | 'crash' | 'crashAlone';
 
 export interface Interruptions {
@@ -47,7 +47,7 @@ export function afterCutOff(before: Interruptions, cause: CutOff): AfterCutOff {
   return { counts, next: { ...again(counts.interrupted), afterMs: pauseMs(counts.interrupted) } };
 }
 
-/** A drain is no reason to wait, but a suspect stays one. */
+/** A drain is no reason to wait, but a suspect message stays a suspect. */
 function again(interrupted: number): { kind: 'again'; afterMs: number; startsAlone: boolean } {
   return { kind: 'again', afterMs: 0, startsAlone: isSuspect({ interrupted }) };
 }
@@ -61,7 +61,7 @@ export function pauseMs(interrupted: number): number {
   return interrupted < SUSPECT_INTERRUPTIONS ? 0 : backoffMs(interrupted - SUSPECT_INTERRUPTIONS);
 }
 
-/** An attempt that a node had claimed when it died. */
+/** An attempt that a dead node had claimed. */
 export interface Orphan {
   readonly claimedAt: number | null;
   readonly interrupted: number;
@@ -69,7 +69,7 @@ export interface Orphan {
 
 /**
  * Which of a dead node's attempts was in flight alone; -1 for none. A suspect counts as alone too if all other attempts
- * were claimed long enough before it: they had not crashed the node by then, and it was the only new event.
+ * were claimed long enough before it: they had not crashed the node by then, and the suspect was the only new event.
  */
 export function aloneAmong(orphans: readonly Orphan[]): number {
   if (orphans.length === 1) return 0;

@@ -1,5 +1,5 @@
-// How many retries of a message were made, as people count them: a retry that still waits for its time does not count.
-// The store counts a retry from the moment it is decided, because the limit applies to that number.
+// How many retries of a message were made, as people count them: a pending retry does not count. The store counts a
+// retry from the moment it is decided, because the limit applies to that number.
 
 import type { Message } from './message.ts';
 

@@ -1,5 +1,5 @@
-// When the receiver of a failed attempt wants the next one, read from its response headers, and how that changes the
-// wait we would have chosen. It does not decide whether there is another attempt.
+// When the receiver of a failed attempt requests the next one, from its response headers, and how that changes our own
+// wait. It does not decide whether there is another attempt.
 
 import { parseDurationMs } from '../time/duration.ts';
 import { RETRY_WAIT_MS_MAX } from './backoff.ts';
@@ -11,13 +11,13 @@ const RATE_LIMIT_RESETS: ReadonlySet<string> = new Set([
   'x-ratelimit-reset-tokens',
 ]);
 
-/** Above this a rate limit's number is an instant (1e9 s was in 2001), not a wait of thirty years. */
+/** Above this the number of a rate limit is an instant (1e9 s was in 2001), not a wait of thirty years. */
 const INSTANT_SECONDS_MIN = 1e9;
 /** Some services write the instant in milliseconds; as seconds this would be the year 33658. */
 const INSTANT_MS_MIN = 1e12;
 
 /**
- * The wait that the response asks for, 0 to one day. Null when it asks for none that we can read. The latest one wins.
+ * The wait that the response requests, 0 to one day. Null when there is none that we can read. The longest one wins.
  */
 export function retryAfterMs(headers: HeaderList, nowMs: number): number | null {
   let latestMs: number | null = null;
@@ -49,14 +49,20 @@ function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number 
   return instantMs === null ? parseDurationMs(text) : untilMs(instantMs, nowMs);
 }
 
-/** An instant in the past asks for nothing. It is not a 0: a receiver whose clock is behind would lose the backoff. */
+/**
+ * An instant in the past requests nothing. It is not a 0: with a receiver whose clock is behind, the backoff would be
+ * lost.
+ */
 function untilMs(instantMs: number, nowMs: number): number | null {
   return instantMs > nowMs ? instantMs - nowMs : null;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The three forms RFC 9110 (5.6.7) tells every recipient to read. The day's name is redundant and not checked. */
+/**
+ * The three formats that every recipient must accept by RFC 9110 (5.6.7). The name of the day is redundant and not
+ * checked.
+ */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
   /^[A-Z][a-z]{5,8}, (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
@@ -79,7 +85,7 @@ function parseHttpDateMs(text: string, nowMs: number): number | null {
   return null;
 }
 
-/** A two-digit year that seems more than 50 years ahead is of the past century (RFC 9110). */
+/** A two-digit year that seems more than 50 years ahead is in the past century (RFC 9110). */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length === 4) return Number(digits);
   const nowYear = new Date(nowMs).getUTCFullYear();

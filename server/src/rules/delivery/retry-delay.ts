@@ -1,12 +1,12 @@
 // The `Retry-Delay` expression: arithmetic in milliseconds over `retried`, read by our own parser and never by `eval`.
-// The same parser checks it at accept and reads it again before each retry, so there is no second form to keep and no
+// The same parser checks it at accept and evaluates it before each retry, so there is no compiled form to store and no
 // cache to bound.
 
 import { backoffMs, RETRY_WAIT_MS_MAX } from './backoff.ts';
 
 export interface RetryDelay {
   readonly expression: string;
-  /** The bare value of the expression: neither clamped nor rounded, possibly not a number. */
+  /** The plain value of the expression: neither clamped nor rounded, possibly not a number. */
   readonly evaluate: (retried: number) => number;
 }
 
@@ -52,7 +52,7 @@ export function retryDelayMs(expression: string, retried: number): number {
 }
 
 /**
- * Recursive descent. The first error is kept and moves the reader to the end of the text, where every rule stops by
+ * Recursive descent. The first error is kept and moves the parser to the end of the text, where every rule stops by
  * itself. So no rule has to check for errors of the rules it called, and nothing is thrown.
  */
 class Parser {

@@ -57,7 +57,7 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     ...(given.callback && { callback: planned.callback }),
     ...(given.failureCallback && { failureCallback: planned.failureCallback }),
     ...asked(given),
-    // The original publisher asked for the redaction, and a retry must not remove it.
+    // The original publisher requested the redaction, and a retry must not remove it.
     redaction: widened(again.redaction, planned.redaction),
     ...(given.deduplication && { deduplication: planned.deduplication }),
   };

@@ -30,7 +30,7 @@ export interface SettleContext {
   readonly retryFloor?: { readonly afterRetries: number; readonly ms: number };
 }
 
-/** What follows, and how often crashes have cut the message off by then. A known result resets that count. */
+/** The next step, and how often crashes have cut the message off. A known result resets that count. */
 type Verdict = { readonly counts: Interruptions } & (
   | { readonly kind: 'delivered' }
   | { readonly kind: 'retry'; readonly afterMs: number }
@@ -85,7 +85,7 @@ export function decideSafely(
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
     const { lease, row = null } = claim;
     const { accountId, id: messageId, host, retried } = message;
-    // Its headers may be what nothing could be decided from, and whoever stores them reads them too.
+    // The headers may be the reason why the decision failed, and the code that stores them reads them too.
     const attempt = { ...attemptRecord(message, end, null), responseHeaders: [] };
     const late = lagMs(message, end.endedAt);
     const ended = { lease, accountId, messageId, host, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
@@ -106,9 +106,7 @@ export function afterCancel(settlement: Settlement): Settlement {
   };
 }
 
-/**
- * Whether something follows from this end: another attempt, a callback, or the next message of a queue or a flow key.
- */
+/** Whether something waits for this end: another attempt, a callback, or the next message of a queue or a flow key. */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;
   return isInLine || next.state === 'pending' || next.state === 'held' || followUps.length > 0;
@@ -144,7 +142,7 @@ function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null):
   return { kind: 'retry', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), counts };
 }
 
-/** Applies whatever the message or the receiver asks for: a hundred retries without a wait are a flood. */
+/** Applies whatever the message or the receiver requests: a hundred retries without a wait are a flood. */
 function atLeastFloor(verdict: Verdict, { retried }: Message, floor: SettleContext['retryFloor']): Verdict {
   if (!floor || verdict.kind !== 'retry' || retried < floor.afterRetries) return verdict;
   return { ...verdict, afterMs: Math.max(verdict.afterMs, floor.ms) };
@@ -164,7 +162,7 @@ function nextState(message: Message, verdict: Verdict, endedAt: number, retentio
       return { state: 'pending', dueAt: endedAt + verdict.afterMs, startsAlone: false };
     case 'repeat': {
       const { afterMs, startsAlone } = verdict;
-      // It does not go behind messages that became due during its attempt.
+      // It stays ahead of messages that became due during its attempt.
       const dueAt = afterMs === 0 ? Math.min(message.dueAt, endedAt) : endedAt + afterMs;
       return { state: 'pending', dueAt, startsAlone };
     }

@@ -18,9 +18,9 @@ export interface Ask<L extends Backlog> {
 }
 
 /**
- * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds the
- * budget has counted what was taken. A backlog that took less than its share has no more ready messages that fit, and is
- * not asked again.
+ * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds the budget
+ * has counted what was taken. A backlog that took less than its share has no more ready messages that fit, and is left
+ * out of further rounds.
  */
 export function* shareSlots<L extends Backlog>(
   backlogs: readonly L[],
@@ -61,14 +61,14 @@ function askFor<L extends Backlog>(
 }
 
 /**
- * Parallel to `each`: how many more it gets, so that all end up as equal as their rooms allow. Nobody has more than an
- * equal part and one before: what another one could not use only makes the parts larger.
+ * Parallel to `each`: how many more it gets, so that all end up as equal as their rooms allow. None had more than an
+ * equal part plus one before: what another one could not use only makes the parts larger.
  */
 function inEqualParts(count: number, each: readonly { readonly had: number; readonly room: number }[]): number[] {
   const part = equalPart(count, each);
   const shares = each.map(({ had, room }) => Math.max(0, Math.min(room, part - had)));
   let left = count - shares.reduce((sum, share) => sum + share, 0);
-  // The rest of the division: one more for the first ones.
+  // The remainder of the division: one more for the first ones.
   for (const [index, { had, room }] of each.entries()) {
     const share = shares[index]!;
     if (left > 0 && share < room && had + share === part) {
@@ -80,7 +80,7 @@ function inEqualParts(count: number, each: readonly { readonly had: number; read
 }
 
 /**
- * How many each has in the end if it has the room, rounded down. Those with less room leave more for the others.
+ * How many each gets in the end if it has the room, rounded down. Those with less room leave more for the others.
  * Infinite if there is more than all of them have room for.
  */
 function equalPart(count: number, each: readonly { readonly had: number; readonly room: number }[]): number {

@@ -62,13 +62,13 @@ export function fitsShare(counted: number, free: number, held: number): boolean 
   return counted === 0 || counted <= shareRoom(free, 0, held);
 }
 
-/** For one account. */
+/** What one account holds. */
 interface Held {
   attempts: number;
   bytes: number;
 }
 
-/** At one host. */
+/** The slots at one host. */
 interface HostSlots {
   free: number;
   /** How many attempts an account without an entry of its own may have. */
@@ -132,7 +132,7 @@ export class SlotBudget {
     };
   }
 
-  /** Nothing of these accounts may start. */
+  /** Nothing of these accounts may start from now on. */
   block(accountIds: readonly string[]): void {
     for (const id of accountIds) {
       this.#accounts.set(id, { attempts: Number.MAX_SAFE_INTEGER, bytes: this.#accounts.get(id)?.bytes ?? 0 });
@@ -187,9 +187,9 @@ export class SlotBudget {
 
   /**
    * A part of the budget that another user may spend, while this one continues `without` that part: half of what is
-   * free and half of what each account holds, rounded up, and no more than `most` slots. Both together never exceed a
-   * cap. Each of them shares its own part, so an account gets at most as much from both as it could have got from the
-   * whole before others came.
+   * free and half of what each account holds, rounded up, and at most `most` slots. Both together never exceed a cap.
+   * Each of them shares its own part, so an account gets at most as much from both as it could have got from the whole
+   * before others came.
    */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
     const limits = this.limits();

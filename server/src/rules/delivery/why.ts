@@ -25,7 +25,7 @@ export interface WhyInput {
   readonly queue: Queue | null;
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many wait before it under its flow key. Null when it does not wait there. */
+  /** How many messages are before it under its flow key. Null when it does not wait there. */
   readonly flowAhead: Pick<Ahead, 'count' | 'isCountCut'> | null;
   readonly isDraining: boolean;
   readonly now: number;
@@ -96,7 +96,7 @@ export function whyNotDelivered(input: WhyInput): Why {
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
 }
 
-/** It is due, but nothing else may start while it does. */
+/** It is due, but it may only start while nothing else does. */
 function afterCrashes(message: Message): Why {
   const text = `crashes of the server interrupted it ${message.interrupted} times in a row; it starts as soon as no other attempt is in flight`;
   return { reason: 'interrupted', text };
@@ -135,7 +135,7 @@ function inLine(
 ): Why | null {
   const { parallelism, rate, periodMs } = flowKey.limits;
   const startsAt = rate === null ? now : startInLine(flowKey, rate, ahead, now);
-  // It starts only after some of these have ended, and that time is unknown.
+  // It starts only after some of these have ended, at an unknown time.
   const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
   if (startsAt <= now && !waitsForEnds) return null;
   const limits = [

@@ -1,25 +1,25 @@
-// Whether a node accepts messages now. The one rule for every refusal of a publish or a change, /readyz, schedules,
-// bulk operations and the metric, so that the reason is worded the same everywhere.
+// Whether a node accepts messages now. This is the only rule for every refusal of a publish or a change, /readyz,
+// schedules, bulk operations and the metric, so that the reason has the same text everywhere.
 
 import type { NodeRole } from '../nodes/node.ts';
 import type { Problem } from '../requests/problem.ts';
 import type { DiskMark } from './disk-marks.ts';
 
 export interface NodeFacts {
-  /** False once the node was told to stop. */
+  /** False once the node is stopping. */
   readonly isServing: boolean;
   readonly role: NodeRole;
   /** The files of the store are no longer those that were opened. */
   readonly areFilesGone: boolean;
   /** What may still be stored on the disk. */
   readonly diskMark: DiskMark;
-  /** The last write found no space. The next write is tried all the same: there may be space by then. */
+  /** The last write found no space. The next write is still tried, because there may be space by then. */
   readonly wasDiskFull: boolean;
   /** Its time does not run evenly with the clock that all nodes share. */
   readonly isClockOff: boolean;
 }
 
-/** What a store says about itself when it cannot be written to. */
+/** The state that a store reports when it cannot be written to. */
 export interface StoreTrouble {
   /** It is not the store that this node opened. */
   readonly isGone: boolean;
@@ -28,7 +28,7 @@ export interface StoreTrouble {
 
 export const STORE_SILENT: StoreTrouble = { isGone: false, text: 'the store does not respond' };
 
-/** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
+/** Why nothing may be accepted at all, or null. Limits of one account or of the current load are checked elsewhere. */
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, diskMark }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
   if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another node' };

@@ -1,7 +1,7 @@
-// The network that a caller without a token counts for: whoever has one address of a small network can usually choose among
+// The network that a caller without a token counts for: a client with one address of a small network can usually use
 // all of them.
 
-/** The /24 of an IPv4 address, the /64 of an IPv6 address. Any other text stands for itself. */
+/** The /24 of an IPv4 address, the /64 of an IPv6 address. Any other text is its own group. */
 export function addressGroup(ip: string): string {
   const [address = ''] = ip.split('%', 1);
   const four = /^(?:::ffff:)?(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/i.exec(address);
@@ -10,7 +10,7 @@ export function addressGroup(ip: string): string {
   const [left = '', right = ''] = address.split('::', 2);
   const before = left === '' ? [] : left.split(':');
   const behind = right.split(':');
-  // An IPv4 address at the end stands for two parts.
+  // An IPv4 address at the end counts as two parts.
   const behindCount = behind.length + (behind.at(-1)?.includes('.') ? 1 : 0);
   const gap = Math.max(0, 8 - before.length - behindCount);
   const parts = [...before, ...Array<string>(gap).fill('0'), ...behind].slice(0, 4);

@@ -7,7 +7,7 @@ export interface Budget {
   /** What is held or done. */
   readonly what: string;
   readonly unit: string;
-  /** The most for one request, message, answer or attempt; null when only the sum is limited. */
+  /** The most for one request, message, response or attempt; null when only the sum is limited. */
   readonly each: number | null;
   /** The most for one account. `share`: at most as much as stays free in the node's pool after it. */
   readonly account: number | 'share' | null;
@@ -37,7 +37,7 @@ export function numbersOf<K extends string>(table: Readonly<Record<K, Budget>>) 
     nodeMax: (key: K) => numberOf(key, 'node'),
     /** The limit for one account. */
     accountMax: (key: K) => numberOf(key, 'account'),
-    /** The limit for one request, message, answer or attempt. */
+    /** The limit for one request, message, response or attempt. */
     eachMax: (key: K) => numberOf(key, 'each'),
   };
 }

@@ -1,5 +1,5 @@
 // The table of budgets: everything that a caller or a receiver can make a node hold or do, with its maximum.
-// docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
+// docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read only from here.
 
 import { ALERT_BUDGETS } from './alert-budgets.ts';
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';

@@ -1,6 +1,6 @@
 // How many PostgreSQL connections a node uses for accounts at once, as rows of the table of budgets. The other
-// connections are reserved for the node's own work: accept, claim, settle, find tokens and upkeep, however much
-// accounts ask for.
+// connections are reserved for the node's own work: accept, claim, settle, token look-ups and upkeep, whatever the load
+// of accounts.
 
 function databaseWork(what: string, node: number) {
   return {

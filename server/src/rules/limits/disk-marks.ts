@@ -1,21 +1,21 @@
-// What may still be stored when the disk becomes full. First the accounts that store more than their part stop, then
-// everything that grows. What ends deliveries and what deletes is never refused, and has a reserve.
+// What may still be stored when the disk becomes full. First the accounts that store more than their part are refused,
+// then everything that grows. What ends deliveries and what deletes is never refused, and has a reserve.
 
 import type { Problem } from '../requests/problem.ts';
 
-/** `largest`: accounts above their part may store nothing more. `all`: nobody may. */
+/** `largest`: accounts above their part may store nothing more. `all`: no account may. */
 export type DiskMark = 'none' | 'largest' | 'all';
 
 export interface FreeSpace {
   /** Free on the disk. */
   readonly diskBytes: number;
-  /** Free inside the file of the store, which does not shrink: what is deleted there is used again. */
+  /** Free inside the file of the store. The file does not shrink: deleted space is used again. */
   readonly insideBytes: number;
 }
 
 /** The largest accounts stop when less than this many times the minimum is free. */
 const LARGEST_TIMES = 2;
-/** Whatever is free inside the file: the log of the store needs space of the disk itself. */
+/** This must be free on the disk, whatever is free inside the file: the log of the store needs disk space. */
 const LOG_PART = 1 / 4;
 
 export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: number): DiskMark {
@@ -24,29 +24,30 @@ export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: nu
   return free < freeBytesMin * LARGEST_TIMES ? 'largest' : 'none';
 }
 
-/** So long after a write that found no space, space counts as scarce. */
+/** Space counts as scarce for this long after a write that found no space. */
 const AFTER_FULL_MS = 10 * 60 * 1000;
 
 /**
- * The mark while a write found no space a short time ago, null: never. It says more than the free space where that cannot
- * be seen: on the disk of a database, or with a quota. The first space that comes back is not for whoever took the last.
+ * The mark after a write that recently found no space; null: never. It is more reliable than the free space where that
+ * is not visible: on the disk of a database, or with a quota. The first space that becomes free is not for the account
+ * that took the last.
  */
 export function markAfterFull(mark: DiskMark, sinceFullMs: number | null): DiskMark {
   const wasFull = sinceFullMs !== null && sinceFullMs < AFTER_FULL_MS;
   return mark === 'none' && wasFull ? 'largest' : mark;
 }
 
-/** A publisher may fill the disk so fast, in bytes a millisecond. */
+/** How fast a publisher may fill the disk, in bytes per millisecond. */
 const FILLED_BYTES_PER_MS = 200_000;
 const LOOK_MS = { min: 250, max: 5000 };
 
-/** When to look at the free space again: before it can be below the minimum. */
+/** When to check the free space again: before it can fall below the minimum. */
 export function nextLookMs(diskBytes: number, freeBytesMin: number): number {
   const untilMinimum = (diskBytes - freeBytesMin) / FILLED_BYTES_PER_MS;
   return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, untilMinimum));
 }
 
-/** With so much of its limit in use, an account keeps nothing that it has cancelled. */
+/** With this part of its limit in use, an account keeps nothing that it has cancelled. */
 const NEAR_LIMIT = 9 / 10;
 
 /** Whether space is so scarce that a cancelled message is deleted, and not kept like other ended ones. */
@@ -56,14 +57,14 @@ export function isSpaceScarce({ bytes, max, mark }: Pick<StoredFacts, 'bytes' | 
 
 /** The size of the reserve: enough for the log of deliveries that end while nothing else is written. */
 const RESERVE_BYTES_MAX = 16 * 1024 * 1024;
-/** With less on the disk, the reserve is given up. */
+/** With less free on the disk, the reserve is released. */
 const RESERVE_NEEDED_BYTES = 2 * 1024 * 1024;
 
 export function reserveBytes(freeBytesMin: number): number {
   return Math.min(RESERVE_BYTES_MAX, Math.floor(freeBytesMin / 4));
 }
 
-/** What to do with the reserve. It is made again once there is space for it above the minimum. */
+/** What to do with the reserve. It is created again once there is space for it above the minimum. */
 export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: boolean): 'make' | 'giveUp' | null {
   if (isThere) return diskBytes < Math.min(RESERVE_NEEDED_BYTES, freeBytesMin / 4) ? 'giveUp' : null;
   return diskBytes >= freeBytesMin + reserveBytes(freeBytesMin) ? 'make' : null;
@@ -76,15 +77,20 @@ export function databaseReserveBytes(freeBytesMin: number): number {
   return Math.min(DATABASE_RESERVE_BYTES_MAX, freeBytesMin);
 }
 
-/** Of a database nobody sees the free space. Making its reserve finds out, and takes the last space for a moment. */
+/**
+ * The free space of a database is not visible. Creating its reserve tests it, and takes the last space for a moment.
+ */
 const REMAKE_MS = { min: 5000, max: 60_000 };
 
-/** When to try again to make the reserve of a database, after it was given up and `failures` tries found too little space. */
+/**
+ * When to try again to create the reserve of a database, after it was released and `failures` tries found too little
+ * space.
+ */
 export function remakeAfterMs(failures: number): number {
   return Math.min(REMAKE_MS.max, REMAKE_MS.min * 2 ** Math.min(failures, 10));
 }
 
-/** What is stored by all accounts, as of the last look. */
+/** What all accounts store, as of the last read. */
 export interface AllStored {
   readonly bytes: number;
   readonly accounts: number;
@@ -100,7 +106,7 @@ export interface StoredFacts {
   readonly all: AllStored;
 }
 
-/** Why an account may not store more, or null. What everybody is refused is decided elsewhere. */
+/** Why an account may not store more, or null. Refusals that apply to all accounts are decided elsewhere. */
 export function storedProblem({ bytes, more, max, mark, all }: StoredFacts, tier: string): Problem | null {
   if (max !== null && bytes + more > max) {
     return {

@@ -1,11 +1,14 @@
-// How much of the event loop's time each caller has used a short time ago, and who has had more than an equal part. All
-// callers without a known account count as one, and among themselves by network.
+// How much time of the event loop each caller has used recently, and which callers have used more than an equal part.
+// All callers without a known account count as one, and among themselves by network.
 
-/** Use is forgotten after one to two of these. */
+/** Use expires after one to two of these windows. */
 const WINDOW_MS = 1000;
-/** Whoever has used less than this never has to wait. */
+/** A caller that has used less than this never has to wait. */
 const LITTLE_MS = 10;
-/** Callers without an account wait all when they have used so many equal parts: else each new network would be one that has used nothing. */
+/**
+ * All callers without an account wait when together they have used this many equal parts: otherwise each new network
+ * would count as one that has used nothing.
+ */
 const UNKNOWN_PARTS_MAX = 2;
 
 class Window {
@@ -20,7 +23,7 @@ export class LoopTime {
   #now = new Window();
   #before = new Window();
 
-  /** `key` has used so much, up to `nowMs`. */
+  /** `key` has used this much time, up to `nowMs`. */
   charge(key: string, isKnown: boolean, ms: number, nowMs: number): void {
     this.#move(nowMs);
     const window = this.#now;
@@ -35,13 +38,16 @@ export class LoopTime {
     return read(this.#now) + read(this.#before);
   }
 
-  /** Who has the lowest goes first. Callers without an account stand together, and among themselves by what their network used. */
+  /**
+   * The lowest value goes first. Callers without an account have one value together, and are ordered among themselves
+   * by what their network used.
+   */
   standing(key: string, isKnown: boolean): number {
     const usedMs = this.usedMs(key, isKnown);
     return isKnown ? usedMs : this.#now.unknownMs + this.#before.unknownMs + usedMs / 1e6;
   }
 
-  /** Whether it has used more than an equal part of what all have used, and one more who may just have come. */
+  /** Whether it has used more than an equal part of the total, counting one more user that may just have arrived. */
   isAhead(key: string, isKnown: boolean, nowMs: number): boolean {
     this.#move(nowMs);
     const usedMs = this.usedMs(key, isKnown);
@@ -55,7 +61,7 @@ export class LoopTime {
     return unknownMs > partMs && (usedMs >= unknownMs / networks || unknownMs > UNKNOWN_PARTS_MAX * partMs);
   }
 
-  /** Whether more than one account has used it. */
+  /** Whether more than one account has used the loop. */
   isShared(): boolean {
     return Math.max(this.#now.used.size, this.#before.used.size) > 1;
   }

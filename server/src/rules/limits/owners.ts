@@ -1,5 +1,5 @@
-// Whose connections are open: those of accounts, and those of callers whose account is not known, by their network. Tells
-// whose connection is closed first when there is no room for another one.
+// Who owns the open connections: accounts, and callers whose account is not known, by their network. Decides whose
+// connection is closed first when there is no room for another one.
 
 import { Member, MemberList } from '../../runtime/collections/member-list.ts';
 
@@ -11,8 +11,8 @@ export class Owner<M extends Member> extends Member {
   connections = 0;
   unreadBytes = 0;
   /**
-   * Its connections that may be closed, the one that has been waiting longest first: of an account those without a request in
-   * progress, of a network all. A request without a token deserves no more than a connection without a request.
+   * Its connections that may be closed, the longest waiting first: for an account those without a request in progress,
+   * for a network all. A request without a token is not protected more than an idle connection.
    */
   readonly closable = new MemberList<M>();
 
@@ -41,7 +41,7 @@ class Ranking<M extends Member> {
     while (this.#most > 0 && !this.#byCount[this.#most]?.first) this.#most -= 1;
   }
 
-  /** Of the owner with the most connections that has a closable one. */
+  /** A closable connection of the owner with the most connections. */
   firstToClose(): M | null {
     for (let count = this.#most; count > 0; count -= 1) {
       for (const { closable } of this.#byCount[count] ?? []) if (closable.first !== null) return closable.first;
@@ -82,8 +82,8 @@ export class Owners<M extends Member> {
   }
 
   /**
-   * The connection to close for a new one. Callers without a known account go first while they have more than their part.
-   * No request of an account is given up.
+   * The connection to close for a new one. Callers without a known account come first while they have more than their
+   * part. A connection with a request of an account is never closed.
    */
   firstToClose(unknownMax: number): M | null {
     const unknown = this.#unknown.firstToClose();

@@ -1,5 +1,5 @@
-// The daily quota: how many messages an account may make in a day. A duplicate makes no message, so it is answered even
-// when the day's quota is used up.
+// The daily quota: how many messages an account may make in a day. A duplicate makes no message, so it gets its
+// response even when the quota is used up.
 
 import type { NewMessage } from '../delivery/message.ts';
 

@@ -1,5 +1,5 @@
-// How many bytes of the disk a message, an attempt, a shared body, and what a person sets up are counted as. Each row
-// keeps its own number, so that what was added for it is what is taken away with it.
+// How many bytes of the disk a message, an attempt, a shared body and a resource count for. Each row stores its own
+// number, so that the same amount is added with it and removed with it.
 
 import type { Job } from '../delivery/job.ts';
 import type { Attempt, CallbackTarget, NewMessage } from '../delivery/message.ts';
@@ -7,7 +7,7 @@ import { headerBytes } from '../publish/headers.ts';
 import type { Topic } from '../publish/topic.ts';
 import type { Schedule } from '../schedules/schedule.ts';
 
-/** The row of a message without what its caller gave, its entries in indexes and its steps in the journal. */
+/** The row of a message without what its caller gave, with its index entries and its steps in the journal. */
 const MESSAGE_BYTES = 1024;
 /** The same for an attempt. */
 const ATTEMPT_BYTES = 256;
@@ -58,7 +58,9 @@ export function bytesOfSchedule({
   return RESOURCE_BYTES + destination.length + headerBytes(headers) + body.length;
 }
 
-/** A queue or a flow key that a person has set. One that only messages use counts nothing: it goes away with them. */
+/**
+ * A queue or a flow key that a person has set up. One that only messages use counts nothing: it is deleted with them.
+ */
 export function bytesOfLine(name: string): number {
   return RESOURCE_BYTES + name.length;
 }

@@ -1,9 +1,9 @@
-// Takes a few of many things, by turns of those whose they are: somebody with one thing does not wait behind the thousand
-// of another.
+// Takes a few of many items, by turns of their owners: an owner with one item does not wait behind the thousand of
+// another.
 
 /**
- * At most `max` of `all`, and the others. Each owner's things stay in order. Whoever comes first in `all` goes first in each
- * round.
+ * At most `max` of `all`, and the others. The items of each owner stay in order. The owner that comes first in `all`
+ * goes first in each round.
  */
 export function takeInTurn<T>(
   all: readonly T[],

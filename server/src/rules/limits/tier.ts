@@ -1,5 +1,5 @@
-// The table of tiers: what an account of each tier gets by default and may ask for at most. Every number can be
-// overridden by the configuration; `null` means unlimited where a limit may be absent.
+// The table of tiers: the defaults and limits of an account of each tier. Every number can be overridden by the
+// configuration; `null` means unlimited where a limit may be absent.
 
 export type TierName = 'free' | 'paid';
 
@@ -7,7 +7,7 @@ export interface Tier {
   readonly name: TierName;
   readonly retriesDefault: number;
   readonly retriesMax: number | null;
-  /** The minimum wait before each retry beyond `retriesDefault`, whatever a message or a receiver asks for. */
+  /** The minimum wait before each retry beyond `retriesDefault`, whatever a message or a receiver requests. */
   readonly retryDelayMsMin: number;
   readonly bodyBytesMax: number | null;
   readonly delayMsMax: number | null;
@@ -76,8 +76,8 @@ export const DEFAULT_TIERS: Tiers = {
 };
 
 /**
- * The maximum that a message may ask for on a tier without that limit. More could not be stored or waited for: retries
- * are a column of 32 bits, and a runtime timer lasts at most 24.8 days.
+ * The maximum for a message on a tier without that limit. More could not be stored or waited for: retries are a column
+ * of 32 bits, and a runtime timer lasts at most 24.8 days.
  */
 export const HARD_LIMITS = {
   retriesMax: 999_999_999,

@@ -1,8 +1,8 @@
-// Whose work goes into the next transaction, when more waits than one may hold: the account that has used least of the
-// writer's time goes first. An account that comes anew begins where the one stands that was served last, so it waits for a
-// bounded amount of the others' work, and nobody saves up time by asking for nothing.
+// Whose work goes into the next transaction, when more is pending than one may hold: the account that has used least of
+// the writer's time goes first. A new account starts at the position of the one that was served last, so it waits for a
+// bounded amount of the others' work, and no account can save up time by being idle.
 
-/** One piece of work that waits. */
+/** One pending piece of work. */
 export interface Asked {
   readonly accountId: string;
   /** Work of one account and line stays in order. */
@@ -11,10 +11,10 @@ export interface Asked {
   readonly cost: number;
 }
 
-/** To write this many bytes takes about as long as to write a small message. */
+/** Writing this many bytes takes about as long as writing a small message. */
 const UNIT_BYTES = 8 * 1024;
 
-/** How much work it is to write messages with so many bytes in all, in small messages. */
+/** The work of writing messages with this many bytes in total, in units of small messages. */
 export function unitsOf(messages: number, bytes: number): number {
   return messages + Math.floor(bytes / UNIT_BYTES);
 }
@@ -22,20 +22,20 @@ export function unitsOf(messages: number, bytes: number): number {
 /** A piece that takes more than this part of a transaction is long. */
 const LONG_PART = 1 / 4;
 
-/** Whether others should not have to wait for its end: it goes into a transaction without them. */
+/** Whether the piece is so long that others should not wait for its end: then it gets a transaction without them. */
 export function isLong(cost: number, budget: number): boolean {
   return cost > longCost(budget);
 }
 
-/** The most that a piece may cost which is not long. */
+/** The most that a piece may cost without being long. */
 export function longCost(budget: number): number {
   return budget * LONG_PART;
 }
 
 export class Turns {
-  /** Where the account stands that was served last, in microseconds of work. */
+  /** The position of the account that was served last, in microseconds of work. */
   #now = 0;
-  /** Where the next work of an account begins. Holds only accounts that are ahead. */
+  /** The position of an account's next work. Holds only accounts that are ahead. */
   readonly #nextAt = new Map<string, number>();
 
   /** How many accounts it remembers. */
@@ -44,9 +44,9 @@ export class Turns {
   }
 
   /**
-   * The indexes of what goes next, in ascending order: as much as `budget` holds, and the first in any case. A long piece
-   * does not follow those of others: they would get their replies only when it is done. `asked` is in the order in which it
-   * came.
+   * The indexes of the next pieces, in ascending order: as many as `budget` holds, and at least the first. A long piece
+   * does not follow those of others, which would get their replies only when it is done. `asked` is in order of
+   * arrival.
    */
   choose(asked: readonly Asked[], budget: number): number[] {
     if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget && !isLongForOthers(asked, budget)) {
@@ -55,7 +55,7 @@ export class Turns {
     }
     const chosen: number[] = [];
     const owners = new Set<string>();
-    /** Accounts with a long piece that goes without others. What they asked for behind it stays behind it. */
+    /** Accounts with a long piece that needs its own transaction. Their later work stays behind it. */
     const later = new Set<string>();
     let left = budget;
     for (const { index, at } of this.#inTurn(asked, budget)) {
@@ -76,7 +76,7 @@ export class Turns {
     return chosen.sort((a, b) => a - b);
   }
 
-  /** Everything fits. Nobody waits, so nobody owes anything. */
+  /** Everything fits. No account waits, so all positions are reset. */
   forget(): void {
     if (this.#nextAt.size > 0) this.#nextAt.clear();
     this.#now = 0;
@@ -89,7 +89,10 @@ export class Turns {
     else this.#nextAt.delete(accountId);
   }
 
-  /** By where each begins if the accounts are served in turn. Of a line, no more than one transaction can hold. */
+  /**
+   * By the position of each piece if the accounts are served in turn. From a line, no more than one transaction can
+   * hold.
+   */
   #inTurn(asked: readonly Asked[], budget: number): { readonly index: number; readonly at: number }[] {
     const lines = new Map<string, { at: number; readonly endAt: number }>();
     const begins: { readonly index: number; readonly at: number }[] = [];
@@ -105,7 +108,7 @@ export class Turns {
       begins.push({ index, at: own.at });
       own.at += cost;
     });
-    // What begins together stays in the order in which it came.
+    // Pieces with the same position stay in order of arrival.
     return begins.sort((a, b) => a.at - b.at);
   }
 }
@@ -118,13 +121,13 @@ function isLongForOthers(asked: readonly Asked[], budget: number): boolean {
   );
 }
 
-/** What a kind of work takes for an account, by what it took lately. */
+/** The cost of a kind of work for an account, by its recent costs. */
 export class Costs {
   readonly #unknown: number;
   readonly #accountsMax: number;
   readonly #known = new Map<string, number>();
 
-  /** `unknown`: for one unit of the work of an account that nothing is known of. */
+  /** `unknown`: the cost of one unit of work of a new account. */
   constructor(unknown: number, accountsMax = 1000) {
     this.#unknown = unknown;
     this.#accountsMax = accountsMax;
@@ -141,15 +144,15 @@ export class Costs {
   note(accountId: string, units: number, took: number): void {
     if (units === 0) return;
     const before = this.#known.get(accountId) ?? this.#unknown;
-    // Forgets what is oldest.
+    // The oldest entry is dropped.
     this.#known.delete(accountId);
     if (this.#known.size >= this.#accountsMax) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(accountId, before + (took / units - before) / NOTED_PART);
   }
 
   /**
-   * It is only known that the work took less than `tookMax`. Lowers what is expected, but not below the work of an unknown
-   * account: else one time at which the machine stood still would count for ever. Returns whether more was expected.
+   * It is only known that the work took less than `tookMax`. Lowers the expected cost, but not below that of an unknown
+   * account: otherwise a single pause of the machine would count for ever. Returns whether more was expected.
    */
   noteLess(accountId: string, units: number, tookMax: number): boolean {
     const before = this.#known.get(accountId);
@@ -161,5 +164,5 @@ export class Costs {
   }
 }
 
-/** One observation moves what is known by this part of the difference. */
+/** One observation moves the expected cost by this part of the difference. */
 const NOTED_PART = 4;

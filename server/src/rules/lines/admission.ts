@@ -1,5 +1,5 @@
 // What a flow key admits when something about it changes: a message came, ended or started, time passed, or its limits
-// changed. The store reads the key and counts its messages, asks here, and writes the plan.
+// changed. The store reads the key and counts its messages, calls these functions, and writes the plan.
 
 import { eachMax } from '../limits/budgets.ts';
 import { AT_NEXT_START, admit, type FlowLimits, type FlowState, letIn, nextStartAt, started } from './flow-control.ts';
@@ -15,7 +15,7 @@ export interface KeyState extends FlowWindow {
   readonly isPaused: boolean;
   /** When it admits more, as far as the clock or a start decides it. */
   readonly nextStartAt: number | null;
-  /** The limits of its newest message, while they have not taken effect. */
+  /** The limits of its newest message, until they take effect. */
   readonly said: FlowLimits | null;
 }
 
@@ -30,8 +30,8 @@ export interface KeyCounts {
 }
 
 /**
- * How far each is counted; null means to the end. No further than a decision needs, because this runs for every message
- * of a key.
+ * How far each is counted; null means to the end. Not further than a decision needs, because this runs for every
+ * message of a key.
  */
 export type CountLimits = Readonly<Record<keyof KeyCounts, number | null>>;
 
@@ -113,8 +113,8 @@ export function planStart(key: KeyState, unstarted: number, claimed: number, now
 }
 
 /**
- * The plan for one message that starts at once if the limits allow it. Messages that wait for a slot do not hold it
- * back. Null: it may not start.
+ * The plan for one message that starts at once if the limits allow it. Messages that wait for a slot do not block it.
+ * Null: it may not start.
  */
 export function planOne(key: KeyState, counts: KeyCounts, now: number): StartPlan | null {
   const verdict = admit(stateOf(key, counts), key.limits, now);

@@ -1,5 +1,5 @@
-// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period. It has
-// no state of its own: the store holds the state, asks here what may start, and writes back what did.
+// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period.
+// Without state: the store holds the state, calls this to learn what may start, and writes back what did.
 
 import { NEVER_AT } from '../delivery/recovery.ts';
 import { CLOCK_STEP_MS_MAX } from '../time/clock.ts';
@@ -90,7 +90,7 @@ function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
 export interface Admission {
   /** How many may start now. Infinite when nothing limits them. */
   readonly free: number;
-  /** When the next may start, if only the rate holds it back. Null when it need not wait, or waits for an event. */
+  /** When the next may start, if only the rate blocks it. Null when it need not wait, or waits for an event. */
   readonly nextAt: number | null;
   /** With the window that contains `now`. `started` continues from it. */
   readonly state: FlowState;

@@ -7,7 +7,7 @@ import type { FlowLimits } from './flow-control.ts';
 export interface FlowKey {
   readonly key: string;
   readonly limits: FlowLimits;
-  /** A pinned limit ignores what messages say. */
+  /** A pinned limit ignores the limits of messages. */
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
@@ -71,7 +71,7 @@ function isPinned(pin: FlowPin<unknown>, before: boolean): boolean {
   return pin === 'keep' ? before : pin !== 'unpin';
 }
 
-/** What a key without messages still has to say. */
+/** The state of a key without messages. */
 export interface IdleKey {
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
@@ -85,7 +85,7 @@ export function isSetByPerson(key: Pick<IdleKey, 'isParallelismPinned' | 'isRate
   return key.isParallelismPinned || key.isRatePinned || key.isPaused;
 }
 
-/** Whether a key without messages may be forgotten: nobody has set it, and its period is over. */
+/** Whether a key without messages may be deleted: nobody has set it, and its period is over. */
 export function isForgettable(key: IdleKey, now: number): boolean {
   return !isSetByPerson(key) && key.windowStartAt + key.periodMs <= now;
 }

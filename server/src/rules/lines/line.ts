@@ -1,5 +1,5 @@
 // How an unclaimed message waits: for the clock (`delayed`), for its turn in its queue or behind its flow key
-// (`queued`), or for a slot (`ready`). Every store adapter asks here which of them applies.
+// (`queued`), or for a slot (`ready`). Every store adapter uses these rules.
 
 import type { NewMessage, Settlement } from '../delivery/message.ts';
 import { NEVER_AT } from '../delivery/recovery.ts';
@@ -18,7 +18,7 @@ export function firstState(
   return flow ? 'queued' : 'ready';
 }
 
-/** What is written of a message after its attempt. */
+/** What is written for a message after its attempt. */
 export interface AfterAttempt {
   readonly state: Waiting | 'delivered' | 'failed';
   /**
@@ -77,7 +77,7 @@ export function stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey }: Given
   return hasFlowKey ? 'queued' : 'ready';
 }
 
-/** An open message that shall be delivered now. */
+/** An open message that should be delivered now. */
 export interface Hurried {
   readonly state: string;
   readonly queue_name: string | null;
@@ -91,7 +91,7 @@ export interface Hurried {
  */
 export type HurryAnswer = 'due' | 'inQueue' | 'held' | 'notWaiting';
 
-/** The answer, and which column is set to now: `alone_from_at` if it starts alone. */
+/** The result, and which column is set to now: `alone_from_at` if it starts alone. */
 export function planDeliverNow(open: Hurried | undefined): {
   readonly answer: HurryAnswer;
   readonly column: 'due_at' | 'alone_from_at' | null;

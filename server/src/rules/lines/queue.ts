@@ -1,6 +1,6 @@
 // A named FIFO queue: its messages start in the order of the time they first became due, then of acceptance. The next
-// one starts when one before it has ended, so a head that is being retried holds its queue. The store reads the line,
-// asks here what may start, and writes the plan.
+// one starts when one before it has ended, so a head that is being retried blocks its queue. The store reads the line,
+// calls these functions, and writes the plan.
 
 import { NEVER_AT } from '../delivery/recovery.ts';
 import type { Waiting } from './line.ts';
@@ -55,7 +55,7 @@ export function freeHeads({ parallelism, isPaused }: QueueRules, started: number
   return isPaused ? 0 : Math.max(0, parallelism - started);
 }
 
-/** A message of a queue that has not been given a place. */
+/** A message of a queue that has no place yet. */
 export interface InLine {
   /** Its order in the line: the time at which it was first due. */
   readonly firstDueAt: number;
@@ -65,7 +65,7 @@ export interface InLine {
 export interface HeadPlan<T> {
   /** The messages that get a place now. */
   readonly start: readonly { readonly head: T; readonly state: Waiting }[];
-  /** How many places are given back: the last ones first, and only by messages without an attempt in flight. */
+  /** How many places are released: the last ones first, and only by messages without an attempt in flight. */
   readonly giveBack: number;
   /** When the next one may start, if only the clock decides. */
   readonly nextStartAt: number | null;
@@ -104,8 +104,8 @@ export function planHeads<T extends InLine>(
 }
 
 /**
- * How heads with a place change when their queue is paused or resumed. In a pause they wait for the queue and keep
- * their place. After it they wait for the clock, as before.
+ * How heads with a place change when their queue is paused or resumed. During the pause they wait for the queue and
+ * keep their place. After it they wait for the clock, as before.
  */
 export function changeInPause(isPaused: boolean): { readonly from: readonly Waiting[]; readonly to: Waiting } {
   return isPaused ? { from: ['ready', 'delayed'], to: 'queued' } : { from: ['queued'], to: 'delayed' };

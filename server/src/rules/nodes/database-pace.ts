@@ -1,12 +1,12 @@
-// How long a node waits for its database. The times follow the measured round trip, so that a distant database is not
-// taken for one that is away, and they are bounded, so that a publisher never waits long for a refusal.
+// How long a node waits for its database. The times follow the measured round trip, so that a distant database does not
+// count as unavailable, and they are bounded, so that a publisher never waits long for a refusal.
 
-/** Further away, a database is not usable: its pings take this long, and more counts as silence. */
+/** A database further away is not usable: its pings take this long, and more counts as silence. */
 const ROUND_TRIP_MS_MAX = 1000;
-/** So many of the last measurements count. */
+/** How many of the last measurements count. */
 const RECENT = 5;
 
-/** How long the database may be silent before it counts as away. */
+/** How long the database may be silent before it counts as unavailable. */
 const SILENCE_MS_MIN = 800;
 const SILENT_ROUND_TRIPS = 4;
 /** A new connection: TCP, TLS, authentication, settings. */
@@ -48,8 +48,9 @@ export function patience(roundTripMs: number, moreMs = 0): Patience {
 }
 
 /**
- * The round trip to reckon with at the next try to connect: the database may have moved further away since the last
- * measurement. Every second try stays short, because a try that began while the database was away delays the return.
+ * The expected round trip for the next try to connect: the database may have moved further away since the last
+ * measurement. Every second try stays short, because a try that began while the database was unavailable delays the
+ * reconnect.
  */
 export function roundTripForTry(knownMs: number, failedTries: number): number {
   if (failedTries % 2 === 0) return knownMs;

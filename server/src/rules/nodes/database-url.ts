@@ -1,11 +1,11 @@
 // The URL of a PostgreSQL database, with one server or several: postgres://user@one:5432,two:5432/database. It becomes
-// one URL for each server, in the given order, and the parameters that are ours.
+// one URL for each server, in the given order, and the parameters that this program handles.
 
-/** Which of several servers is used. A standby never is: a node writes. */
+/** Which of several servers is used. Never a standby, because a node writes. */
 const TARGETS = ['any', 'primary', 'read-write'] as const;
 export type TargetServer = (typeof TARGETS)[number];
 
-/** Parameters that the driver or this program use. Any other would be ignored, and its writer would not know. */
+/** Parameters that the driver or this program uses. Any other would be silently ignored. */
 const PARAMETERS = [
   'application_name',
   'host',

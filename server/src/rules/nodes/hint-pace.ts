@@ -11,7 +11,9 @@ const PER_SECOND_MAX = 100;
 /** News alone can wait longer than work: nothing is done later because of it. */
 const NEWS_EVERY_MS_MIN = 100;
 
-/** So many nodes are asked to look for work at once. If they find more than they take, each asks as many again. */
+/**
+ * How many nodes are notified at once to look for work. If they find more than they take, each notifies as many again.
+ */
 const ASKED_MAX = 2;
 
 /** The time between two notifications of a node, for this number of live nodes. */
@@ -19,14 +21,14 @@ export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, (nodes * 1000) / PER_SECOND_MAX));
 }
 
-/** The same for a notification that tells of news only. */
+/** The same for a notification of news only. */
 export function newsEveryMs(nodes: number): number {
   return Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes));
 }
 
 /**
- * Which of the nodes that deliver are asked to look for work, after `turn` of them were asked before; null for all of them.
- * Every look costs the database a transaction or two, and one node can take most of what there is.
+ * Which of the delivering nodes are notified to look for work, after `turn` of them were before; null for all of them.
+ * Every look costs the database a transaction or two, and one node can take most of the work.
  */
 export function askedToLook(deliverers: readonly string[], turn: number): readonly string[] | null {
   if (deliverers.length <= ASKED_MAX) return null;

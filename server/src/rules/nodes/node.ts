@@ -1,6 +1,6 @@
 // A process that uses the store, as other nodes see it.
 
-/** `api` accepts and answers calls, `deliver` sends, `all` does both. */
+/** `api` accepts and handles calls, `deliver` sends, `all` does both. */
 export type NodeRole = 'all' | 'api' | 'deliver';
 export const NODE_ROLES: readonly NodeRole[] = ['all', 'api', 'deliver'];
 

@@ -39,7 +39,7 @@ export function contentKey(content: DeduplicatedContent): Uint8Array {
     ...(content.contentType === null ? [] : [textBytes(content.contentType)]),
     ...headers.flat().map(textBytes),
   ];
-  // The number of parts tells a missing Content-Type from an empty one: even without it, odd with it.
+  // The number of parts distinguishes a missing Content-Type from an empty one: even without it, odd with it.
   return Buffer.concat(parts.flatMap((part) => [lengthBytes(part.length), part]));
 }
 

@@ -14,7 +14,7 @@ export interface TargetUrl {
   readonly port: number;
   /** Lower-case `hostname:port`, an IPv6 address in brackets. Concurrency is limited by it. */
   readonly host: string;
-  /** Protocol, host and port: what a connection belongs to. */
+  /** Protocol, host and port: connections are kept by this. */
   readonly origin: string;
   /** The authority as given: the Host header. */
   readonly hostHeader: string;
@@ -72,7 +72,10 @@ function urlDestination(text: string): Destination | Refusal {
   return 'problem' in target ? target : { kind: 'url', target };
 }
 
-/** Most messages go to the same few URLs, and each of them is read twice: when it is accepted and when it is sent. */
+/**
+ * Most messages go to the same few URLs, and each URL is parsed twice: when the message is accepted and when it is
+ * sent.
+ */
 const KNOWN_LENGTH_MAX = 256;
 const targets = new Remembered<string, TargetUrl>(1000);
 
@@ -125,7 +128,7 @@ function readTargetUrl(text: string): TargetUrl | Refusal {
 
 type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host' | 'origin'>;
 
-/** Messages go to the same few hosts again and again, and checking a host is most of the work of reading a URL. */
+/** Most messages go to the same few hosts, and checking a host is most of the work of parsing a URL. */
 const addresses = new Remembered<string, Address>(1000);
 
 function addressOf(protocol: TargetUrl['protocol'], authority: string): Address | Refusal {

@@ -6,7 +6,7 @@ import { SETTING_NAMES } from './setting-table.ts';
 /** Our own by default, and that of the public QStash clients. */
 const PREFIXES = ['service-', 'upstash-'];
 
-/** Deliveries carry them too, and a receiver may hand on the headers that it got. */
+/** Deliveries have these headers too, and a receiver may forward the headers that it got. */
 const OF_DELIVERIES: ReadonlySet<string> = new Set(['schedule-id', 'queue-name']);
 
 const NAMES: readonly (readonly [lower: string, name: string])[] = SETTING_NAMES.map((name) => [
@@ -18,7 +18,10 @@ const WHOLE: ReadonlyMap<string, string> = new Map(
 );
 const FAMILIES = NAMES.filter(([lower]) => lower.endsWith('-'));
 
-/** The setting, without a prefix, that a header with another prefix was meant to be. Null when it is no such header. */
+/**
+ * The setting, without a prefix, that a header with another prefix was probably meant to be. Null when it is not such a
+ * header.
+ */
 export function foreignSetting(name: string, headerPrefix: string): string | null {
   const lower = name.toLowerCase();
   const prefix = PREFIXES.find((each) => lower.startsWith(each));

@@ -1,5 +1,5 @@
-// What a header of a publish is, by its name: a setting, a trace header, one of ours that is no plain setting, or
-// nothing to us. Names that were seen are kept, so that most headers cost one look-up.
+// What a header of a publish is, by its name: a setting, a trace header, another header with our prefix, or unknown.
+// Names are cached, so that most headers cost one look-up.
 
 import { foreignSetting } from './foreign-settings.ts';
 import { SETTING_NAMES } from './setting-table.ts';
@@ -24,13 +24,13 @@ interface Meaning {
   /** A setting, or another header that is read: the name under which its values are stored. */
   readonly storedAs: string | null;
   readonly isTrace: boolean;
-  /** With our prefix but no plain setting: the name without the prefix, in lower case. */
+  /** With our prefix but not a plain setting: the name without the prefix, in lower case. */
   readonly otherName: string | null;
   /** A setting with the prefix of another service. */
   readonly isForeign: boolean;
 }
 
-/** Callers send the same few names again and again. All are of one prefix. */
+/** Callers send the same few names repeatedly. All entries have one prefix. */
 const MEANINGS_MAX = 1000;
 const MEANING_LENGTH_MAX = 64;
 const meanings = new Map<string, Meaning>();

@@ -38,10 +38,7 @@ export interface HeaderRules {
   readonly hopsMax: number;
 }
 
-/**
- * Without the prefix, in lower case. A name that ends in "-" stands for a family. These may also come as query
- * parameters.
- */
+/** Without the prefix, in lower case. A name that ends in "-" is a family. These may also come as query parameters. */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
 const FORWARD_FAMILIES: ReadonlyMap<string, string> = new Map(
@@ -94,7 +91,7 @@ interface Other {
 export class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
+  /** A name of `storedAs`, its value, the next name, … There are few: a map would cost more than it saves. */
   #stored: string[] | null = null;
   #others: Other[] | null = null;
   #foreign: string[] | null = null;
@@ -182,7 +179,7 @@ export class HeaderReader {
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  /** The number that our deliveries hand on in their headers. */
+  /** The number that our deliveries pass on in their headers. */
   descendantsLeft(): number | null {
     return fewerLeft(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
   }
@@ -200,7 +197,7 @@ export class HeaderReader {
 
   /**
    * A header of our deliveries that a receiver forwards with its own publish. It is not delivered again, but it counts:
-   * otherwise such a receiver could go on for ever.
+   * otherwise such a receiver could continue for ever.
    */
   #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (...values: number[]) => number): number | null {
     if (this.#others === null) return null;
@@ -222,8 +219,8 @@ export class HeaderReader {
   }
 
   /**
-   * The trace headers and, if asked for, all headers of the request that may be forwarded. Headers forwarded by name
-   * win.
+   * The trace headers and, if requested, all headers of the request that may be forwarded. Headers forwarded by name
+   * take precedence.
    */
   withPassedOn(forward: HeaderList): HeaderList {
     const { headerPrefix } = this.#rules;
@@ -239,7 +236,7 @@ export class HeaderReader {
     return passedOn.length === 0 ? forward : [...forward, ...passedOn];
   }
 
-  /** Checks the final headers of the delivery, whichever way they came. */
+  /** Checks the final headers of the delivery, wherever they came from. */
   requireDeliverable(contentType: string | null, forward: HeaderList): void {
     if (contentType === null && forward.length === 0) return;
     const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
@@ -254,13 +251,13 @@ export class HeaderReader {
     return this.#withForeign(unknown);
   }
 
-  /** If all headers are forwarded, those of another service reach the destination: whoever asks for that means it. */
+  /** If all headers are forwarded, those of another service reach the destination, as the caller requested. */
   #withForeign(names: readonly string[]): readonly string[] {
     if (this.#foreign === null || this.own('Header-Forward', parseFlag) === true) return names;
     return [...names, ...this.#foreign];
   }
 
-  /** Settings of a callback that was not asked for. */
+  /** Settings for a callback that the request does not have. */
   unusedNames(): readonly string[] {
     if (this.#stored === null && this.#others === null) return NO_NAMES;
     let unused: string[] | null = null;

@@ -1,5 +1,5 @@
 // The rules for headers that users make us send. The same rules apply at accept and in the sender, so that everything
-// accepted can be sent. This file neither collects the headers of a request nor adds our own.
+// accepted can be sent. This file neither collects the headers of a request nor adds the service's own.
 
 import { Remembered } from '../../runtime/collections/remembered.ts';
 import type { HeaderList } from '../delivery/message.ts';
@@ -60,12 +60,12 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
-/** Header names that were found sound. Most messages have the same few. */
+/** Header names that were found valid. Most messages have the same few. */
 const soundNames = new Remembered<string, string>(1000);
 
 /**
- * Why a request with these headers must not be sent, or null: a last check before the wire, whichever way they came. What
- * frames a request is never among them.
+ * Why a request with these headers must not be sent, or null: a last check before the network, wherever they came from.
+ * Headers that frame a request are never among them.
  */
 export function unsendableProblem(headers: HeaderList): string | null {
   for (const header of headers) {
@@ -80,7 +80,7 @@ export function unsendableProblem(headers: HeaderList): string | null {
   return null;
 }
 
-/** Whether users may not set this header: it is ours, or belongs to a single connection. */
+/** Whether users may not set this header: the service sets it, or it belongs to a single connection. */
 export function isOwned(name: string, ownPrefix: string): boolean {
   const lowerName = name.toLowerCase();
   return isOfConnection(lowerName) || lowerName.startsWith(ownPrefix.toLowerCase());
@@ -107,7 +107,7 @@ export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimit
   return null;
 }
 
-/** The same for the final list of a delivery: it is checked as a whole, whichever way each header came. */
+/** The same for the final list of a delivery: it is checked as a whole, wherever each header came from. */
 export function deliveredHeadersProblem(
   contentType: string | null,
   forward: HeaderList,
@@ -132,10 +132,10 @@ export function headerBytes(headers: HeaderList): number {
   return bytes;
 }
 
-/** A forwarded Content-Type wins, because it is more deliberate. A request carries only one. */
+/** A forwarded Content-Type takes precedence, because it is more deliberate. A request has only one. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
   if (!isContentTypeAdded(contentType, forward)) return forward;
-  // Not spread: the runtime would reserve sixteen places too many.
+  // Not spread: the runtime would allocate sixteen places too many.
   const first: HeaderList = [['Content-Type', contentType!]];
   return first.concat(forward);
 }
@@ -151,7 +151,7 @@ export function isNamed(name: string, lowerName: string): boolean {
   return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
-/** `x-my-id` as `X-My-Id`: how names are shown, in whatever case they came. */
+/** `x-my-id` as `X-My-Id`: the form in which names are shown. */
 export function canonicalHeaderName(name: string): string {
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }

@@ -1,5 +1,5 @@
-// Finds headers with our prefix that are no settings but look like misspelt ones, settings with the prefix of another
-// service, and fields that no element of a batch has. Without this, `Service-Retires: 9` and `"delay": "1h"` would be
+// Finds headers with our prefix that are not settings but look like misspelt ones, settings with the prefix of another
+// service, and unknown fields in elements of a batch. Without this, `Service-Retires: 9` and `"delay": "1h"` would be
 // accepted silently and have no effect.
 
 import { withEntry } from '../../runtime/collections/short-list.ts';
@@ -9,9 +9,9 @@ import { foreignSetting } from './foreign-settings.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
 
 export interface MisspeltSetting {
-  /** As the caller wrote it. Without our prefix; the prefix of another service is a part of it. */
+  /** As the caller wrote it, without our prefix. The prefix of another service is a part of it. */
   readonly name: string;
-  /** The setting that was probably meant, or the one without which this one has no effect. */
+  /** The setting that was probably meant, or the setting that this one needs to have an effect. */
   readonly meant: string;
   readonly isAlone?: true;
   /** It has the prefix of another service. */
@@ -26,7 +26,7 @@ const LOWER_NAMES = new Map(SETTING_NAMES.map((name) => [name.toLowerCase(), nam
 const WHOLE_NAMES = [...LOWER_NAMES.keys()].filter((name) => !name.endsWith('-'));
 const FAMILIES = [...LOWER_NAMES.keys()].filter((name) => name.endsWith('-'));
 
-/** Headers that every delivery carries. A receiver that forwards its headers sends them back to us. */
+/** Headers of every delivery. A receiver that forwards its headers sends them back to us. */
 const DELIVERED_NAMES: ReadonlySet<string> = new Set([
   'message-id',
   'retried',
@@ -51,7 +51,7 @@ export function misspeltSettings(unknown: readonly string[], headerPrefix: strin
   });
 }
 
-/** Of a setting of a callback: the callback. It is among names without an effect only if that callback is missing. */
+/** The callback that a setting belongs to. Such a setting has no effect only if that callback is missing. */
 function callbackOf(lowerName: string): string | undefined {
   const isSetting = LOWER_NAMES.has(lowerName) || FAMILIES.some((family) => lowerName.startsWith(family));
   return isSetting ? CALLBACK_NAMES.find((callback) => lowerName.startsWith(`${callback.toLowerCase()}-`)) : undefined;
@@ -63,7 +63,7 @@ function settingMeant(lowerName: string): string | undefined {
   if (whole !== undefined) return LOWER_NAMES.get(whole);
   const parts = lowerName.split('-');
   for (const family of FAMILIES) {
-    // As many parts as the family has. The caller chooses what follows.
+    // As many parts as the family has. The caller chooses the rest.
     const length = family.split('-').length - 1;
     if (parts.length <= length) continue;
     const start = `${parts.slice(0, length).join('-')}-`;
@@ -105,7 +105,7 @@ const LOWER_FIELDS = new Map(FIELDS.map((name) => [name.toLowerCase(), name]));
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(FIELDS);
 const NO_FIELDS: readonly string[] = [];
 
-/** The fields of an element that it should not have. Of many, only a few. */
+/** The unknown fields of an element. If there are many, only a few of them. */
 export function unknownFields(element: object): readonly string[] {
   let unknown: string[] | null = null;
   for (const name of Object.keys(element)) {
@@ -133,7 +133,7 @@ function fieldMeant(name: string, headerPrefix: string): string {
   const lowerName = name.toLowerCase();
   const field = nearestName(lowerName, [...LOWER_FIELDS.keys()]);
   if (field !== undefined) return `; did you mean "${LOWER_FIELDS.get(field)}"?`;
-  // `retryDelay` and `retry_delay` are how JSON would say it.
+  // `retryDelay` and `retry_delay` are the usual spellings in JSON.
   const setting = settingMeant(name.replaceAll(/(?<=[a-z])(?=[A-Z])|_/g, '-').toLowerCase());
   return setting === undefined ? '' : `; did you mean the header ${headerPrefix}${setting}?`;
 }

@@ -11,7 +11,7 @@ import { asText, parseLabelList, parseOrderKey, parseRedactFields } from './sett
 
 export { type HeaderRules, headerLimits, KNOWN_SETTINGS } from './header-reader.ts';
 
-/** What a publish has besides its headers. */
+/** What a publish has beside its headers. */
 export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
   /** How the request descends from one of our deliveries, if it does. */
   readonly descent: Descent;
@@ -23,8 +23,8 @@ export interface ReadRequest extends PublishRequest {
   /** Names of settings of a callback without that callback, without our prefix. They have no effect. */
   readonly unusedNames: readonly string[];
   /**
-   * Names of headers that have no effect. Without our prefix: those that are no settings, and of a publish the unused ones
-   * that it has itself. Whole: settings with the prefix of another service.
+   * The names of headers without an effect. Without our prefix: those that are not settings, and the unused settings of
+   * the publish itself. With their prefix: settings with the prefix of another service.
    */
   readonly unknownNames: readonly string[];
 }
@@ -57,7 +57,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
   try {
     const reader = new HeaderReader(headers, rules);
     reader.requireSupported();
-    // In this order: the caller is told the first problem.
+    // In this order, because the caller gets the first problem.
     const named = reader.settings('');
     const contentType = reader.contentType();
     const forward = reader.withPassedOn(named.forward);
@@ -92,7 +92,10 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
   }
 }
 
-/** How a request descends from our deliveries, by its own headers. A problem when it has come back too often. */
+/**
+ * How a request descends from our deliveries, by its own headers. A problem when it has passed through this service too
+ * often.
+ */
 export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
   const prefix = rules.headerPrefix.toLowerCase();
   const names = ['hops', 'descendants-left'].flatMap((name) => [prefix + name, `${prefix}forward-${prefix}${name}`]);
@@ -115,7 +118,8 @@ export function ownHeader(headers: HeaderList, name: string, headerPrefix: strin
 }
 
 /**
- * Why these settings do not fit a message, or null. If a cron were ignored, the caller would wait for ticks in vain.
+ * Why these settings do not fit a message, or null. If a cron expression were ignored, the caller would wait for ticks
+ * in vain.
  */
 export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderRules): { problem: Problem } | null {
   if (cron === null) return null;

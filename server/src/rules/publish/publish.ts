@@ -34,7 +34,7 @@ export interface PublishRequest extends Asked {
   readonly queueName: string | null;
   readonly contentType: string | null;
   readonly settings: DeliverySettings;
-  /** An absolute time that wins over the delay, in milliseconds since 1970. */
+  /** An absolute time that takes precedence over the delay, in milliseconds since 1970. */
   readonly notBefore: number | null;
   readonly callback: CallbackRequest | null;
   readonly failureCallback: CallbackRequest | null;
@@ -94,8 +94,8 @@ export function limitProblem(
 }
 
 /**
- * Why settings that a topic gives to all of its messages would refuse each of them, in a queue and outside, or null. Not
- * those that a message may bring in good order by its own settings.
+ * Why the default settings of a topic would refuse each of its messages, in a queue and outside, or null. Not those
+ * problems that a message can fix by its own settings.
  */
 export function defaultsProblem(
   settings: DefaultSettings,
@@ -246,13 +246,13 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
-/** As exactly as the clock of a database over a network is known. */
+/** The precision with which the clock of a database is known over a network. */
 const CLOCKS_AGREE_MS = 100;
 
 function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore'>, { now, wallNow }: PlanTime): number {
   if (request.notBefore === null) return now + (request.settings.delayMs ?? 0);
-  // A calendar time is compared with the wall clock, and the difference of the clocks is added. After a correction of some
-  // milliseconds they differ by as much: then the time stays as it was named.
+  // A calendar time is compared with the wall clock, and the difference of the clocks is added. After a correction they
+  // differ by some milliseconds: then the time is used unchanged.
   const aheadMs = now - wallNow;
   return Math.max(now, Math.abs(aheadMs) <= CLOCKS_AGREE_MS ? request.notBefore : request.notBefore + aheadMs);
 }

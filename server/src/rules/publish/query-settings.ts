@@ -8,13 +8,13 @@ export interface TakenSettings {
   readonly destination: string;
   /** Names with the prefix, as written, decoded. A name may occur more than once. */
   readonly settings: HeaderList;
-  /** Parameters that look like settings of another service. They stay: they may be meant for the destination. */
+  /** Parameters that look like settings of another service. They stay, because they may be for the destination. */
   readonly foreign: readonly string[];
 }
 
 const NO_NAMES: readonly string[] = [];
 
-/** A name in `known` comes without the prefix. A name that ends in "-" stands for all names that start with it. */
+/** A name in `known` has no prefix. A name that ends in "-" matches all names that start with it. */
 export function takeSettings(destination: string, headerPrefix: string, known: ReadonlySet<string>): TakenSettings {
   const queryStart = destination.indexOf('?');
   if (queryStart === -1) return { destination, settings: [], foreign: NO_NAMES };
@@ -39,7 +39,7 @@ export function takeSettings(destination: string, headerPrefix: string, known: R
   return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings, foreign };
 }
 
-/** Whether a lower-case name is that of a setting: the prefix in lower case, then a name or a family of `known`. */
+/** Whether a lower-case name is a setting: the prefix in lower case, then a name or a family of `known`. */
 export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
   if (!lowerName.startsWith(prefix)) return false;
   const bare = lowerName.slice(prefix.length);
@@ -50,7 +50,7 @@ export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<
   return false;
 }
 
-/** Text that is not correctly encoded stays as it is. The parser of the value judges it. */
+/** Text that is not correctly encoded stays as it is. The parser of the value checks it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

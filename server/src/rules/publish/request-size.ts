@@ -13,7 +13,7 @@ export interface RequestSizeLimits {
   readonly bytesMax: number;
 }
 
-/** A batch or a body as large as the settings allow is never too much by itself. */
+/** A batch or a body of the largest size that the settings allow is never too much by itself. */
 export function requestSizeLimits(batchMax: number, requestBytesMax: number): RequestSizeLimits {
   const besideBytes = eachMax('plannedBytes') / 8;
   return {
@@ -28,7 +28,7 @@ export function requestSizeProblem(
   { messagesMax, bytesMax }: RequestSizeLimits,
 ): { readonly problem: Problem } | null {
   const [only] = requests;
-  // A single message always fits: the limits have room for the largest body and everything else of a message.
+  // A single message always fits: the limits have room for the largest body and the rest of a message.
   if (requests.length === 1 && messageCount(only!) === 1) return null;
   let messages = 0;
   let bytes = 0;

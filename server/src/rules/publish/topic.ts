@@ -12,7 +12,7 @@ export interface Topic {
   readonly accountId: string;
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** Headers for a publish to the topic that does not bring them itself. */
+  /** Headers for a publish to the topic that does not have them itself. */
   readonly defaults: HeaderList;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -50,7 +50,7 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
-/** Finds by name or URL without a walk: each of thousands of endpoints is looked for. */
+/** Finds by name or URL without a scan: each of thousands of endpoints is looked up. */
 class EndpointList {
   readonly endpoints: Endpoint[] = [];
   readonly #byName = new Map<string, number>();
@@ -68,7 +68,7 @@ class EndpointList {
     this.#note(this.endpoints.length - 1, endpoint);
   }
 
-  /** A name that it has stays, unless it gets another. */
+  /** An existing name stays, unless it gets a new one. */
   change(at: number, { name, url }: Endpoint): void {
     const old = this.endpoints[at]!;
     this.#byUrl.remove(old.url, at);

@@ -1,5 +1,6 @@
-// Headers by which the public clients ask for what this service does not have: workflows. To ignore them would be worse
-// than to refuse: the steps of a workflow would be delivered as plain messages, and each would start the workflow anew.
+// Headers with which the public clients request workflows, which this service does not have. Ignoring them would be
+// worse than refusing them: the steps of a workflow would be delivered as plain messages, and each would start the
+// workflow again.
 
 /** Why a request with this header is refused, or null. `lowerName`: in lower case, without the prefix. */
 export function unsupportedProblem(lowerName: string, headerPrefix: string): string | null {

@@ -4,7 +4,7 @@
 import { parseTargetUrl } from '../publish/destination.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
-/** What an index of messages is ordered by. Each value is a way of its own. */
+/** The column that an index of messages is ordered by. Each value is a separate path to messages. */
 export type WayColumn =
   | 'label'
   | 'source_message_id'
@@ -44,7 +44,7 @@ export function chooseWay(filter: MessageFilter): ListWay {
   return { by: 'account' };
 }
 
-/** A host on every port may be too many hosts. Then all messages of the account are read. */
+/** A host on every port may match too many hosts. Then all messages of the account are read. */
 export const HOSTS_MAX = 100;
 
 export function wayByHosts(hosts: readonly string[]): ListWay {

@@ -1,23 +1,23 @@
-// How much a list, a search or a count looks at: in one piece, after which other accounts have their turn, and in one
+// How much a list, a search or a count reads: in one piece, after which other accounts have their turn, and in one
 // call, after which the response ends with a cursor. Counted in rows and in bytes of bodies.
 
 import { eachMax } from '../limits/budgets.ts';
 
 export interface Look {
   readonly rows: number;
-  /** Of bodies that are read. */
+  /** Bytes of the bodies that are read. */
   readonly bytes: number;
 }
 
-/** What one piece may look at. */
+/** What one piece may read. */
 export function pieceLook(): Look {
   return { rows: eachMax('pieceRows'), bytes: eachMax('pieceBytes') };
 }
 
-/** What one call may look at. */
+/** What one call may read. */
 export const CALL_LOOK: Look = { rows: 20_000, bytes: 32 * 1024 * 1024 };
 
-/** The next piece of a call that has looked at this much. Null when the call ends here. */
+/** The next piece of a call that has read this much. Null when the call ends here. */
 export function nextLook({ rows, bytes }: Look): Look | null {
   if (rows >= CALL_LOOK.rows || bytes >= CALL_LOOK.bytes) return null;
   const piece = pieceLook();
@@ -31,7 +31,7 @@ export function addLooks(one: Look, other: Look): Look {
   return { rows: one.rows + other.rows, bytes: one.bytes + other.bytes };
 }
 
-/** Counts while it looks. The first body is read in any case, however large it is. */
+/** Counts what is read. The first body is always read, however large it is. */
 export class Looking {
   readonly #max: Look;
   #rows = 0;
@@ -42,14 +42,14 @@ export class Looking {
     this.#max = max;
   }
 
-  /** Whether a body of this size may be read. Asked before it is read. */
+  /** Whether a body of this size may be read. Call this before reading it. */
   hasRoomFor(bodyBytes: number): boolean {
     return this.#rows === 0 || bodyBytes === 0 || this.#work + bodyBytes <= this.#max.bytes;
   }
 
   /**
-   * One row, of whose body so many bytes were read, and so many passed over: in SQLite, some columns of a message are
-   * behind its body, and to read them costs as much as to read the body.
+   * One row, of whose body this many bytes were read, and this many passed over: in SQLite, some columns of a message
+   * are stored after its body, and reading them costs as much as reading the body.
    */
   add(readBytes: number, passedBytes = 0): void {
     this.#rows += 1;

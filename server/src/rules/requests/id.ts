@@ -4,7 +4,7 @@
 export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'alr' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
 
 /**
- * Makes a new id. Passed in, not imported, because it needs the clock and the random source. `now` saves a look at the
+ * Makes a new id. Passed in, not imported, because it needs the clock and the random source. `now` saves reading the
  * clock.
  */
 export type NewId = (prefix: IdPrefix, now?: number) => string;
@@ -41,6 +41,6 @@ function randomText(random: Uint8Array): string {
   return String.fromCharCode.apply(null, codes);
 }
 
-/** Both are used by one call at a time. */
+/** Shared by all calls: no call waits while it uses them. */
 const CODES_OF_ID: number[] = new Array(16).fill(0);
 const RANDOM_OF_ID = new Uint8Array(16);

@@ -1,5 +1,5 @@
 // The catalogue of everything that can be wrong with a request: a stable code, its HTTP status, and what it means.
-// docs/errors.md is made from it. A Problem is a value; http/ turns it into a response in one place.
+// docs/errors.md is made from it. A Problem is a value; inbound/ turns it into a response in one place.
 
 export const PROBLEMS = {
   bad_request: [400, 'The request is not valid HTTP, or it lacks something that every request needs.'],

@@ -1,5 +1,5 @@
-// The public QStash clients. With their prefix, and only then, the service answers as they expect where that differs
-// from our own contract. docs/api.md lists the differences.
+// The public QStash clients. With their prefix, and only then, the service responds as they expect where that differs
+// from its own contract. docs/api.md lists the differences.
 
 const PREFIX = 'upstash-';
 

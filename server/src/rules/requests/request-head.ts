@@ -1,5 +1,5 @@
-// What the head of a request must look like beyond what the HTTP parser checks. A proxy in front may read a doubtful head
-// in another way than we do, and then take the end of one request for the start of the next.
+// The rules for the head of a request beyond what the HTTP parser checks. A proxy in front may parse an ambiguous head
+// differently, and then take the end of one request for the start of the next.
 
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from './problem.ts';

@@ -1,12 +1,11 @@
-// One field of a cron expression, from its text to the numbers it stands for. cron.ts combines the five fields and
-// applies the time zone.
+// Parses one field of a cron expression into its numbers. cron.ts combines the five fields and applies the time zone.
 
 export interface CronField {
   /** Ascending, without duplicates; Sunday is 0. */
   readonly values: readonly number[];
   /** Written with a `*`, with or without a step: it means an interval, not particular values. */
   readonly isWildcard: boolean;
-  /** Decided by the text: `1-31` is a choice of days, if an odd one, as in every other cron. */
+  /** Decided by the text: `1-31` counts as a choice of days, as in every other cron. */
   readonly isRestricted: boolean;
 }
 
@@ -16,7 +15,7 @@ interface CronFieldKind {
   readonly min: number;
   /** The largest number that may be written. For weekdays 7, which is Sunday again. */
   readonly max: number;
-  /** How many different values there are, counted from `min`. */
+  /** The number of different values, counted from `min`. */
   readonly size: number;
   /** Three-letter names of the values, the first for `min`. */
   readonly names: readonly string[];
@@ -74,7 +73,7 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   if (found.star !== undefined) return { first: kind.min, last: largest, step };
   const first = parseValue(kind, found.first!);
   if (first === null) return { problem: `must be ${allowed(kind)}` };
-  // Not in the original cron, but in those of today: a value with a step continues to the end.
+  // Not in the original cron, but in current ones: a value with a step continues to the end.
   if (found.last === undefined)
     return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
   const written = parseValue(kind, found.last);

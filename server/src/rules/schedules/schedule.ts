@@ -23,10 +23,10 @@ export interface Schedule {
   readonly createdAt: number;
 }
 
-/** Other fields show them, or they are of no use to who makes the schedule again. */
+/** Other fields show these, or they are useless for creating the schedule again. */
 const SHOWN_ELSEWHERE = ['Method', 'Header-Forward'];
 
-/** The names by their spelling in lower case, in which clients send them. Not those of forwarded headers. */
+/** The names by their lower-case spelling, in which clients send them. Without forwarded headers. */
 const GIVEN_NAMES: ReadonlyMap<string, string> = new Map(
   (SETTING_TABLE as readonly Setting[])
     .filter(({ name, of }) => of !== 'schedule' && !name.endsWith('-'))

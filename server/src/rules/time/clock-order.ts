@@ -1,4 +1,4 @@
-// What a test may order a manual clock to do: advance by a span, advance to an instant, stand still, or run.
+// The orders for a manual clock: advance by a span, advance to an instant, stop, or run.
 
 import type { Claim } from '../delivery/message.ts';
 import { type Problem, problem } from '../requests/problem.ts';
@@ -6,11 +6,11 @@ import { parseAnyDurationMs } from './duration.ts';
 
 /** Ten years: longer than any delay and any retention time, short enough that its cron ticks can be made. */
 export const ADVANCE_MS_MAX = 3660 * 86_400_000;
-/** Cron expressions, dates in JSON and ids all hold up to here. */
+/** The limit for cron expressions, dates in JSON and ids. */
 export const MANUAL_TIME_MAX = Date.UTC(9999, 0, 1);
 /**
- * The most moments at which one advance stops because something becomes due: an hourly schedule over ten years, or one of
- * every minute over two months. More would be hours of real time, in which no other order is carried out.
+ * The most moments at which one advance stops because something becomes due: an hourly schedule over ten years, or one
+ * of every minute over two months. More would take hours of real time, during which no other order is carried out.
  */
 export const ADVANCE_STEPS_MAX = 100_000;
 /** How long, in real time, an advance waits for one attempt. */
@@ -18,7 +18,7 @@ export const WAIT_MS_DEFAULT = 10_000;
 /** An attempt takes at most two hours, whatever its tier. */
 export const WAIT_MS_MAX = 2 * 3_600_000;
 
-/** As it comes in the body of a request. */
+/** The order in the body of a request. */
 export interface ClockOrderBody {
   readonly advance?: string | number;
   readonly advanceTo?: string | number;
@@ -33,7 +33,7 @@ export type ClockOrder =
   | { readonly kind: 'freeze' }
   | { readonly kind: 'run' };
 
-/** What became of an order. */
+/** The result of an order. */
 export type Steered =
   | { readonly kind: 'done'; readonly underWay: readonly Claim[] }
   | { readonly kind: 'refused'; readonly problem: Problem };
@@ -91,7 +91,7 @@ function instantOf(value: string | number): To | { readonly problem: Problem } {
   };
 }
 
-/** NaN if it is none: 31 November is not 1 December. */
+/** NaN if it is invalid: 31 November is not 1 December. */
 function parseInstant(text: string): number {
   const date = ISO_INSTANT.exec(text)?.[1];
   const day = Date.parse(date ?? '');

@@ -1,21 +1,21 @@
 // The times that the service uses, computed from readings of the wall clock and the monotonic clock; it reads no clock
-// itself. The trusted wall clock follows a jump only after the jump has lasted for a while. The order clock never goes
-// back.
+// itself. The trusted wall clock follows a jump only after the jump has lasted for some time. The order clock never
+// goes back.
 
 /** A step of the wall clock up to this size, forward or back, is followed at once. */
 export const CLOCK_STEP_MS_MAX = 10_000;
 /** After a larger jump, the wall clock is trusted once it has run evenly for this long. */
 export const CLOCK_BELIEVED_AFTER_MS = 10 * 60_000;
 /**
- * If the wall clock was trusted when the time was last kept, and is at most this much further at a start, the difference
- * counts as time in which nothing ran.
+ * If the wall clock was trusted when the time was last kept, and is at most this much later at a start, the difference
+ * counts as downtime.
  */
 export const CLOCK_DOWN_MS_MAX = 86_400_000;
 /** A node whose time was further than this from the shared clock starts nothing until its time is right again. */
 export const CLOCK_OFF_MS_MAX = 1000;
 /** While the order clock is ahead of the trusted wall clock, it runs at this speed until the two meet. */
 const SLOWED = 15 / 16;
-/** Rounding of fractions: a whole millisecond may come out a little short. */
+/** A tolerance for rounding: a whole millisecond may come out slightly too small. */
 const TINY_MS = 0.01;
 
 /** The time that the store keeps for the next start. */
@@ -39,7 +39,7 @@ export type ClockChange =
 export type ClockOff =
   /** It has run ahead by this much since it was last corrected (behind if negative). */
   | { readonly kind: 'off'; readonly offMs: number }
-  /** It runs evenly again. */
+  /** It is accurate again. */
   | { readonly kind: 'right' };
 
 interface Doubt {
@@ -59,7 +59,7 @@ export interface KeeperState {
   readonly asleepMs: number;
 }
 
-/** Where a start continues. */
+/** The time at which a start continues. */
 export interface TimeAtStart {
   readonly trustedAt: number;
   readonly orderAt: number;
@@ -70,9 +70,9 @@ export interface TimeAtStart {
 }
 
 /**
- * The rule of a start. Only a wall clock that was trusted before says how long nothing ran. If it was not trusted, it may
- * have been corrected since, and the difference is no time that has passed: the service continues from the kept time.
- * Rows alone move the time by no more than a step: those that are further ahead say nothing.
+ * The rule for a start. Only a wall clock that was trusted before gives the length of the downtime. If it was not
+ * trusted, it may have been corrected since, and the difference is not elapsed time: the service continues from the
+ * kept time. Rows alone move the time by at most a step: rows further ahead are ignored.
  */
 export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wallAt: number): TimeAtStart {
   const { trustedAt, orderAt, isProven } = kept
@@ -97,7 +97,7 @@ function continued(kept: KeptTime, wallAt: number): Pick<TimeAtStart, 'trustedAt
   const trustedAt = kept.trustedAt + passedMs;
   return {
     trustedAt,
-    // A step back that was followed may be corrected in the difference. That is no time that has passed either.
+    // The difference may contain the correction of a step back that was followed. That is not elapsed time either.
     orderAt: Math.max(trustedAt, kept.orderAt + Math.max(0, passedMs - CLOCK_STEP_MS_MAX) * SLOWED),
     isProven: passedMs <= CLOCK_BELIEVED_AFTER_MS,
   };
@@ -108,8 +108,8 @@ function wasTrusted({ wallAt, trustedAt }: KeptTime): boolean {
 }
 
 /**
- * A doubt continues if the wall clock may be the one that was doubted, so that a process that starts again and again
- * comes right as well. Only time that the service has seen counts, not the time between.
+ * A doubt continues if the wall clock may be the one that was doubted, so that a process that restarts repeatedly also
+ * recovers. Only time during which the service ran counts.
  */
 function doubtCarried(kept: KeptTime, wallAt: number): number {
   const shownMs = wallAt - kept.wallAt;
@@ -145,7 +145,7 @@ export class Timekeeper {
     return Math.floor(this.#order + TINY_MS);
   }
 
-  /** For times that people name by the calendar. Goes back when the wall clock is set back and trusted. */
+  /** For calendar times. Goes back when the wall clock is set back and trusted. */
   get trustedAt(): number {
     return Math.floor(this.#readAtMs + this.#offset + TINY_MS);
   }
@@ -222,7 +222,7 @@ export class Timekeeper {
 
   /**
    * Takes the time that another node has just kept: the order clock is the same for all nodes, that of the node
-   * furthest ahead. A node that trusts another time is not followed: it may have started with a clock that is ahead.
+   * furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
    */
   hearOf(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;
@@ -279,7 +279,7 @@ export class Timekeeper {
 
 /**
  * Corrects `reckoned` by a clock on another machine, which showed `shownAt` at some moment during the last `tookMs`. A
- * value between the two bounds may be right and stays, so that slow responses do not make the time jitter.
+ * value between the two bounds may be right and is kept, so that slow responses do not make the time jitter.
  */
 export function reckonedAt(reckoned: number, shownAt: number, tookMs: number): number {
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
@@ -289,8 +289,7 @@ export function reckonedAt(reckoned: number, shownAt: number, tookMs: number): n
 const READ_MS_MAX = 2000;
 
 /**
- * The time for work that was requested at `askedAt`. If the process stood still since then, the time that passed is
- * added.
+ * The time for work that was requested at `askedAt`. If the process was paused since then, the elapsed time is added.
  */
 export function timeOfWork(askedAt: number, passedMs: number): number {
   return passedMs > READ_MS_MAX ? askedAt + Math.round(passedMs) : askedAt;

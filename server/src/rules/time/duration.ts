@@ -9,7 +9,7 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Far more than any sensible duration needs. Keeps the work per header small whatever is sent. */
+/** Far more than any sensible duration needs. Keeps the work per header small for any input. */
 const TEXT_LENGTH_MAX = 128;
 
 const BARE_NUMBER = /^\d+(?:\.\d+)?$/;

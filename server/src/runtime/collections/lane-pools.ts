@@ -1,12 +1,12 @@
-// Pools that the lanes of a process share whole, in memory that all of them see: a single request may be larger than a lane's
-// part. Each lane writes down what it holds; nobody else writes there.
+// Pools that all lanes of a process share, in memory that all of them see: a single request may be larger than a lane's
+// part. Each lane writes only what it holds itself.
 
 import type { Elsewhere } from './pool.ts';
 
-/** Accounts that fall together here get one share together. */
+/** Accounts with the same place share one share. */
 const PLACES = 4096;
 
-/** In the order of their places. `unit`: in what amounts they are written down. */
+/** In the order of their places. The number is the unit of the stored amounts. */
 const POOLS = { uploads: 1024, inboxMessages: 1, inboxBytes: 1024 } as const;
 type PoolName = keyof typeof POOLS;
 const NAMES = Object.keys(POOLS) as PoolName[];
@@ -20,7 +20,7 @@ export class LanePools {
   readonly #lanes: number;
   readonly #lane: number;
 
-  /** Forgets what a lane before it has written in its place. */
+  /** Clears what a previous lane wrote in its place. */
   constructor(memory: SharedArrayBuffer, lanes: number, lane: number) {
     this.#memory = memory;
     this.#lanes = lanes;
@@ -41,7 +41,7 @@ export class LanePools {
       used: () => sumAt(0),
       heldBy: (accountId) => sumAt(1 + placeOf(accountId)),
       change(before, after, accountId, heldBefore, held) {
-        // Several accounts may have the same place, so it is changed and not set.
+        // Several accounts may have the same place, so it is changed by the difference and not set.
         Atomics.add(own, 0, Math.ceil(after / unit) - Math.ceil(before / unit));
         Atomics.add(own, 1 + placeOf(accountId), Math.ceil(held / unit) - Math.ceil(heldBefore / unit));
       },

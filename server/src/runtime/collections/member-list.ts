@@ -1,5 +1,5 @@
-// A list whose members know their neighbours, so that one joins and leaves without a search and without a table that
-// grows. For what comes and goes with every message. A member is in one list at a time.
+// A linked list, so that a member joins and leaves without a search and without a table that grows. For entries that
+// come and go with every message. A member is in one list at a time.
 
 interface Leavable {
   delete(member: Member): void;
@@ -20,12 +20,12 @@ export class MemberList<T extends Member> {
   #first: Member | null = null;
   #last: Member | null = null;
 
-  /** The one that joined before all others. */
+  /** The member that joined first. */
   get first(): T | null {
     return this.#first as T | null;
   }
 
-  /** Puts it at the end. It leaves the list that it was in. */
+  /** Adds it at the end. It leaves its previous list. */
   add(member: T): void {
     member.leave();
     member.list = this;
@@ -35,7 +35,7 @@ export class MemberList<T extends Member> {
     this.#last = member;
   }
 
-  /** Nothing happens to a member of another list, or of none. */
+  /** Does nothing for a member of another list, or of none. */
   delete(member: Member): void {
     if (member.list !== this) return;
     if (member.before === null) this.#first = member.behind;
@@ -47,7 +47,7 @@ export class MemberList<T extends Member> {
     member.behind = null;
   }
 
-  /** In the order in which they joined. The one at hand may leave meanwhile. */
+  /** In the order in which they joined. The current one may leave meanwhile. */
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== null; ) {
       const { behind } = member;

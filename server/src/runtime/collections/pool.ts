@@ -11,7 +11,7 @@ export function shareRoom(max: number, used: number, held: number): number {
 /** Why a pool gave nothing: the account has its share, or the whole pool is used. */
 export type PoolRefusal = 'account' | 'node';
 
-/** What others hold of the same pool: the other lanes of the process. */
+/** What the other lanes of the process hold of the same pool. */
 export interface Elsewhere {
   used(): number;
   heldBy(accountId: string): number;
@@ -54,7 +54,7 @@ export class Pool {
   take(accountId: string, amount: number): PoolRefusal | null {
     if (amount > this.room(accountId)) return this.#refuse(amount);
     this.#change(accountId, amount);
-    // Another lane may have taken some at the same time. Each sees the other's, and at least one gives up.
+    // Another lane may have taken some at the same time. Each sees the other's amount, and at least one gives up.
     if (this.#elsewhere === null || this.#used + this.#elsewhere.used() <= this.max) return null;
     this.#change(accountId, -amount);
     return this.#refuse(amount);

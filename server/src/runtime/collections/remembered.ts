@@ -1,5 +1,5 @@
-// What was worked out before, for whoever can work it out again. It starts anew when it is full: that costs less than to know
-// which entry is the oldest.
+// A cache of results that can be computed again. It is cleared when it is full: that costs less than tracking the
+// oldest entry.
 
 export class Remembered<K, V> {
   readonly #entries = new Map<K, V>();

@@ -1,6 +1,6 @@
 // Lists that mostly have few entries. When a list grows, the runtime reserves sixteen places more than it needs.
 
-/** The same for entries of two parts that stand one after the other. */
+/** The same for entries of two consecutive parts. */
 export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
   if (list === null) return [first, second];
   if (list.length === 2) return [list[0]!, list[1]!, first, second];
@@ -8,7 +8,7 @@ export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
   return list;
 }
 
-/** The list with one more entry, which may be another list. Null stands for an empty one. */
+/** The list with one more entry, which may be a new list. Null is an empty list. */
 export function withEntry<T>(list: T[] | null, entry: T): T[] {
   if (list === null) return [entry];
   if (list.length === 1) return [list[0]!, entry];

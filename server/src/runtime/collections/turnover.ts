@@ -1,7 +1,7 @@
-// A map and a set for entries that come and go with every message. A map of V8 makes a new table when its table is full,
-// and each old table refers to the next. Once one of them is in the old generation, everything that was in any later table
-// survives until the next full collection: all messages, although each lives for milliseconds only. So these start anew with a
-// copy now and then, before the table has grown old. Measured in decision 16.
+// A map and a set for entries that come and go with every message. A map of V8 makes a new table when its table is
+// full, and each old table refers to the next. Once one of them is in the old generation, everything that was in any
+// later table survives until the next full collection: all messages, although each lives only for milliseconds. So
+// these are copied from time to time, before the table has grown old. Measured in decision 16.
 
 /** A copy is made after as many additions as twice the entries, and at least after this many. */
 const ADDED_MIN = 128;
@@ -35,7 +35,7 @@ export class TurnoverMap<K, V> {
     return this.#map.delete(key);
   }
 
-  /** Entries may be deleted while they are walked, but not added. */
+  /** Entries may be deleted during the iteration, but not added. */
   [Symbol.iterator](): MapIterator<[K, V]> {
     return this.#map[Symbol.iterator]();
   }

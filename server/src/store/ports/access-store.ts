@@ -1,4 +1,4 @@
-// Who may come in: tokens, and sessions of the console.
+// Access: tokens, and sessions of the console.
 
 import type { Account, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';

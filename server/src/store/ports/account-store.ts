@@ -19,8 +19,8 @@ export interface AccountStore {
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
   /**
-   * Suspends the account, or resumes it with null. While it is suspended none of its messages is claimed; those under
-   * way end. Suspending it again keeps the first time.
+   * Suspends the account, or resumes it with null. While it is suspended none of its messages is claimed; running
+   * attempts end normally. Suspending it again keeps the first time.
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
 
@@ -33,7 +33,10 @@ export interface AccountStore {
    */
   usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
 
-  /** How many bytes the account stores, by rules/limits/stored-bytes.ts. Changed in the transaction of what is stored. */
+  /**
+   * How many bytes the account stores, by rules/limits/stored-bytes.ts. Updated in the transaction that stores or
+   * deletes.
+   */
   storedBytes(accountId: string): Promise<number>;
 
   /** The same for some accounts, in the order of their ids. Those that never stored anything are left out. */
@@ -43,12 +46,12 @@ export interface AccountStore {
   freeInside(): Promise<number>;
 
   /**
-   * Counts what the account stores again, and returns by how much the count was too high. It may take long, and nobody
-   * waits for it. Not twice at once: both would correct the same error.
+   * Counts again what the account stores, and returns by how much the count was too high. It may take long, and blocks
+   * nothing. Not twice at once: both would correct the same error.
    */
   recountStored(accountId: string): Promise<number>;
 
-  /** Folds counts that were written apart. Returns how many there were, at most `limit`. */
+  /** Adds up counts that were written separately. Returns how many there were, at most `limit`. */
   foldStored(limit: number): Promise<number>;
 
   // ——— signing keys ———

@@ -1,5 +1,5 @@
-// The way of a message: it is accepted, leased and settled. A node reports that it is alive, and recovers claims of dead nodes.
-// `now` is always an argument; each verb is one transaction.
+// The life of a message: it is accepted, leased and settled. A node reports that it is alive, and recovers claims of
+// dead nodes. `now` is always an argument; each verb is one transaction.
 
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../rules/delivery/message.ts';
 import type { ClaimLimits } from '../../rules/delivery/slots.ts';
@@ -28,7 +28,7 @@ export interface SettleOptions {
    * this node and hand it out.
    */
   readonly takesOver?: readonly string[];
-  /** No caller waits for the result: the store may write it a moment later, together with the next call. */
+  /** No caller waits for the result: the store may write it slightly later, together with the next call. */
   readonly canWait?: boolean;
 }
 
@@ -75,16 +75,16 @@ export interface DeliveryStore {
   // ——— out ———
 
   /**
-   * Tells the store how many slots are free on this node from now on. The store leases messages to the node within
-   * them, in any transaction that finds such messages: an accept, a settle that starts the next message of a queue, or
-   * a look for due work. Each call replaces the previous offer; an offer without slots withdraws it. A transaction that
-   * has already begun may still lease within the previous offer.
+   * Sets how many slots are free on this node from now on. The store leases messages to the node within them, in any
+   * transaction that finds such messages: an accept, a settle that starts the next message of a queue, or a search for
+   * due work. Each call replaces the previous offer; an offer without slots withdraws it. A transaction that has
+   * already begun may still lease within the previous offer.
    */
   offer(limits: ClaimLimits): void;
 
   /**
    * Calls `listener` with the claims leased to this node, each claim once. It may run inside any call of the store. The
-   * returned function gives the claims to the listener before it again.
+   * returned function restores the previous listener.
    */
   onClaims(listener: (claims: readonly Claim[]) => void): () => void;
 
@@ -127,13 +127,13 @@ export interface DeliveryStore {
 
   /**
    * All claims of one node that is no longer alive, without their bodies, to be settled together as interrupted. Empty
-   * if there is no such node. Never the claims of `node` itself. `stoodStill`: the process of `node` may have stood still
-   * a short time ago, so that its other lanes are not dead because they are silent.
+   * if there is no such node. Never the claims of `node` itself. `stoodStill`: the process of `node` may have been
+   * paused recently, so that its other lanes are not dead because they are silent.
    */
   orphanedClaims(node: string, stoodStill?: boolean): Promise<readonly Claim[]>;
 
   /**
-   * Leases of this node, except those still to be handed out: they belong to attempts under way, or never reached the
+   * Leases of this node, except those still to be handed out: they belong to running attempts, or never reached the
    * engine. Reads at most `limit` leases of the node.
    */
   strayClaims(limit: number): Promise<readonly string[]>;

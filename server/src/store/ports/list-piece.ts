@@ -1,5 +1,5 @@
-// Lists ordered by name or id, read piece by piece. Each call does a bounded amount of work; the caller asks again
-// after the last entry to get more.
+// Lists ordered by name or id, read piece by piece. Each call does a bounded amount of work; the caller calls again
+// with the last entry to get more.
 
 import type { UsageRow } from '../../rules/accounts/account.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -19,7 +19,7 @@ export const FIRST_PART: ListPart = { after: null, limit: 500, bytesMax: eachMax
 export const BEHIND_ALL = '\u{10ffff}';
 
 export interface ListPiece<T> {
-  /** May have fewer entries than asked for. */
+  /** May have fewer entries than requested. */
   readonly entries: readonly T[];
   /** Whether there are entries after the last of these. */
   readonly hasMore: boolean;

@@ -49,11 +49,11 @@ export interface PageRequest {
   readonly isForChange?: boolean;
   /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
-  /** Of events only: for a reader that continues after the page and never reads it again. */
+  /** For events only: for a reader that continues after the page and never reads it again. */
   readonly isLive?: boolean;
   /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
   readonly bytesMax?: number;
-  /** The page ends when it has looked at this much. The default is what one call may look at. */
+  /** The page ends when this much was read. The default is the limit of one call. */
   readonly look?: Look;
 }
 
@@ -66,7 +66,7 @@ export interface PageCost {
 
 export interface MessagePage extends PageCost {
   readonly messages: readonly Message[];
-  /** Parallel to the messages, if they were asked for. */
+  /** Parallel to the messages, if they were requested. */
   readonly lastAttempts: readonly (Attempt | null)[];
   /** Null on the last page. A page that is short, or even empty, may still not be the last. */
   readonly cursor: number | null;
@@ -85,7 +85,7 @@ export interface CancelAnswer {
 export interface EventPage extends PageCost {
   readonly events: readonly MessageEvent[];
   readonly cursor: number | null;
-  /** The position of the last event that was looked at. A live stream continues there. */
+  /** The position of the last event that was read. A live stream continues there. */
   readonly endedAt: number;
 }
 
@@ -117,7 +117,7 @@ export interface MessageStore {
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
 
-  /** Continues a count from a cursor, and looks at a bounded number of messages: at most `look`, if given. */
+  /** Continues a count from a cursor, and reads a bounded number of messages: at most `look`, if given. */
   countPiece(
     accountId: string,
     filter: MessageFilter,
@@ -139,12 +139,12 @@ export interface MessageStore {
 
   /**
    * Ends open messages as cancelled, or requests it if a node has claimed them. After that no attempt starts, except
-   * one that the holder of a claim starts before it hears of the cancel: see `confirmCancels`.
+   * one that the holder of a claim starts before it knows of the cancel: see `confirmCancels`.
    */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<CancelAnswer>;
 
   /**
-   * Tells the nodes that hold these messages, and waits at most `withinMs` until they confirm that no attempt will
+   * Notifies the nodes that hold these messages, and waits at most `withinMs` until they confirm that no attempt will
    * start. Returns the messages for which that is not certain. A node that is no longer alive starts nothing.
    */
   confirmCancels(accountId: string, messageIds: readonly string[], withinMs: number): Promise<readonly string[]>;

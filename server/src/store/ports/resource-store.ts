@@ -32,8 +32,9 @@ export interface ResourceStore {
   // ——— alerts ———
 
   /**
-   * Creates the alert, or changes what a person has set of the one with that id; what its target was told and
-   * when it is judged next stay. Returns the alert as it is stored. Null, and nothing is created, if the account already has `max` alerts.
+   * Creates the alert, or changes the definition of the one with that id; its last notification and the time of its
+   * next evaluation stay. Returns the alert as it is stored. Null, and nothing is created, if the account already has
+   * `max` alerts.
    */
   saveAlert(alert: Alert, max: number): Promise<Alert | null>;
 

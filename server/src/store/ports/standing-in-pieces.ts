@@ -3,7 +3,7 @@
 import { type AccountStanding, type OpenGroup, standingOf } from '../../rules/accounts/standing.ts';
 import type { MessageStore } from './message-store.ts';
 
-/** Looks at no more than `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
+/** Reads at most `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
 export async function readStanding(
   store: Pick<MessageStore, 'openPiece' | 'endedCounts'>,
   accountId: string,

@@ -20,19 +20,20 @@ export interface Store
     AccessStore {
   /**
    * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, unless a database could
-   * not be told that this node leaves; then the other nodes notice it after a while.
+   * not be notified that this node leaves; then the other nodes notice it later.
    */
   close(onLeft?: () => void): Promise<void>;
 }
 
-/** In place of the result of a read that was dropped because its caller has gone. Nobody is left to see it. */
+/** In place of the result of a read that was dropped because its caller has disconnected. Nobody is left to see it. */
 export class AskerGone extends Error {
   override readonly name = 'AskerGone';
 }
 
 /**
- * The store cannot take this call now. The call changed nothing, except for `doubtful`: there the connection was lost
- * before the commit was confirmed, and the outcome is unknown. `gone`: the tables that this node opened are not there.
+ * The store cannot handle this call now. The call changed nothing, except for `doubtful`: there the connection was lost
+ * before the commit was confirmed, and the outcome is unknown. `gone`: the tables that this node opened do not exist
+ * any more.
  */
 export class StoreUnavailable extends Error {
   readonly reason: 'overloaded' | 'share' | 'full' | 'unavailable' | 'gone' | 'doubtful';

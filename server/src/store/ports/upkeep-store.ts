@@ -1,5 +1,5 @@
-// What a node does by itself beside delivering: it runs schedules and bulk operations, checks alerts, and deletes what is past its
-// retention. Each verb does a bounded amount of work, in one transaction; `now` is always an argument.
+// What a node does by itself beside delivering: it runs schedules and bulk operations, evaluates alerts, and deletes
+// what is past its retention. Each verb does a bounded amount of work, in one transaction; `now` is always an argument.
 
 import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
 import type { AlertFacts, AlertLook } from '../../rules/alerts/alert-facts.ts';
@@ -32,7 +32,7 @@ export interface Tick {
   readonly dayMax?: number | null;
 }
 
-/** How many messages a tick created; null if the tick was no longer there to take. */
+/** How many messages a tick created; null if the tick could no longer be taken. */
 export type TickMade = number | 'overQuota' | null;
 
 /** When a schedule runs, without the message that it publishes. */
@@ -45,24 +45,24 @@ export interface ScheduleTime {
 
 export interface DueAlerts {
   readonly due: readonly Alert[];
-  /** When the next alert is to be judged, one of these included; null if there is none. */
+  /** When the next alert is evaluated, one of these included; null if there is none. */
   readonly nextAt: number | null;
 }
 
-/** An alert that was judged. */
+/** An alert after its evaluation. */
 export interface EvaluatedAlert {
   /** As it was read. */
   readonly alert: Alert;
   readonly nextAt: number;
-  /** Why its target cannot be told; null if there is nothing to tell, or if it is told now. */
+  /** Why its target cannot be notified; null if there is nothing to report, or if it is notified now. */
   readonly problem: string | null;
-  /** The message to its target, and the standing once it is accepted. Null: nothing to tell. */
+  /** The message to its target, and the standing once it is accepted. Null: nothing to report. */
   readonly notification: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
   /** The daily quota of the account, for the message. Null means no quota. */
   readonly dayMax: number | null;
 }
 
-/** `lost`: the alert was changed, deleted or judged by another node since it was read. Nothing was written. */
+/** `lost`: the alert was changed, deleted or evaluated by another node since it was read. Nothing was written. */
 export type NotifyResult = 'notified' | 'kept' | 'overQuota' | 'lost';
 
 /** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
@@ -72,7 +72,7 @@ export interface ActivityKeep {
 }
 
 export interface JournalPart {
-  /** Looks at the accounts after this one: at most `accounts` of them, and at most `rows` rows in all. */
+  /** Reads the accounts after this one: at most `accounts` of them, and at most `rows` rows in all. */
   readonly after: string;
   readonly accounts: number;
   readonly rows: number;
@@ -80,7 +80,7 @@ export interface JournalPart {
 
 export interface JournalDeletion {
   readonly deleted: number;
-  /** The last account that was looked at; null if there are none after it. */
+  /** The last account that was read; null if there are none after it. */
   readonly after: string | null;
 }
 
@@ -90,7 +90,7 @@ export const WALK_START: WalkPosition = ['', ''];
 
 export interface Walked {
   readonly deleted: number;
-  /** Where the next call goes on. Null: everything was looked at. */
+  /** Where the next call continues. Null: everything was visited. */
   readonly after: WalkPosition | null;
 }
 
@@ -119,16 +119,16 @@ export interface UpkeepStore {
 
   // ——— alerts ———
 
-  /** Some of the alerts that are to be judged, those that have waited longest first. */
+  /** Some of the alerts that are due for evaluation, those that have waited longest first. */
   dueAlerts(now: number, limit: number): Promise<DueAlerts>;
 
-  /** What the rules of an account look at. Of each part at most `rowsMax` rows are read. */
+  /** The facts that the rules of an account need. At most `rowsMax` rows are read for each part. */
   alertFacts(accountId: string, look: AlertLook, now: number, rowsMax: number): Promise<AlertFacts>;
 
   /**
    * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the
-   * target was told and when the alert is judged next, all in one transaction. A message over the daily quota is not
-   * accepted; then the standing stays, and only the next time is written.
+   * target was notified of and when the alert is evaluated next, all in one transaction. A message over the daily quota
+   * is not accepted; then the standing stays, and only the next time is written.
    */
   notifyAlerts(evaluated: readonly EvaluatedAlert[], now: number): Promise<readonly NotifyResult[]>;
 
@@ -154,8 +154,8 @@ export interface UpkeepStore {
   deleteDeduplication(now: number, limit: number): Promise<number>;
 
   /**
-   * Looks at `limit` flow keys after a position, in the order of account and key, and deletes those that have no
-   * messages and may be forgotten.
+   * Visits `limit` flow keys after a position, in the order of account and key, and deletes those without messages that
+   * may be deleted.
    */
   deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 

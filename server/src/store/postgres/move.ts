@@ -26,7 +26,7 @@ import { inTransaction, underSchemaLock } from './sessions/schema-upgrade.ts';
 const LOCK = "hashtextextended('postrider move ' || current_schema(), 8411)";
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The only columns that store text of a remote server as it came. */
+/** The only columns that store unchanged text of a remote server. */
 const FOREIGN: Readonly<Partial<Record<MovedTable, string>>> = { attempts: 'error', messages: 'failure' };
 
 interface Waiting {
@@ -37,7 +37,7 @@ interface Waiting {
 export async function openMoveTarget(options: Waiting & { readonly url: string }): Promise<MoveTarget> {
   const { database, close } = await openForMove(options);
   try {
-    // A batch with a large body takes long, and so may the source between two batches.
+    // A batch with a large body may take long, and so may reading the source between two batches.
     await database.exec('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await database.exec(`SELECT pg_advisory_lock(${LOCK})`);
   } catch (error) {

@@ -1,4 +1,5 @@
-// The store over PostgreSQL, for any number of nodes: composes its four ports, and hears what other nodes say.
+// The store over PostgreSQL, for any number of nodes: composes its ports, and receives the notifications of other
+// nodes.
 
 import type { NodeAbout } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -32,7 +33,7 @@ export interface PostgresStoreOptions {
   readonly timers: Clock;
   /** Names the claims of this process; a new name for every start. */
   readonly node: string;
-  /** How long a node trusts what it knows about the database; 0 to look every time. */
+  /** How long a node trusts what it knows about the database; 0 to read it every time. */
   readonly knownForMs?: number;
   /** Messages that wait to be accepted; by default the store has its own. */
   readonly inbox?: Inbox;
@@ -46,7 +47,7 @@ export interface PostgresStoreOptions {
 export interface PostgresStore {
   readonly store: Store;
   readonly reserve: DatabaseReserve;
-  /** This node has given up the reserve. */
+  /** This node has released the reserve. */
   gaveUp(): void;
   hear(payload: string): void;
   cameBack(): void;
@@ -80,7 +81,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();
-      // After this all its claims are released, and nobody has to wait until the node counts as dead.
+      // After this all its claims are released, and no other node has to wait until this one counts as dead.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
       const left = await Promise.allSettled([pool.beat((database) => leave(database, node))]);
       await pool.close();

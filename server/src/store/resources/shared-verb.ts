@@ -1,10 +1,10 @@
-// A verb that is written once, as its table lists it: its steps, and marks that tell each adapter how to run it and whom to
-// tell after the commit.
+// A verb that is written once, as its table lists it: its steps, and marks that say how each adapter runs it and whom
+// it notifies after the commit.
 
 import { unitsOf } from '../../rules/limits/turns.ts';
 import type { Steps } from './steps.ts';
 
-/** For which account a call works, and how much: roughly, how many messages it may write. */
+/** The account that a call works for, and the amount of work: roughly, how many messages it may write. */
 export interface AccountWork {
   readonly accountId: string;
   readonly units: number;
@@ -16,11 +16,11 @@ export interface MadeWork {
   readonly now: number;
 }
 
-/** Without a mark, a verb writes and nobody is told. */
+/** Without a mark, a verb writes and nobody is notified. */
 export interface SharedMarks<A extends readonly unknown[], R> {
   /**
-   * It changes nothing. `lookUp` and `list` read beside the writes, what has a name and what may take a while; `written`
-   * follows the writes that were asked for before it.
+   * It changes nothing. `lookUp` (by name) and `list` (which may take longer) read beside the writes; `written` follows
+   * the writes that were requested before it.
    */
   readonly reads?: 'lookUp' | 'list' | 'written';
   /** There may be something to claim. */
@@ -28,11 +28,11 @@ export interface SharedMarks<A extends readonly unknown[], R> {
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
-  /** It changes who may do what. */
+  /** It changes permissions. */
   readonly changesAccess?: true;
   /** It locks the row of this account; see the adapters that have several connections. */
   readonly locksAccount?: (...args: A) => string;
-  /** It is done for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
+  /** It works for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
   readonly work?: (...args: A) => AccountWork;
 }
 

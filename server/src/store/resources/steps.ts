@@ -1,6 +1,6 @@
-// How a verb is written once for every adapter: as a generator that yields steps and gets back what each found. SQLite
-// takes the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can do is a
-// step with a name.
+// How a verb is written once for every adapter: as a generator that yields steps and gets back their results. SQLite
+// runs the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can
+// do is a step with a name.
 
 import type { DeadLetterRetry } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -13,23 +13,23 @@ import type { CancelReply, RetryReply } from '../shared/commands.ts';
 /** A parameter. A boolean is stored as the adapter stores flags. A list is for `= ANY (?)`. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
 
-/** The tables beside the messages whose rows keep how many bytes they count as, and the name of each row in its account. */
+/** The tables beside the messages whose rows store their counted bytes, and the name of each row in its account. */
 export const WEIGHED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
 export type WeighedTable = keyof typeof WEIGHED_TABLES;
 
 /**
- * What an adapter does for a verb. SQL is what both databases speak, with `?` for a parameter, or `?2` for one that is used
- * twice. It may lock what it selects (`FOR UPDATE`, `FOR NO KEY UPDATE`, `SKIP LOCKED`): SQLite has one writer and leaves
- * that out. A text with U+0000 matches nothing.
+ * What an adapter does for a verb. The SQL is common to both databases, with `?` for a parameter, or `?2` for one that
+ * is used twice. It may lock what it selects (`FOR UPDATE`, `FOR NO KEY UPDATE`, `SKIP LOCKED`): SQLite has one writer
+ * and leaves that out. A text with U+0000 matches nothing.
  */
 export interface AdapterSteps {
   all(sql: string, values: readonly Value[]): unknown[];
   get(sql: string, values: readonly Value[]): unknown;
   /** How many rows it changed. */
   run(sql: string, values: readonly Value[]): number;
-  /** Counts a row that is written already. Null: it counts nothing. */
+  /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
   weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void;
-  /** A DELETE without its RETURNING, and what its rows were counted as. Returns how many rows it deleted. */
+  /** A DELETE without its RETURNING. Subtracts the stored bytes of its rows. Returns how many rows it deleted. */
   deleteWeighed(accountId: string, sql: string, values: readonly Value[]): number;
   /** Until the end of the transaction, no other call that locks the account counts or changes what belongs to it. */
   lockAccount(accountId: string): void;
@@ -37,9 +37,9 @@ export interface AdapterSteps {
   lockTokens(asker: 'request' | 'start'): void;
   /** An account is about to change: what the adapter keeps of accounts is to be read anew. */
   forgetAccounts(): void;
-  /** The queue, made if it is missing. Nobody else changes it or its line until the end of the transaction. */
+  /** The queue, created if it is missing. Nobody else changes it or its line until the end of the transaction. */
   lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;
-  /** The heads of the queue get the states that its changed rules give them, and those that may start do. */
+  /** Sets the heads of the queue to the states of its changed rules, and starts those that may start. */
   applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
   /** How many open messages the first of these queues have, counted up to one more than is reported; for as many as one statement counts. */
   queueLags(queues: readonly QueueRow[]): number[];

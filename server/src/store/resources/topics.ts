@@ -1,4 +1,4 @@
-// The topics table: each topic is read and written whole, guarded by a version.
+// The topics table: each topic is read and written as a whole, guarded by a version.
 
 import { bytesOfTopic } from '../../rules/limits/stored-bytes.ts';
 import type { Topic } from '../../rules/publish/topic.ts';

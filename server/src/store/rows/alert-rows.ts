@@ -35,7 +35,7 @@ export interface AlertRow {
 export const ALERT_COLUMNS = `id, account_id, rule, target, remind_every_ms, state, since_at, told_at, message_id, text,
   problem, judged_at, next_at, created_at, updated_at, version`;
 
-/** SQL for what an alert weighs in a list. */
+/** SQL for the size of an alert in a list. */
 export const ALERT_BYTES = 'octet_length(rule) + octet_length(target) + coalesce(octet_length(text), 0)';
 
 export function toAlert(row: AlertRow): Alert {
@@ -85,13 +85,13 @@ export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): Cu
   return { rows: facts, isCut: rows.length > rowsMax };
 }
 
-/** A step of the journal. If it is the end of an attempt, the attempt stands beside it. */
+/** A step of the journal. If it is the end of an attempt, it has the columns of the attempt. */
 export type AttemptStepRow = ScopeRow & {
   step: number;
   outcome: Outcome['kind'] | null;
   status: number | null;
   next_at: number | null;
-  /** Set in SQLite, if the message says itself that its first attempt has delivered it: then the attempt has no row. */
+  /** Set in SQLite, if the message itself stores that its first attempt delivered it: then the attempt has no row. */
   first_started_at?: number | null;
   last_status?: number | null;
 };
@@ -111,7 +111,7 @@ export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rows
   return { rows: facts, isCut: rows.length >= rowsMax && (rows.at(-1)?.ended_at ?? fromAt) > fromAt };
 }
 
-/** A message with the label of alerts. A caller may give it to messages of its own. */
+/** A message with the label of alerts. A caller may use that label for other messages. */
 export interface LabelledRow {
   kind: MessageKind;
   state: string;
@@ -147,8 +147,8 @@ export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFac
 }
 
 /**
- * The schedules to read: those that were named, and those whose messages failed. If the limit has cut the failed messages,
- * any schedule may have one: `more` are read as far as there is room.
+ * The schedules to read: those that were named, and those whose messages failed. If the limit has cut the failed
+ * messages, any schedule may have one: then `more` are read as far as there is room.
  */
 export function schedulesToRead(
   named: readonly string[],

@@ -143,9 +143,9 @@ const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'body_id', kind: 'bigint', isNullable: true },
   { column: 'alone_from_at', kind: 'bigint', isNullable: true },
   { column: 'cancel_expires_at', kind: 'bigint', isNullable: true, isRead: false },
-  // What it counts as of what its account stores, its attempts included.
+  // The counted bytes of the message, its attempts included.
   { column: 'stored_bytes', kind: 'bigint', isNullable: true, isRead: false },
-  // The attempt of a message that its first attempt delivered.
+  // The attempt of a message that was delivered by its first attempt.
   { column: 'first_started_at', kind: 'bigint', isNullable: true, isRead: false, onlyIn: 'sqlite' },
   { column: 'first_response_headers', kind: 'headers', isNullable: true, isRead: false, onlyIn: 'sqlite' },
   { column: 'first_response_body', kind: 'bytes', isNullable: true, isRead: false, onlyIn: 'sqlite' },

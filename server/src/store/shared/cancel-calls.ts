@@ -1,5 +1,5 @@
-// Asks other nodes, over the channel that all nodes listen to, to look for claims that are to be cancelled, and waits
-// for their confirmation. Without a reply nothing is confirmed. A node that missed the call looks at its next
+// Notifies other nodes, over the channel that all nodes listen to, to look for claims that must be cancelled, and waits
+// for their confirmation. Without a reply nothing is confirmed. A node that missed the notification looks at its next
 // heartbeat.
 
 import type { Clock } from '../../runtime/world.ts';

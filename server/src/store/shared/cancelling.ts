@@ -1,5 +1,5 @@
 // Cancels claimed messages, for every adapter. Leases of this node that were never handed out are released at once. For
-// the others it asks the nodes that hold the claims to start no attempt.
+// the others it notifies the nodes that hold the claims to start no attempt.
 
 import type { Clock } from '../../runtime/world.ts';
 import type { CancelAnswer } from '../ports/message-store.ts';
@@ -39,7 +39,7 @@ export class Cancelling {
     return this.#look();
   }
 
-  /** Releases the leases that were never handed out; their messages end as cancelled with that. */
+  /** Releases the leases that were never handed out, which ends their messages as cancelled. */
   async endPromised({ cancelled, requested, awaited }: CancelAnswer, now: number): Promise<CancelAnswer> {
     const { offer, release } = this.#options;
     const promised = offer.forgetCancelled(requested);

@@ -24,10 +24,10 @@ export function withinBytes<T extends Expired>(expired: readonly T[]): readonly 
   return end === -1 ? expired : expired.slice(0, end);
 }
 
-/** How many accounts, and how many messages of each, are looked at for one transaction. */
+/** How many accounts, and how many messages of each, are read for one transaction. */
 export const EXPIRED_ACCOUNTS_MAX = 50;
 export const EXPIRED_LOOKED_MAX = 20;
-/** Positions of more accounts are forgotten: each account is then looked at from its first message again. */
+/** When there are more accounts, the positions are dropped: each account is then read from its first message again. */
 const POSITIONS_MAX = 10_000;
 
 export interface LookedAt extends Expired {
@@ -37,8 +37,8 @@ export interface LookedAt extends Expired {
 }
 
 /**
- * The turns of accounts while more has expired than one transaction deletes. There is no index of the expired messages of
- * an account: its messages are looked at in the order of acceptance, a few in each turn. However much one account has to
+ * The turns of accounts while more has expired than one transaction deletes. There is no index of the expired messages
+ * of an account: its messages are read in the order of acceptance, a few in each turn. However much one account has to
  * delete, another waits only for the turns of the others, and for its own messages that have not expired.
  */
 export class ExpiredTurns {
@@ -54,12 +54,12 @@ export class ExpiredTurns {
     this.#lastAccount = '';
   }
 
-  /** The messages of the account after this one are looked at next. */
+  /** The messages of the account after this one are read next. */
   positionOf(accountId: string): number {
     return this.#positions.get(accountId) ?? 0;
   }
 
-  /** Adds to `chosen` what has expired of the messages looked at. False when there is no room for more in it. */
+  /** Adds the expired messages to `chosen`. False when there is no room for more in it. */
   turn<T extends LookedAt>(chosen: T[], accountId: string, looked: readonly T[], now: number, max: number): boolean {
     this.#lastAccount = accountId;
     let position = this.positionOf(accountId);

@@ -1,29 +1,29 @@
-// Tells the other nodes that there may be work or new events, or that somebody lost access, and hears it from them. It
-// is only a hint. Hints within a short time are sent as one: a notification in every transaction would make all commits
-// of a database wait for each other.
+// Notifies the other nodes that there may be work or new events, or that somebody lost access, and receives their
+// notifications. They are only hints. Hints within a short time are sent as one: a notification in every transaction
+// would make all commits of a database wait for each other.
 
 import { askedToLook, hintEveryMs, newsEveryMs } from '../../rules/nodes/hint-pace.ts';
 import type { Clock } from '../../runtime/world.ts';
 
 /**
- * How long news are told after another node said that somebody follows them. It says so every 5 s. A notification costs
- * every node a transaction, so news that nobody follows are kept, and told when somebody begins to follow.
+ * How long news are sent after another node reported a reader. It repeats that every 5 s. A notification costs every
+ * node a transaction, so news without a reader are kept, and sent when somebody begins to read.
  */
 const AWAITED_MS = 15_000;
 
 /** The nodes that are alive. */
 export interface LiveNodes {
   readonly count: number;
-  /** The others that deliver. */
+  /** The other nodes that deliver. */
   readonly deliverers: readonly string[];
 }
 
-/** What another node has hinted at. */
+/** The hint of another node. */
 export interface Heard {
   readonly isWork: boolean;
   readonly isNews: boolean;
   readonly isAccess: boolean;
-  /** The reserve of the disk was given up. */
+  /** The reserve of the disk was released. */
   readonly isReserveGone: boolean;
 }
 
@@ -34,18 +34,18 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #isAccess = false;
-  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone have a timer of their own. */
+  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone have their own timer. */
   #cancel: (() => void) | null = null;
   #cancelNews: (() => void) | null = null;
   #nodes = 1;
   #deliverers: readonly string[] = [];
-  /** How many nodes were asked to look for work. */
+  /** How many nodes were notified to look for work. */
   #turn = 0;
-  /** Whether somebody follows the news at this node, and until when at another one. */
+  /** Whether this node has a reader of the news, and until when another one has. */
   #isFollowed = false;
   #awaitedUntilMs: number;
 
-  /** `isNewsFree`: news cost nothing, so that they are always told. */
+  /** `isNewsFree`: news cost nothing, so they are always sent. */
   constructor(node: string, timers: Clock, say: (payload: string) => void, isNewsFree = false) {
     this.#node = node;
     this.#timers = timers;
@@ -61,7 +61,7 @@ export class Hints {
     if (this.#isFollowed) this.#sayFollowed();
   }
 
-  /** Whether somebody follows the news at this node from now on. */
+  /** Whether this node has a reader of the news from now on. */
   follow(isFollowed: boolean): void {
     if (isFollowed && !this.#isFollowed) this.#sayFollowed();
     this.#isFollowed = isFollowed;
@@ -79,18 +79,18 @@ export class Hints {
     this.#gatherNews();
   }
 
-  /** A token, a session or an account has changed, so what is remembered of them may be wrong. */
+  /** A token, a session or an account has changed, so cached ones may be outdated. */
   access(): void {
     this.#isAccess = true;
     this.#gather();
   }
 
-  /** The reserve of the disk was given up. It is told at once: nobody may publish into its space. */
+  /** The reserve of the disk was released. Sent at once: nobody may publish into its space. */
   reserveGone(): void {
     this.#say(`${this.#node} r`);
   }
 
-  /** What another node sent; null for our own hints. */
+  /** The hint of another node; null for our own hints. */
   hear(payload: string): Heard | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;

@@ -1,4 +1,4 @@
-// When to claim again after a claim that could not look at every account and host. At once while claims find something;
+// When to claim again after a claim that could not read every account and host. At once while claims find something;
 // else after growing pauses, so that many hosts without room do not keep the store busy. For every adapter.
 
 const PAUSE_MS = 20;

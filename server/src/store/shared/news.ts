@@ -1,4 +1,4 @@
-// Tells this node's listeners, and other nodes, that the journal has new rows or that somebody's access has changed.
+// Notifies this node's listeners, and other nodes, that the journal has new rows or that somebody's access has changed.
 
 import type { Heard, Hints } from './hints.ts';
 
@@ -17,7 +17,7 @@ export class News {
     this.#hints?.news();
   }
 
-  /** Only other nodes are told: the part of this node that changes access knows it. */
+  /** Notifies only other nodes: the part of this node that changes access knows it. */
   noteAccess(): void {
     this.#hints?.access();
   }

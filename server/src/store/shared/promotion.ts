@@ -10,13 +10,13 @@ export const PROMOTE_MAX = eachMax('dueMessages');
 export const PROMOTE_KEYS_MAX = eachMax('dueFlowKeys');
 export const PROMOTE_QUEUES_MAX = eachMax('dueQueues');
 
-/** If more lines are due than one step takes: how many of each account go first, and how many accounts it looks at. */
+/** If more lines are due than one step takes: how many of each account go first, and how many accounts it reads. */
 export const PROMOTE_LINES_OF_ACCOUNT_MAX = 8;
 export const PROMOTE_ACCOUNTS_LOOKED_MAX = 256;
 
 /**
  * If one piece did not hold all due messages: also take a few of each of some other accounts, after the last account
- * looked at.
+ * that was read.
  */
 export const PROMOTE_ACCOUNTS_MAX = 64;
 export const PROMOTE_OF_ACCOUNT_MAX = 16;

@@ -30,7 +30,7 @@ import type { NextWork } from '../ports/delivery-store.ts';
 import type { AcceptReply, AccountAtClaim } from './commands.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
-/** What the database returned when it was asked for due messages. */
+/** The reply of the database to a search for due messages. */
 export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;

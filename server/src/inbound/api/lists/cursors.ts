@@ -1,5 +1,6 @@
-// A cursor carries a mark of the list, the filters and the order it was made for. Anywhere else its position means
-// something else, so it is refused. Cursors of messages and events are numbers: the public clients read them as such.
+// A cursor carries a mark of the list, the filters and the order it was made for. With any other list, filter or order
+// its position would mean something else, so it is refused. Cursors of messages and events are numbers, because the
+// public clients read them as numbers.
 
 import { createHash } from 'node:crypto';
 import type { PageRequest } from '../../../store/ports/message-store.ts';
@@ -17,7 +18,7 @@ export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
   ['oldestFirst', 'oldestFirst'],
 ]);
 
-/** What a cursor of this list with these parameters is marked with. A page may have another size than the one before. */
+/** The mark of a cursor of this list with these parameters. A page may have another size than the one before. */
 export function markOf(list: string, parameters: object): string {
   const { count: _count, cursor: _cursor, order, ...filters } = parameters as Readonly<Record<string, unknown>>;
   const given = Object.entries(filters)
@@ -33,7 +34,7 @@ export function markOf(list: string, parameters: object): string {
 
 export interface NumberPosition {
   readonly position: number;
-  /** How many events of that position were seen. 0 means that the page begins after the position. */
+  /** How many events of that position were already returned. 0 means that the page begins after the position. */
   readonly seen: number;
 }
 
@@ -55,7 +56,7 @@ export function toKeyCursor(key: string, mark: string): string {
 export function parseKeyCursor(text: string, mark: string): string {
   const [, encoded, given] = MARKED_KEY.exec(text) ?? [];
   const key = encoded === undefined ? '' : Buffer.from(encoded, 'base64url').toString();
-  // A cursor that is no text, or a text that no store can hold, did not come from us.
+  // A cursor that is not text, or that no store can hold, was not made by us.
   if (key === '' || key.includes('\0') || toKeyCursor(key, given!) !== text) throw notOurs();
   if (given !== mark) throw ofAnother();
   return key;

@@ -1,11 +1,11 @@
 // Pages of events of exactly the requested size. The store returns all events of a journal position together. If a page
-// ends between them, its cursor says how many of that position were seen.
+// ends between them, its cursor says how many of that position were already returned.
 
 import { type MessageEvent, STEP_EVENTS_MAX } from '../../../rules/delivery/event.ts';
 import type { EventPage, PageRequest } from '../../../store/ports/message-store.ts';
 import type { NumberPosition } from './cursors.ts';
 
-/** What to ask the store for: the events after a position, or that position once more and what follows. */
+/** The page to request from the store: the events after a position, or that position again and what follows. */
 export function pageToAsk(page: PageRequest, cursor: NumberPosition | null): PageRequest {
   // The store ends a page before a step that does not fit whole. With this much room it returns at least as many as are
   // wanted.
@@ -22,7 +22,7 @@ export function cutPage(
   cursor: NumberPosition | null,
 ): { readonly events: readonly MessageEvent[]; readonly cursor: NumberPosition | null } {
   let seen = cursor?.seen ?? 0;
-  // The position may be gone meanwhile, past its retention.
+  // The position may have been deleted meanwhile, after its retention.
   const unseen = page.events.filter(({ position }) => {
     if (position !== cursor?.position || seen === 0) return true;
     seen -= 1;

@@ -1,5 +1,5 @@
 // Filters of lists and bulk calls, from the query string or a JSON body: the same names in both, one value or several.
-// An unknown name is refused: an ignored filter would cancel messages that the caller did not mean.
+// An unknown name is refused: an ignored filter would cancel messages that the caller did not want to cancel.
 
 import { messageIdOf } from '../../../rules/delivery/callback.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
@@ -88,9 +88,9 @@ function shortened(name: string): string {
 }
 
 /**
- * Renames the filters of the public clients: `urlGroup` is a topic, and one text may hold several labels. No message
- * goes to an `api` here, so that filter is dropped and a list shows everything. `refuseEmptyFilters` prevents that a
- * bulk call with only `api` means all.
+ * Renames the filters of the public clients: `urlGroup` is a topic, and one text may hold several labels. This service
+ * has no destination `api`, so that filter is dropped and a list shows everything. `refuseEmptyFilters` prevents a bulk
+ * call with only `api` from selecting all.
  */
 function qstashFilters({ urlGroup, topicName, api: _api, label, ...rest }: Given): Given {
   const topicNames = [topicName ?? [], urlGroup ?? []].flat().filter((each) => each !== '');
@@ -108,8 +108,8 @@ function commaList(value: unknown): unknown[] {
 }
 
 /**
- * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null, and an `all` that is
- * not true. They must not mean all: only a call that names no filter does.
+ * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null, and an `all` that
+ * is not true. They must not select all: only a call without any filter does.
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   for (const source of sources) {
@@ -124,7 +124,7 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   }
 }
 
-/** Whether a bulk call says explicitly that it means all: as text in a query, as text or a boolean in a body. */
+/** Whether a bulk call explicitly selects all: as text in a query, as text or a boolean in a body. */
 export function saysAll(value: unknown): boolean {
   return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
 }
@@ -202,7 +202,7 @@ export function parsePage(values: Given, countDefault: number, countMax: number,
   return { limit: count, cursor: null, order, withBodies };
 }
 
-/** Where a list of messages goes on, and how its next cursor is written. */
+/** Where a list of messages continues, and how its next cursor is written. */
 export function messageCursors(list: string, values: Given) {
   const mark = markOf(list, values);
   return {
@@ -222,7 +222,7 @@ function statesOf(text: string): readonly ShownState[] {
   throw new ApiError('bad_filter', `state: must be one of ${SHOWN_STATES.join(', ')}, IN_PROGRESS`);
 }
 
-/** Our spelling, for any letter case. The public clients write CANCELED. */
+/** The spelling of this service, for any letter case. The public clients write CANCELED. */
 export function stateName(text: string): string {
   const name = text.toUpperCase();
   return name === 'CANCELED' ? 'CANCELLED' : name;

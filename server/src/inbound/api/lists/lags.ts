@@ -8,7 +8,7 @@ export class Lags {
   readonly #store: Pick<LineStore, 'countLine'>;
   #left = eachMax('lagCount');
 
-  /** One instance for each call. */
+  /** Make one instance for each call. */
   constructor(store: Pick<LineStore, 'countLine'>) {
     this.#store = store;
   }

@@ -71,7 +71,7 @@ export async function objectPage<T>(
   });
 }
 
-/** For a list without further pages: the first entries, as many as a page has room for. */
+/** For a list without further pages: as many entries as one page can hold. */
 export function firstOfPage<T extends object>(entries: readonly T[]): readonly T[] {
   let bytes = 0;
   const end = entries.findIndex((entry) => {

@@ -1,5 +1,6 @@
-// Alerts over the API: set, read, delete, and try the target. Reading needs the scope `manage` too, because the URL of a
-// target may be a secret. As that of any message, it is seen with the scope `read` once something was sent to it.
+// Alerts over the API: set, read, delete, and test the target. Reading needs the scope `manage` too, because the URL of
+// a target may be a secret. Like the URL of any message, it is visible with the scope `read` once a message was sent to
+// it.
 
 import type { IncomingMessage } from 'node:http';
 import { planAlertMessage } from '../../../publish/alert-messages.ts';
@@ -23,7 +24,7 @@ import Type from '../shapes/schema.ts';
 
 const AlertId = Type.Object({ alertId: Type.String() });
 
-/** The domain checks what is inside, so that the answer names everything that is wrong. */
+/** The rules check the content, so that the response names everything that is wrong. */
 const AlertBody = Type.Object({
   rule: Type.Unknown({
     description:
@@ -184,7 +185,7 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
     updatedAt: now,
     version: 0,
   };
-  // A target that no publish could reach is refused now, and not when there is something to tell.
+  // A target that no publish could reach is refused now, and not at its first notification.
   await testMessage(context, alert, principal, NO_DESCENT);
   const max = accountMax('alerts');
   const saved = await store.saveAlert(alert, max);
@@ -193,8 +194,8 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
 }
 
 /**
- * An alert makes messages at times of its own, long after this call. If a delivery could set one, it could delete and
- * set it again and again.
+ * An alert makes messages at its own times, long after this call. If a delivery could set one, it could delete and set
+ * it in an endless loop.
  */
 function requireNoDelivery({ rules }: Context, reply: { readonly request: { readonly raw: IncomingMessage } }): void {
   if (descentOf(reply.request.raw, rules).hops === 0) return;

@@ -1,4 +1,4 @@
-// The clock of the service, in development only: what it shows, and how a test moves it.
+// The clock of the service, in development only: its time, and how a test moves it.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../../rules/time/clock-order.ts';
@@ -14,11 +14,11 @@ export interface SteeredClock {
   /** Where the advance under way ends, or null. */
   readonly advancingTo: number | null;
   underWay(): readonly Claim[];
-  /** An advance ends early when `signal` aborts: nobody waits for it any more. */
+  /** An advance ends early when `signal` aborts, because its caller has disconnected. */
   carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered>;
 }
 
-/** The most attempts under way that an answer names. */
+/** The most running attempts that a response names. */
 const NAMED_MAX = 100;
 
 const Duration = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Number()], { description }));
@@ -40,7 +40,7 @@ export function clockRoutes(
   { world }: Pick<RouteContext<unknown>, 'world'>,
   steering: SteeredClock | null,
 ): void {
-  /** A token without the scope `admin` sees the messages of its own account only. */
+  /** A token without the scope `admin` sees only the messages of its own account. */
   const shown = (all: readonly Claim[], { account, token }: Principal) => {
     const underWay = all.filter(({ message }) => token.scopes.includes('admin') || message.accountId === account.id);
     return {
@@ -86,7 +86,7 @@ export function clockRoutes(
       const gone = new AbortController();
       const { socket } = reply.raw.req;
       const leave = () => gone.abort();
-      // Of a caller that has closed its side, nobody can tell whether it still waits.
+      // If a caller has closed its side, it is unknown whether it still waits.
       socket.once('end', leave);
       reply.raw.once('close', () => {
         socket.off('end', leave);

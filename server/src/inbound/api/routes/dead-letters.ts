@@ -65,7 +65,7 @@ const Overrides = Type.Object(
   {
     url: Type.Optional(Type.String()),
     body: Type.Optional(Type.String()),
-    /** In place of `body`, for bytes that are no text. */
+    /** In place of `body`, for bytes that are not text. */
     bodyBase64: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
@@ -179,7 +179,7 @@ function retryRoutes(api: Api, context: Context): void {
       const fresh = await again(context, principal, reply, message, overridesOf(context, reply, body), 1);
       const [isRetried] = await retryAll(context, principal, reply, [{ messageId: message.id, message: fresh }]);
       const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
-      // Of two retries at the same time, the second finds the result of the first.
+      // If two retries run at the same time, the second finds the result of the first.
       if (left && isShown(context, left.message)) refuseRetried(left.message);
       if (left?.message.state === 'failed' && fresh.deduplication) {
         throw new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');
@@ -295,7 +295,7 @@ function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeo
   return values;
 }
 
-/** The public clients expect that a dead letter is gone once it was sent again. */
+/** The public clients expect that a dead letter disappears once it was sent again. */
 function isShown(context: Context, { state, retriedAs }: Message): boolean {
   return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
 }

@@ -10,7 +10,7 @@ const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 export function docsRoutes(api: Api, version: string, options: DocsPageOptions): void {
-  // As bytes: a response of anybody then costs no copy, and unread ones share the memory.
+  // As bytes: responses then need no copy, and unread ones share the memory.
   let json: Buffer | null = null;
   let page: Buffer | null = null;
   const document = () => openApiDocument(api.routes, version, options.headerPrefix);

@@ -75,7 +75,7 @@ function listRoutes(api: Api, context: Context): void {
             : await list(context, principal, filter, page, text === null ? null : parseNumberCursor(text, mark));
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
-        // Both lists come from the same events. Each event becomes text when it is written.
+        // Both lists come from the same events. Each event is converted to text when it is written.
         return new StreamedAnswer(held, () =>
           objectPieces(
             [
@@ -108,7 +108,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;
-      // The caller may have gone away meanwhile. No `close` event will come then.
+      // The caller may have disconnected meanwhile. Then no `close` event will come.
       if (!reply.raw.destroyed) {
         const letGo = access.add(principal, () => reply.raw.destroy());
         reply.raw.on('close', letGo);
@@ -213,8 +213,8 @@ async function fill(
 }
 
 /**
- * The documentation of the public clients starts reading the log with the current time as the cursor. No cursor of ours
- * looks like a time: it has a mark.
+ * The documentation of the public clients uses the current time as the first cursor of the log. No cursor of this
+ * service looks like a time, because it has a mark.
  */
 function isTime(cursor: string): boolean {
   return /^\d{13,14}$/.test(cursor);

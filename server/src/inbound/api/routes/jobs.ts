@@ -37,7 +37,7 @@ function startRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk',
-    // It deletes what fills the disk, unless it is large itself. A retry waits.
+    // It deletes what fills the disk, unless its own filter is large. A retry waits.
     storesNothing: true,
     scope: 'manage',
     body: Type.Object(
@@ -60,8 +60,8 @@ function startRoutes(api: Api, context: Context): void {
         const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
         throw new ApiError('bad_filter', `filter: ${what}; to select all, send {"all": true}`);
       }
-      // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could
-      // start itself again and again.
+      // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could do
+      // so in an endless loop.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
         throw new ApiError(
           'loop_detected',
@@ -101,7 +101,7 @@ function startRoutes(api: Api, context: Context): void {
   });
 }
 
-/** A thousand are kept: with large filters they would be as much as is refused elsewhere. */
+/** A thousand operations are kept. With large filters they would take as much space as is refused elsewhere. */
 async function requireRoomForLarge({ facts, room }: Context, account: Account, job: Job): Promise<void> {
   const bytes = bytesOfJob(job);
   if (bytes <= eachMax('smallJobBytes')) return;

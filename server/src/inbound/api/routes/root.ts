@@ -1,4 +1,5 @@
-// The root of the service: leads a browser to the console, and tells a program what this is and where things are.
+// The root of the service: redirects a browser to the console, and returns to a program what this service is and where
+// its parts are.
 
 import type { Api } from '../api.ts';
 import Type from '../shapes/schema.ts';
@@ -10,13 +11,13 @@ const RootAnswer = Type.Object({
   links: Type.Record(Type.String(), Type.String()),
 });
 
-/** Without a console, because nobody has built it, a browser is led to the docs. */
+/** If the console was not built, a browser is redirected to the docs. */
 export function rootRoutes(
   api: Api,
   { version, headerPrefix }: { readonly version: string; readonly headerPrefix: string },
   { hasConsole, hasMetrics }: { readonly hasConsole: boolean; readonly hasMetrics: boolean },
 ): void {
-  // Relative to this address, so that they are right behind a proxy that puts us under a path of its own.
+  // Relative to this address, so that they are correct behind a proxy that adds a path.
   const links = {
     ...(hasConsole && { console: 'console/' }),
     docs: 'docs',
@@ -45,13 +46,13 @@ export function rootRoutes(
   });
 }
 
-/** Only a browser names HTML. A program that names JSON as well gets JSON, unless it says that it prefers HTML. */
+/** Only a browser names HTML. A program that also names JSON gets JSON, unless it prefers HTML. */
 export function wantsPage(accept: string | undefined): boolean {
   const page = weightOf('text/html', accept);
   return page > 0 && page >= weightOf('application/json', accept);
 }
 
-/** How much the caller wants exactly this type, from 0 to 1. */
+/** The weight that the caller gives to exactly this type, from 0 to 1. */
 function weightOf(mediaType: string, accept = ''): number {
   for (const range of accept.split(',')) {
     const [name = '', ...parameters] = range.split(';').map((each) => each.trim().toLowerCase());

@@ -214,7 +214,7 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
     header: headerMap(header),
     ...shownBody('body', body),
     ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
-    // The public clients know no such field.
+    // The public clients do not have this field.
     ...(!context.isForQstashClients && { settings: givenSettings(schedule.headers, context.rules.headerPrefix) }),
     retries: retries ?? tiers[tier].retriesDefault,
     ...(delayMs !== null && { delay: delayMs / 1000 }),
@@ -261,7 +261,7 @@ function ownStates({ lastMessageIds }: Schedule, states: LastStates): Record<str
   return own;
 }
 
-/** The destination as it is delivered to, even if it was sent to us encoded. */
+/** The destination of the delivery, even if it was sent to us encoded. */
 function shownDestination(text: string): string {
   const destination = parseDestination(text);
   return 'kind' in destination && destination.kind === 'url' ? destination.target.url : text;

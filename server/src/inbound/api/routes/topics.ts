@@ -47,7 +47,7 @@ const Named = Type.Object({ name: Type.String() });
 
 const NEW_TOPIC = { defaults: [], version: 0 };
 
-/** When two callers edit a topic at once, the later edit is decided again on what the earlier one wrote. */
+/** When two callers edit a topic at once, the later edit is applied again to what the earlier one wrote. */
 const EDIT_TRIES_MAX = 20;
 
 type Context = RouteContext<ResourceStore>;
@@ -164,7 +164,7 @@ function changeRoutes(api: Api, context: Context): void {
   });
 }
 
-/** Checked before the merge with the existing endpoints, so that no more is done for a request that is refused. */
+/** Checked before the merge with the existing endpoints, so that a refused request costs little. */
 function refuseTooMany({ tiers }: Context, count: number, tier: Tier['name']): void {
   const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
   if (count > max) throw tooMany(max, tier);

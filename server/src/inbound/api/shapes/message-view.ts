@@ -1,5 +1,5 @@
-// Messages as the API shows them: canonical header names, text bodies as text, and nothing that the caller asked to
-// redact. Every read of a message goes through here.
+// Messages as the API shows them: canonical header names, text bodies as text, and redacted fields hidden. Every read
+// of a message goes through here.
 
 import { sha256 } from '../../../publish/publications.ts';
 import { base64, deadLetterId, headerMap } from '../../../rules/delivery/callback.ts';
@@ -47,7 +47,7 @@ export function messageView(message: Message) {
   };
 }
 
-/** What is hidden, as a publish names it. */
+/** The redacted fields, by the names of a publish. */
 function redactFields({ body, allHeaders, headers }: Redaction): string[] {
   const names = headers.map((name) => `header[${name}]`);
   return [body ? 'body' : [], allHeaders ? 'headers' : [], names].flat();
@@ -167,7 +167,7 @@ export function shownCaller(callerIp: string | null) {
   return callerIp === null ? {} : { callerIP: callerIp, callerIp };
 }
 
-/** The period is shown with the rate. The public clients want it with every key. */
+/** The period is shown with the rate. The public clients expect it with every key. */
 export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   if (!flow) return {};
   const { parallelism, rate, periodMs } = flow.limits;

@@ -164,7 +164,7 @@ const BATCH_ANSWERS = {
   },
 };
 
-/** The headers of a publish, in a few words each. docs/api.md says more. */
+/** The headers of a publish, with a short description each. docs/api.md has more. */
 function publishParameters(prefix: string): unknown[] {
   return SETTING_TABLE.filter(({ of, name }) => of !== 'schedule' && !name.endsWith('-')).map((setting) =>
     settingParameter(setting, prefix),

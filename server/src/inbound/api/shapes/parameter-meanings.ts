@@ -1,4 +1,5 @@
-// What each parameter of a path or a query means, in a few words: /openapi.json and /docs say it. docs/api.md says more.
+// The meaning of each parameter of a path or a query, in a few words, for /openapi.json and /docs. docs/api.md has
+// more.
 
 const OF_EVENTS = /^\/v2\/(?:events|logs)/;
 
@@ -50,7 +51,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query url', 'URL of the destination, whole.'],
 ]);
 
-/** Where a call differs from the others. */
+/** For calls that differ from the others. */
 const OF_CALLS: readonly (readonly [path: RegExp, key: string, meaning: string])[] = [
   [/^\/v2\/activity$/, 'query fromDate', 'Start of the time that is counted. The last hour unless given.'],
   [/^\/v2\/activity$/, 'query toDate', 'End of the time that is counted. Now unless given.'],

@@ -18,7 +18,7 @@ import { OrderKeys } from './order-keys.ts';
 import { type LockedQueues, lockOrCreateQueues, noteQueuesDue, startHeads } from './queues.ts';
 import { noteLimits } from './requested-flow-limits.ts';
 
-/** Whether one statement writes all of it, so that it needs no transaction. */
+/** Whether one statement writes everything, so that it needs no transaction. */
 export function isPlain({ messages, dayMax }: AcceptCommand): boolean {
   return (
     dayMax === null &&

@@ -1,5 +1,5 @@
-// Messages that crashes have interrupted again and again: they start alone on their node, or they are held until a
-// person releases them. rules/delivery/recovery.ts decides which.
+// Messages that crashes have interrupted repeatedly: they start alone on their node, or they are held until a person
+// releases them. rules/delivery/recovery.ts decides which.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
@@ -22,8 +22,8 @@ interface Suspect extends Leasable {
 }
 
 /**
- * Leases a message that waits to start alone: the one that has waited longest, unless its flow key keeps it. Skips those that
- * another node is taking.
+ * Leases a message that waits to start alone: the one that has waited longest, unless its flow key blocks it. Skips
+ * those that another node is taking.
  */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await triedSuspects(database, now);

@@ -17,12 +17,12 @@ export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND 
 /** A row that was read without its body. */
 export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
 
-/** In place of a limit. */
+/** The limit for reading whole bodies. */
 const ALL_BYTES = 2 ** 31 - 1;
 
 /**
- * The bodies of these rows by `seq`, or so much of each as `bytesMax` says. Messages that share a body get the same
- * bytes. A message deleted meanwhile has none.
+ * The bodies of these rows by `seq`, up to `bytesMax` of each. Messages that share a body get the same bytes. A message
+ * deleted meanwhile has none.
  */
 export async function readBodies(
   database: Database,

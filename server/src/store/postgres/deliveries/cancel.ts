@@ -11,7 +11,7 @@ import { Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { forgetDeduplication } from './settle.ts';
 
 export interface CancelStep extends CancelReply {
-  /** Open messages that were left as they are, because another transaction changes them. */
+  /** Open messages that were left unchanged, because another transaction changes them. */
   readonly busy: readonly string[];
 }
 
@@ -27,9 +27,9 @@ export function cancel(
 }
 
 /**
- * The same without those that another transaction changes. A claim has locked its messages when it locks their flow keys,
- * and a cancel the keys when it changes the messages. So a cancel that waited for a message would wait for ever for a claim
- * that waits for the key, and everybody else who needs the key with them, until the server notices after a second.
+ * The same without those that another transaction is changing. A claim locks its messages before their flow keys, and a
+ * cancel locks the keys before it changes the messages. So a cancel that waited for a message could deadlock with a
+ * claim that waits for the key, and block everyone else who needs the key, until the server notices after a second.
  */
 export async function cancelFree(
   database: Database,
@@ -42,7 +42,7 @@ export async function cancelFree(
   return { ...(await cancelOpen(database, accountId, messageIds, now, expiresAt, busy)), busy };
 }
 
-/** Returns when one of these messages is no longer being changed. It holds nothing for which another could wait. */
+/** Returns when one of these messages is no longer being changed. It holds no lock meanwhile. */
 export async function awaitOne(database: Database, accountId: string, messageIds: readonly string[]): Promise<void> {
   await database.run('SELECT 1 FROM messages WHERE account_id = $1 AND id = $2 FOR SHARE', accountId, messageIds[0]!);
 }
@@ -50,7 +50,7 @@ export async function awaitOne(database: Database, accountId: string, messageIds
 /**
  * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
  * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. With a list for
- * busy ones, it leaves them out and adds them to it.
+ * busy messages, it skips them and adds them to the list.
  */
 async function cancelOpen(
   database: Database,

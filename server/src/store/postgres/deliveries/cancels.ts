@@ -1,4 +1,4 @@
-// Cancel and release on this node: writes them, releases promised leases, and asks the other nodes.
+// Cancel and release on this node: writes them, releases promised leases, and notifies the other nodes.
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
@@ -62,7 +62,8 @@ export function createCancels({ calls, offer, node, timers, say }: CancelsOption
     /** Notifications may have been missed while the connection was lost. */
     cameBack: () => void cancelling.look().catch(() => {}),
     /**
-     * A bulk operation has requested these cancels. Tells the nodes that hold the messages, and does not wait for them.
+     * A bulk operation has requested these cancels. Notifies the nodes that hold the messages, and does not wait for
+     * them.
      */
     async afterJob(accountId: string, requested: readonly string[], now: number): Promise<void> {
       const left = await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, now);

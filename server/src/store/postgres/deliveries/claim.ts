@@ -35,7 +35,10 @@ export interface ClaimCommand {
   readonly timeNow: () => number | null;
 }
 
-/** What waits for the clock, and whether something is ready. Usually this one query is all that is needed. */
+/**
+ * The state of waiting work: what waits for the clock, and whether something is ready. Usually this one query is
+ * enough.
+ */
 interface Waiting {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
@@ -94,8 +97,8 @@ export class Claimer {
       nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
       nextScheduleAt,
       ...suspendedOf(after),
-      // Most of what is left has no room here. A message that another node has locked is looked at again when the lock
-      // is released.
+      // Most of what is left has no room here. A message that another node has locked is found again when the lock is
+      // released.
       hasMore: after.is_ready,
     };
   }
@@ -110,7 +113,7 @@ export class Claimer {
       const before = taken.length;
       await takeBacklogs(database, budget, look.backlogs, taken);
       this.#backlogs.served(taken.slice(before));
-      // If slots are left, everything looked at has been served.
+      // If slots are left, everything that was read has been served.
       if (budget.slots > 0) this.#backlogs.passed(look);
       isWhole = look.isWhole;
       if (isWhole) break;
@@ -120,7 +123,7 @@ export class Claimer {
 }
 
 /**
- * How many accounts one look includes: as many as there are slots, within these limits. The same for the hosts of one
+ * How many accounts one read includes: as many as there are slots, within these limits. The same for the hosts of one
  * account.
  */
 const BACKLOGS_MIN = 16;
@@ -152,14 +155,14 @@ const BACKLOGS = `WITH RECURSIVE account (id) AS (
           FROM host WHERE host.name IS NOT NULL)
       SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $7) AS h ON true`;
 
-/** The result of one look. */
+/** The result of one read. */
 interface Look {
   readonly backlogs: readonly Backlog[];
   /** There are no other backlogs. */
   readonly isWhole: boolean;
-  /** For accounts that were looked at only in part: the host after which the next look begins. */
+  /** For accounts that were read only in part: the host after which the next read begins. */
   readonly next: ReadonlyMap<string, string>;
-  /** Accounts that were looked at completely. */
+  /** Accounts that were read completely. */
   readonly seenWhole: readonly string[];
 }
 
@@ -167,12 +170,12 @@ interface Look {
 class Backlogs {
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
-  /** There are more accounts than one look includes: then a look begins where the last claim stopped. */
+  /** There are more accounts than one read includes: then a read begins where the last claim stopped. */
   #hasManyAccounts = false;
-  /** For accounts with more hosts than one look includes: the host after which a look begins. */
+  /** For accounts with more hosts than one read includes: the host after which a read begins. */
   readonly #begin = new Map<string, string>();
 
-  /** `start`: a second look from the beginning, if the first look was not complete and left slots free. */
+  /** `start`: a second read from the beginning, if the first one was not complete and left slots free. */
   async read(database: Database, budget: SlotBudget, from: 'last' | 'start'): Promise<Look> {
     const full = budget.full();
     const accountsMax = Math.max(BACKLOGS_MIN, Math.min(budget.slots, BACKLOGS_MAX));
@@ -273,7 +276,7 @@ export async function lookAround(database: Database): Promise<Waiting> {
   return { ...waiting, is_ready: (await database.get(READY_BESIDE, waiting.suspended)) !== undefined };
 }
 
-/** Whether a message is ready that is not of a suspended account. Steps from account to account. */
+/** Whether a message of an account that is not suspended is ready. Steps from account to account. */
 const READY_BESIDE = `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1)
     UNION ALL
@@ -292,8 +295,7 @@ function isDue({ delayed_at, queue_at, key_at, requested_at }: Waiting, now: num
 
 function later({ delayed_at, queue_at, key_at, requested_at, schedule_at }: Waiting, now: number) {
   const dueAt = earlier(delayed_at, earlier(queue_at, earlier(key_at, requested_at)));
-  // Messages that are due and were left are locked by another node, or were too many for one transaction: look again
-  // soon.
+  // Due messages that are left are locked by another node, or were too many for one transaction: try again soon.
   const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
   return { nextDueAt, nextScheduleAt: schedule_at };
 }
@@ -353,7 +355,7 @@ export async function release(
       own.map(({ claimed_at }) => claimed_at!),
     );
   }
-  // Messages whose cancel was requested have ended.
+  // These messages have ended, because their cancel was requested.
   const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
   await giveWay(
     database,

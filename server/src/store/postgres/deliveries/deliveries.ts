@@ -23,7 +23,7 @@ export interface DeliveriesOptions extends GroupsOptions {
   readonly inbox: Inbox;
   readonly groups: Groups;
   readonly cancels: Cancels;
-  /** How long a node trusts what it knows about the database; 0 to look every time. */
+  /** How long a node trusts what it knows about the database; 0 to read it every time. */
   readonly knownForMs?: number | undefined;
   /** Releases doubtful leases. Returns whether there were any. */
   readonly releaseDoubts: () => Promise<boolean>;
@@ -89,7 +89,7 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
         if (reply.claims.length > 0) calls.news.noteJournal();
         // A message whose cancel was requested ends with the release.
         if (reply.gone.length > 0) await cancels.release(reply.gone, now);
-        // Other nodes may have room for what this node has not.
+        // Other nodes may have room for what does not fit here.
         if (reply.hasMore) hints.work();
         return reply;
       } catch (error) {

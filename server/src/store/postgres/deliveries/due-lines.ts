@@ -1,5 +1,5 @@
-// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step takes,
-// first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step
+// takes, first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import { Pairs } from '../groups/lines.ts';
@@ -10,7 +10,7 @@ interface DueLine {
   readonly name: string;
 }
 
-/** Where the times are. Each column of times has an index of its own, and one by account. */
+/** Where the due times are stored. Each of these columns has its own index, and one by account. */
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at' },
@@ -57,7 +57,7 @@ export class DueLines {
         PROMOTE_ACCOUNTS_LOOKED_MAX,
         few,
       );
-      // The last account may have more than fit. It is not first again: its turn has come.
+      // The last account may have more than fit. It does not come first again: it had its turn.
       let last = '';
       const isFull = found.some(({ account_id, name }) => {
         last = account_id;

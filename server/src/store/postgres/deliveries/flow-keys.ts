@@ -1,5 +1,5 @@
-// Flow control by key: which messages of a key may start, as rules/lines/admission.ts plans it. A transaction locks the row
-// of a key (`lockKeys`) before it changes what the key has let through, so that its limits hold on all nodes. Every
+// Flow control by key: which messages of a key may start, as rules/lines/admission.ts plans it. A transaction locks the
+// row of a key (`lockKeys`) before it changes what the key has admitted, so that its limits hold on all nodes. Every
 // change that could free a place ends in `admitWaiting`; nothing else makes a message that waits for its key `ready`.
 
 import {
@@ -30,8 +30,8 @@ import type { DueLines } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
 
 /**
- * The same as `=`. But with `=`, the planner may go through an index of all messages in this state, which it believes to
- * be few, in place of those of the key: then a key costs as much as the account has ready messages.
+ * The same as `=`. But with `=`, the planner may use an index of all messages in this state, which it estimates to be
+ * few, instead of those of the key: then a key costs as much as the account has ready messages.
  */
 function only(column: string, state: RowState): string {
   return `${column} BETWEEN '${state}' AND '${state}'`;
@@ -54,7 +54,7 @@ export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP
 interface WantedKey {
   readonly accountId: string;
   readonly key: string;
-  /** If it is created. */
+  /** The limits if the key is created. */
   readonly limits: FlowLimits;
 }
 
@@ -84,7 +84,7 @@ async function ensureKeys(database: Database, keys: readonly WantedKey[]): Promi
   );
 }
 
-/** Sets new limits. Messages that the old limits let in and that have not started are judged again. */
+/** Sets new limits. Messages that the old limits admitted and that have not started are checked again. */
 export async function setLimits(database: Database, row: FlowRow, limits: FlowLimits): Promise<void> {
   const isSame = areSameLimits(toKeyState(row).limits, limits);
   if (isSame && row.requested_at === null) return;
@@ -143,8 +143,8 @@ export async function uncountStarts(database: Database, row: FlowRow, claimedAt:
 }
 
 /**
- * Counts the starts of messages that are claimed now. A message let in in an earlier window counts in the window in
- * which it starts. A key that waits for a start lets more in.
+ * Counts the starts of messages that are claimed now. A message admitted in an earlier window counts in the window in
+ * which it starts. A key that waits for a start admits more.
  */
 export async function noteStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
@@ -153,7 +153,7 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
     ...pairs.columns(),
   );
   // Read before it is locked: usually there is nothing to write, so nobody has to wait for the key. A key that begins
-  // to wait for a start at this very moment misses this start; the next start, or the end of this one, lets more in.
+  // to wait for a start at this very moment misses this start; the next start, or the end of this one, admits more.
   const isConcerned = (row: FlowRow) => isChangedByStart(toKeyState(row), now);
   const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
   const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
@@ -183,8 +183,8 @@ function windowOf(row: FlowRow): FlowWindow {
 }
 
 /**
- * Makes as many messages ready as each key lets through, at most `most` of each. Returns the earliest time at which one
- * has something to claim.
+ * Makes as many messages ready as each key admits, at most `most` of each. Returns the earliest time at which one has
+ * something to claim.
  */
 export async function admitWaiting(
   database: Database,
@@ -283,8 +283,8 @@ async function makeReady(
 }
 
 /**
- * Lets messages through for keys that have a new period or have just become due. Skips keys that another transaction
- * has locked. A key that could not let all of them through stays due.
+ * Admits messages of keys that have a new period or have just become due. Skips keys that another transaction has
+ * locked. A key that could not admit all of them stays due.
  */
 export async function admitDueKeys(database: Database, dueKeys: DueLines, now: number): Promise<void> {
   const due = await dueKeys.take(database, now, PROMOTE_KEYS_MAX);
@@ -292,7 +292,7 @@ export async function admitDueKeys(database: Database, dueKeys: DueLines, now: n
   await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
 }
 
-/** For new messages that wait under these keys: a claim looks at the keys. Admits nothing itself. */
+/** For new messages that wait under these keys: a claim will check the keys. Admits nothing itself. */
 export async function noteKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
   const rows = [...keys.values()];
   if (rows.length === 0) return;

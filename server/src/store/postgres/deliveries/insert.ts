@@ -54,7 +54,7 @@ const WITH_OWN_BODIES = `${given()},
        SELECT ${NAMES}, ${GIVEN_BODY} FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for one message of each. */
+/** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for the one message of each that stores it. */
 const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolean, ')},
   numbers AS MATERIALIZED
     (SELECT array_agg(nextval('message_seq')) AS ids FROM generate_series(1, $4::int)),
@@ -82,7 +82,7 @@ const TOLD = `,
        ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count),
   happened AS (${countSql(`SELECT account_id, created_at AS at, ${COUNTED.accepted}::smallint AS kind FROM given`)})`;
 
-/** `weight`: what the message adds, and the body that it keeps for others. */
+/** `weight`: the bytes of the message, and of the shared body that it stores. */
 const WEIGHED = `,
   weighed AS (${storedSql('SELECT account_id, weight AS bytes FROM given')})`;
 
@@ -120,7 +120,7 @@ export async function insertMessages(
       lease: claim?.lease,
       node: claim?.node,
       claimed_at: claim?.at,
-      // False until `OrderKeys` has looked at the key.
+      // False until `OrderKeys` has checked the key.
       is_first_of_key: message.orderKey === null || message.queueName === null,
       stored_bytes: storedBytes,
       at,
@@ -136,12 +136,12 @@ export async function insertMessages(
   return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
 }
 
-/** What an insert of messages locks: whoever holds one of these tables makes it wait. */
+/** The tables that an insert of messages locks: a transaction that holds one of these makes it wait. */
 const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes, stored';
 
 /**
- * Writes as an insert of messages does, without a message: it waits for the same tables, and its commit for the same
- * standby. The row is that of the node. Both statements are sent together and are one transaction.
+ * Writes as an insert of messages does, but without a message: it waits for the same tables, and its commit for the
+ * same standby. The row is that of the node. Both statements are sent together and are one transaction.
  */
 export async function probe(database: Database, node: string): Promise<void> {
   await database.exec(
@@ -156,7 +156,7 @@ interface BodyPlace {
   readonly body_at: number;
   readonly body_length: number;
   readonly shared?: number;
-  /** It stores the body for all that share it. */
+  /** Whether it stores the body for all that share it. */
   readonly keeps?: boolean;
 }
 

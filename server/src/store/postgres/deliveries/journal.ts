@@ -22,14 +22,15 @@ export function positionSql(accountId: string, order: string): string {
     + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
 }
 
-/** The application name of sessions that write. A reader of the journal asks which of them are in a transaction. */
+/** The application name of sessions that write. A reader of the journal checks which of them are in a transaction. */
 export const WRITER_NAME = 'postrider writer';
 
 /**
- * The first position that is not final. Read it before the rows, in a statement of its own. A transaction with a lower
- * position was visible as running before `now()`, which is when this statement arrived and thus before it looks at the
+ * The first position that is not final. Read it before the rows, in a separate statement. A transaction with a lower
+ * position was visible as running before `now()`, which is when this statement arrived and thus before it reads the
  * sessions. Either the transaction has ended, and the next read sees its rows, or it is found running since before its
- * position. `clock_timestamp()` would be read after the look, and would miss a transaction that begins between the two.
+ * position. `clock_timestamp()` would be read after the sessions, and would miss a transaction that begins between the
+ * two.
  */
 export async function horizon(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
@@ -84,7 +85,7 @@ export function deleteUsage(
   );
 }
 
-/** How many rows of one account are looked at. Some of them may not be old, if their transactions overlapped. */
+/** How many rows of one account are checked. Some of them may not be old, if their transactions overlapped. */
 const OLDEST_LOOKED = 100;
 
 /**

@@ -21,7 +21,7 @@ export type ClaimRow = MessageRow & AccountAtClaim & Required<Pick<Claim, 'isPla
 /** A claim without its body. The body is read after the commit, so that no lock is held meanwhile. */
 export type ClaimWithoutBody = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
 
-/** What a claim has besides its message `m`, from the account `a`. */
+/** The columns of a claim that come from the account `a`, beside its message `m`. */
 export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
   m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS "isPlain"`;
 

@@ -1,4 +1,4 @@
-// What statements of several verbs say about messages.
+// SQL about messages that several verbs use.
 
 /** $1 is when `m` could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
@@ -7,6 +7,6 @@ export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready
 export interface Leasable {
   readonly account_id: string;
   readonly seq: number;
-  /** Not null if an earlier claim of the same attempt was given back: its start is in the journal. */
+  /** Not null if an earlier claim of the same attempt was released: its start is in the journal. */
   readonly claimed_at: number | null;
 }

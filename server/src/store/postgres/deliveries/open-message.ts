@@ -65,9 +65,9 @@ export class Lines {
 }
 
 /**
- * Call it when attempts are over and their messages are not, under the lock of their queues. A message gives its place
- * back if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the first.
- * One that has never had a place does not count (`ready_at`): it came after this message had started.
+ * Call it when attempts are over and their messages are not, under the lock of their queues. A message releases its
+ * place if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the
+ * first. A message that has never had a place does not count (`ready_at`): it came after this message had started.
  */
 export async function giveWay(database: Database, held: readonly OpenMessage[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);

@@ -23,8 +23,8 @@ export class OrderKeys {
   }
 
   /**
-   * Of the open messages with an order key, only the first may be a head. Call it after messages came or ended, under
-   * the lock of their queue. The previous first message has moved back by at most the number of messages that came.
+   * Makes only the first of the open messages with an order key a head. Call it after messages came or ended, under the
+   * lock of their queue. The previous first message has moved back by at most the number of messages that came.
    */
   async correct(database: Database): Promise<void> {
     const keys = [...this.#keys.values()];

@@ -39,7 +39,7 @@ export class Promoter {
     return hasKeys || others;
   }
 
-  /** A few of each account, which would otherwise wait behind thousands of another account. */
+  /** A few of each account, so that they do not wait behind thousands of another account. */
   async #promoteOthers(database: Database, now: number): Promise<boolean> {
     const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
     const ids = accounts.map(({ id }) => id);
@@ -67,7 +67,7 @@ const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
       FROM account WHERE account.id IS NOT NULL)
   SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
 
-/** Makes due messages ready, or lets them wait for their flow keys, which take turns with all others that are due. */
+/** Makes due messages ready, or lets them wait for their flow keys, which take turns with all other due keys. */
 async function promote(
   database: Database,
   which: typeof LONGEST_DUE | typeof DUE_OF_ACCOUNTS,

@@ -76,7 +76,7 @@ async function ensureQueues(database: Database, pairs: Pairs, now: number): Prom
 
 /** The result of starting heads in some queues. */
 export interface Heads {
-  /** The earliest time at which there is something unclaimed to claim, or null. */
+  /** The earliest time at which there is an unclaimed message to claim, or null. */
   readonly dueAt: number | null;
   /** The messages that took over a slot. */
   readonly claims: readonly Claim[];
@@ -94,7 +94,7 @@ export interface Head extends QueueAtHost, Omit<Leasable, 'account_id'> {
 
 interface HeadOptions {
   readonly successors?: SuccessorLeases | null;
-  /** How many heads of each queue. */
+  /** The most heads of each queue. */
   readonly most?: number;
 }
 
@@ -131,7 +131,7 @@ export async function startHeads(
 }
 
 /**
- * For new messages: a claim looks at each of these queues when its first new message is due. Starts nothing itself.
+ * For new messages: a claim will check each of these queues when its first new message is due. Starts nothing itself.
  * Records where the queues end.
  */
 export async function noteQueuesDue(
@@ -259,7 +259,10 @@ export async function lockOrCreateQueue(
   return locked.get(keyOf(accountId, name))!;
 }
 
-/** After a change of its rules: the heads of the queue get the states that a pause gives or takes, and those that may start do. */
+/**
+ * After a change of its rules: sets the heads of the queue to the states of a paused or resumed queue, and starts those
+ * that may start.
+ */
 export async function applyQueueRules(
   database: Database,
   accountId: string,

@@ -1,5 +1,5 @@
-// Limits that messages carry for flow keys. After a change, a key judges again what it has let through, so one
-// transaction changes only a few keys. The limits of the others are noted, and take effect with the next claims.
+// Limits that messages carry for flow keys. After a change, a key checks again what it has admitted, so one transaction
+// changes only a few keys. The limits of the others are noted, and take effect with the next claims.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';

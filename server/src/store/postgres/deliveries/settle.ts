@@ -102,7 +102,7 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
   );
 }
 
-/** What is given for each settlement: first what its message becomes, then what is recorded of the attempt. */
+/** The input of each settlement: first the next state of its message, then the record of the attempt. */
 const GIVEN = `WITH given AS MATERIALIZED
     (SELECT account_id, id, lease, state, due_at, retried, interrupted, alone_at_crash, alone_from_at, held_at, over_at,
         expires_at, failure, at, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
@@ -112,7 +112,7 @@ const GIVEN = `WITH given AS MATERIALIZED
         alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint,
         attempt_bytes int)),`;
-/** What is needed of it when the message is written. */
+/** The columns that are needed when the message is written. */
 const SETTLED = `given.account_id, given.at, given.number, given.started_at, given.ended_at, given.outcome, given.status,
   given.error, given.next_at, given.response_headers, given.is_cut, given.body_at, given.body_length, given.counted,
   given.attempt_bytes, m.seq`;

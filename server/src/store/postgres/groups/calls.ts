@@ -1,5 +1,5 @@
 // How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
-// is told after the commit.
+// is notified after the commit.
 
 import type { MadeWork } from '../../resources/shared-verb.ts';
 import type { Hints } from '../../shared/hints.ts';
@@ -12,18 +12,18 @@ import type { Pool } from '../sessions/pool.ts';
 /** Work that is due later than this is found in time by every node without a hint. */
 const HINT_WITHIN_MS = 5000;
 
-/** Without a mark, nobody is told. */
+/** Without a mark, nobody is notified. */
 export interface Marks<A extends readonly unknown[], R> {
   /** There may be something to claim. */
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
-  /** It changes who may do what. */
+  /** It changes permissions. */
   readonly changesAccess?: true;
   /**
-   * It locks the row of this account. Of one account, such calls run one at a time here: at the server they would wait for
-   * one another, each on a connection, until one has waited too long and is refused.
+   * It locks the row of this account. Such calls of one account run one at a time here: at the server they would wait
+   * for one another, each on a connection, until one has waited too long and is refused.
    */
   readonly locksAccount?: (...args: A) => string;
 }
@@ -85,8 +85,8 @@ export class Calls {
   noteDue({ dueAt, now }: MadeWork): void {
     this.#offer.noteDue(dueAt);
     if (dueAt === null || dueAt > now + HINT_WITHIN_MS) return;
-    // What is due now and has room here is taken by this node. It tells the others what it leaves. Until something is due
-    // later, the room may be gone.
+    // This node takes what is due now and fits here, and notifies the others of what it leaves. For work that is due
+    // later, there may be no room by then.
     if (dueAt > now || !this.#offer.hasRoom) this.#hints.work();
   }
 }

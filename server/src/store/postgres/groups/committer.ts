@@ -20,9 +20,9 @@ export interface CommitterOptions<C, R> {
   readonly sizeOf: (command: C) => number;
   /** The limit for one transaction, unless a single command is larger. */
   readonly sizeMax: number;
-  /** Whose work a command is, if accounts wait for each other here. Without it, commands are run in the order they came. */
+  /** The account of a command, if accounts take turns here. Without it, commands are run in order of arrival. */
   readonly byAccount?: ByAccount<C>;
-  /** Those of commands that other committers wait for, if they do not write side by side. */
+  /** The turns that this committer shares with others, if they do not write side by side. */
   readonly inTurn?: InTurn<C>;
 }
 
@@ -32,11 +32,11 @@ interface ByAccount<C> {
   readonly nowMs: () => number;
 }
 
-/** How long one transaction should take, as far as is known before. */
+/** How long one transaction should take, by the estimate. */
 const TRANSACTION_US = 50_000;
-/** For one unit of the work of an account that nothing is known of. */
+/** The expected cost of one unit of work of an account without measurements. */
 const UNIT_US = 50;
-/** What a smaller group takes is mostly the way to the database and back. */
+/** The time of a smaller group is mostly the round trip to the database. */
 const LEARNED_UNITS_MIN = 50;
 
 interface InTurn<C> {
@@ -126,12 +126,13 @@ export class Committer<C, R> {
     return batch;
   }
 
-  /** Each gets the part of the time that was expected of it. */
+  /** Each command gets the part of the time that was expected of it. */
   #learn({ workOf }: ByAccount<C>, commands: readonly C[], tookMs: number): void {
     const work = commands.map(workOf);
     const expected = work.map(({ accountId, units }) => this.#costs.of(accountId, units));
     const sum = expected.reduce((all, each) => all + each, 0);
-    // That too much is expected of it is learned from any group: else a time at which the database stood still would count for ever.
+    // An estimate that is too high is corrected by any group: otherwise a single pause of the database would count for
+    // ever.
     const isSmall = work.reduce((all, { units }) => all + units, 0) < LEARNED_UNITS_MIN;
     if (isSmall && sum <= tookMs * 1000) return;
     work.forEach(({ accountId, units }, index) => {

@@ -1,6 +1,6 @@
 // Doubtful leases: the connection was lost before the commit was confirmed, so the messages may be leased to this node
 // without its knowledge. The node is alive, so no other node takes them over, and it does not know them, so they would
-// never be sent. They are released as soon as the database answers again.
+// never be sent. They are released as soon as the database responds again.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { release } from '../deliveries/claim.ts';
@@ -44,7 +44,7 @@ export class Doubts {
 
   /**
    * Releases the leases that were granted after all. Returns whether there were any. Call it again until no doubt is
-   * left. A doubt ends when its session had ended before the look.
+   * left. A doubt ends when its session had ended before the read.
    */
   async release(database: Database, node: string, now: number): Promise<boolean> {
     const doubts = this.#doubts;

@@ -71,7 +71,7 @@ export class Groups {
   async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
     const { node, offer, doubts, calls, life } = this.#options;
     if (dayMax === null && life.mayLease()) {
-      // Whoever finds a slot here takes it before anybody else looks: nothing is awaited in between.
+      // An accept that finds a slot here takes it before any other: nothing is awaited in between.
       for (let wait = this.#slotWaits.begin(messages, now); wait !== null; wait = wait.again()) await wait.freed;
     }
     // Under a quota nothing is leased at accept, because all of it may be refused.

@@ -1,7 +1,7 @@
-// Lets an accept wait for a slot that a settlement frees. Otherwise publishers who send again at each answer would be
-// accepted faster than their messages are delivered, and what is not leased at accept costs two more writes. An account
-// whose receivers are slow does not wait while nothing of it is settled. For a host that takes no more, it does not wait
-// while nothing is settled there, whatever its other receivers do.
+// Lets an accept wait for a slot that a settlement frees. Otherwise publishers that send again after each response
+// would be accepted faster than their messages are delivered, and a message that is not leased at accept costs two more
+// writes. An account whose receivers are slow does not wait while none of its messages is settled. For a full host, it
+// does not wait while nothing is settled there, whatever its other receivers do.
 
 import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
 import type { Clock } from '../../../runtime/world.ts';
@@ -9,13 +9,13 @@ import type { StandingOffer } from '../../shared/standing-offer.ts';
 import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
 
 /**
- * How long accepts wait for a settlement, from its start: one that hangs, as behind a lock, must not delay them. An
- * accept waits no longer than this in all, for however many settlements.
+ * How long accepts wait for a settlement, from its start: one that hangs, for instance on a lock, must not delay them.
+ * This is also the limit for the total wait of an accept, for any number of settlements.
  */
 export const SETTLED_FIRST_MS_MAX = 300;
 /**
- * Where so many attempts end while one group is written, the node is the limit and not the receivers: what it accepts
- * faster than it delivers only makes it slower.
+ * If this many attempts end while one group is written, the node is the bottleneck and not the receivers: accepting
+ * faster than it delivers would only make it slower.
  */
 export const MANY_MESSAGES_MIN = 16;
 /** The hosts at which slots become free, by account. */
@@ -30,14 +30,14 @@ interface Settled extends LastGroup {
 interface Wait {
   /** Slots may be free. */
   readonly freed: Promise<void>;
-  /** To be asked then: the next wait, or null. */
+  /** Called then: returns the next wait, or null. */
   again(): Wait | null;
 }
 
 export class SlotWaits {
   readonly #timers: Clock;
   readonly #offer: Pick<StandingOffer, 'lacksFor'>;
-  /** What the settlement under way will free, if it waits for no queue or key. */
+  /** The slots that the current settlement will free, if it waits for no queue or key. */
   #settling = NOTHING;
   #last: Settled | null = null;
   #cancel = () => {};
@@ -48,7 +48,7 @@ export class SlotWaits {
     this.#offer = offer;
   }
 
-  /** For an accept that finds no slot: its wait for one, or null if it is not to wait. */
+  /** For an accept that finds no slot: its wait for one, or null if it should not wait. */
   begin(messages: readonly NewMessage[], now: number): Wait | null {
     const first = messages[0];
     if (first === undefined || !this.#mayWait(first, now)) return null;
@@ -79,7 +79,7 @@ export class SlotWaits {
       this.#tell();
     };
     const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
-    // Two turns: in the first the engine, which has its reply by then, is asked for a new offer.
+    // Two turns: in the first the engine, which has its reply by then, makes a new offer.
     const endSoon = () => timers.soon(() => timers.soon(end));
     written.then(() => {
       const endedAtMs = timers.monotonicMs();
@@ -92,7 +92,7 @@ export class SlotWaits {
     this.#last = last;
     this.#cancel();
     if (last.messages < MANY_MESSAGES_MIN) return;
-    // By then another one has ended. If not, nobody waits for it any more.
+    // If no other settlement has ended by then, nobody waits for it any more.
     this.#cancel = this.#timers.after(waitMsMax(last), () => {
       this.#last = null;
       if (this.#settling === NOTHING) this.#tell();
@@ -101,14 +101,14 @@ export class SlotWaits {
 
   #mayWait(message: NewMessage, now: number): boolean {
     const next = this.#soonFreed;
-    // First the cheap question: most accepts end here.
+    // The cheap check first: most accepts end here.
     if (!this.#settling.has(message.accountId) && !next.has(message.accountId)) return false;
     const lacks = this.#offer.lacksFor(message, now);
     if (lacks !== 'hostSlot') return lacks !== null;
     return [this.#settling, next].some((freed) => freed.get(message.accountId)?.has(message.host));
   }
 
-  /** What the next settlement will probably free soon, although none is under way: the same as the last one. */
+  /** The slots that the next settlement will probably free soon, although none is running: the same as the last one. */
   get #soonFreed(): Freed {
     const last = this.#last;
     if (last === null || last.messages < MANY_MESSAGES_MIN) return NOTHING;

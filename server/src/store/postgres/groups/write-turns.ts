@@ -4,17 +4,20 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 
-/** Smaller groups mean little to do, even if one follows the other: each caller may wait for its answer to go on. */
+/**
+ * Smaller groups mean little load, even if one follows the other: each caller may wait for its response before it
+ * continues.
+ */
 export const BUSY_MESSAGES_MIN = 4;
 /**
- * A node is busy for this many times as long as its last group took, and waits this long at most: the group under way
- * may hang. With two times as long, groups were a fifth smaller.
+ * A node is busy for this many times the duration of its last group, and waits at most this long: the current group may
+ * hang. With a factor of two, groups were a fifth smaller.
  */
 export const WAIT_TIMES_MAX = 4;
 /** A group that hung must not make the next ones wait as long. */
 export const WAIT_MS_MAX = 100;
 
-/** What is remembered of the last group of a kind. */
+/** The facts about the last group of a kind. */
 export interface LastGroup {
   readonly messages: number;
   readonly tookMs: number;
@@ -35,8 +38,8 @@ export class WriteTurns {
   }
 
   /**
-   * Takes a turn, to be ended with `end`. Waits for the group under way first if the last group of the same kind was
-   * large and ended just now.
+   * Takes a turn, to be ended with `end`. First waits for the current group if the last group of the same kind was
+   * large and has just ended.
    */
   async begin(last: LastGroup | null): Promise<void> {
     if (last !== null && this.#running > 0 && isBusy(last, this.nowMs)) await this.#others(last);
@@ -48,7 +51,7 @@ export class WriteTurns {
     if (this.#running === 0) this.#waiting[0]?.();
   }
 
-  /** Who waits has the turn as soon as the other ends: otherwise the other could take it again first. */
+  /** A waiting group gets the turn as soon as the other ends: otherwise the other could take it again first. */
   #others(last: LastGroup): Promise<void> {
     return new Promise((resolve) => {
       const go = () => {
@@ -63,7 +66,7 @@ export class WriteTurns {
   }
 }
 
-/** Whether the last group of a kind was large and ended just now. */
+/** Whether the last group of a kind was large and has just ended. */
 export function isBusy({ messages, tookMs, endedAtMs }: LastGroup, nowMs: number): boolean {
   return messages >= BUSY_MESSAGES_MIN && nowMs - endedAtMs <= WAIT_TIMES_MAX * tookMs;
 }

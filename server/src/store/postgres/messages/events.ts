@@ -25,7 +25,7 @@ import { nullEachUnstorable } from './null-if-unstorable.ts';
 import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf } from './search.ts';
 
 const CHUNK = 500;
-/** So many steps are told at once: their attempts and their bodies are read with one statement each. */
+/** The number of steps that are read together: their attempts and their bodies are read with one statement each. */
 const TOLD_AT_ONCE = 50;
 
 type JournalRow = CandidateRow & { journal_seq: number; step: number; at: number };
@@ -97,7 +97,7 @@ function rank({ step }: JournalRow): number {
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
-/** As many rows, and all that share the position of the last one. */
+/** This many rows, and all that share the position of the last one. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
@@ -112,7 +112,7 @@ function readPart(database: Database, from: string, values: readonly Value[], pa
   );
 }
 
-/** The events of one position that the filter asks for. */
+/** The events of one position that the filter selects. */
 interface Told {
   readonly position: number;
   /** In the order of the page. */
@@ -121,7 +121,7 @@ interface Told {
   readonly count: number;
 }
 
-/** Makes journal rows into the events that the filter asks for. */
+/** Turns journal rows into the events that the filter selects. */
 class Teller {
   readonly #database: Database;
   readonly #accountId: string;
@@ -140,8 +140,8 @@ class Teller {
   }
 
   /**
-   * The first positions. Stops when it has looked at enough, and before a position for whose bodies there is no room.
-   * The first position of a page is told in any case, however large its bodies are.
+   * The first positions. Stops when enough was read, and before a position for whose bodies there is no room. The first
+   * position of a page is always included, however large its bodies are.
    */
   async next(rows: readonly JournalRow[], isBegun: boolean): Promise<Told[]> {
     const lastAtOnce = rows[TOLD_AT_ONCE - 1]?.journal_seq;
@@ -216,7 +216,7 @@ class Teller {
   }
 }
 
-/** What a row tells without the body of its message. */
+/** The content of a row without the body of its message. */
 interface Bare {
   readonly message: Message;
   readonly step: Step | null;

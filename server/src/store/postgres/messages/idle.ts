@@ -1,5 +1,5 @@
 // Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
-// that have ended. Each call looks at some rows after a position, and skips those that another transaction uses.
+// that have ended. Each call visits some rows after a position, and skips those that another transaction uses.
 
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
@@ -46,7 +46,7 @@ export async function deleteIdleFlowKeys(
     idle.map(({ accountId }) => accountId),
     idle.map(({ key }) => key),
   );
-  // A statement of its own, which sees the messages of those that had the lock before.
+  // A separate statement, which sees the messages of earlier holders of the lock.
   const deleted = await deleteWeighed(
     database,
     `DELETE FROM flow_keys k WHERE (k.account_id, k.key) IN
@@ -79,7 +79,7 @@ export async function deleteIdleQueues(
   );
   const old = rows.filter((row) => isQueueForgettable(row, now));
   const pairs = new Pairs(old.map(({ accountId, name }) => [accountId, name] as const));
-  // Those that a person or a message has changed meanwhile are looked at again under the lock.
+  // Rows that a person or a message has changed meanwhile are checked again under the lock.
   const locked = [...(await lockQueues(database, pairs, 'SKIP LOCKED')).values()];
   const deleted =
     locked.length === 0

@@ -1,5 +1,5 @@
-// Lists events for live streams. If a page stopped below a still-open transaction, it reads again shortly, or tells the
-// reader to.
+// Lists events for live streams. If a page stopped below a transaction that is still open, it reads again shortly, or
+// asks the reader to.
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { Store } from '../../ports/store.ts';
@@ -19,7 +19,7 @@ export function listingLive({ list, isHeldBack }: Journal, timers: Clock, askToL
       const found = await list(accountId, filter, page);
       const isLive = page.order === 'oldestFirst' && found.cursor === null;
       if (!isLive || !(await isHeldBack(accountId, found.endedAt))) return found;
-      // Usually the open transaction is of this very millisecond, so a few quick looks are enough.
+      // Usually the open transaction began in this very millisecond, so a few quick reads are enough.
       if (looks === LOOKS_MAX) {
         timers.after(LOOK_AGAIN_MS, askToLook);
         return found;

@@ -1,4 +1,4 @@
-// The message port over PostgreSQL: which verbs read and which write, and who is told about them.
+// The message port over PostgreSQL: which verbs read and which write, and who is notified of them.
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { MessageStore } from '../../ports/message-store.ts';

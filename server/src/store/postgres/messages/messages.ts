@@ -147,10 +147,7 @@ export function deleteDeduplication(database: Database, now: number, limit: numb
 /** A message that this transaction has locked to delete it. */
 export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
 
-/**
- * Deletes messages that this transaction has locked, and the rows that belong to them, which nobody else deletes
- * meanwhile.
- */
+/** Deletes messages that this transaction has locked, and the rows that belong to them. */
 export async function deleteHeld(database: Database, held: readonly HeldRow[]): Promise<number> {
   if (held.length === 0) return 0;
   const accountIds = held.map(({ account_id }) => account_id);

@@ -15,9 +15,9 @@ import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
 import { nullEachUnstorable } from './null-if-unstorable.ts';
 
-/** Rows that are read at once, of all ways together. */
+/** Rows that are read at once, for all index paths together. */
 const CHUNK = 200;
-/** Of one way. */
+/** Rows that are read at once for one path. */
 const CHUNK_OF_WAY = 10;
 /** How many messages have their last attempts read at once. */
 const ATTEMPTS_AT_ONCE = 20;
@@ -97,7 +97,7 @@ async function lastAttemptsOf(
   return beside;
 }
 
-/** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
+/** How many messages match, from a cursor on. Stops at `max`, or when enough was read. */
 export async function countPiece(
   database: Database,
   accountId: string,
@@ -143,8 +143,8 @@ class Judge {
   }
 
   /**
-   * Parallel to the first rows: the message, or null if it does not match. Stops when it has looked at enough, before a
-   * body for which there is no room, and after `limit` messages that match whatever their bodies contain.
+   * Parallel to the first rows: the message, or null if it does not match. Stops when enough was read, before a body
+   * for which there is no room, and after `limit` messages that match whatever their bodies contain.
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
     const judged: (Message | null)[] = [];
@@ -184,7 +184,7 @@ export class BodiesToRead {
     this.#looking = looking;
   }
 
-  /** False if there is no room for it, unless it is of the first. It was not counted then. */
+  /** False if there is no room for it, unless it is of the first. Then it was not counted. */
   add(row: CandidateRow, { responseBytes = 0, isFirst = false } = {}): boolean {
     const isKnown = this.#rows.has(row.seq) || (row.body_id !== null && this.#shared.has(row.body_id));
     const bytes = isKnown ? 0 : row.body_bytes;

@@ -5,7 +5,7 @@ import type { StoredAccount } from '../../ports/account-store.ts';
 import { WEIGHED_TABLES, type WeighedTable } from '../../resources/steps.ts';
 import type { Database, Value } from '../sessions/database.ts';
 
-/** The rows of sessions are folded into this one. No process has this number. */
+/** The rows of sessions are added to this one. No process has this number. */
 const FOLDED = 0;
 
 /** SQL that counts the rows of a query with the columns account_id and bytes. */
@@ -15,7 +15,7 @@ export function storedSql(rows: string): string {
        ON CONFLICT (account_id, shard) DO UPDATE SET bytes = s.bytes + excluded.bytes`;
 }
 
-/** Counts a row that this transaction has written or locked. Null: it counts nothing. */
+/** Counts the stored bytes of a row that this transaction has written or locked. Null: it counts nothing. */
 export async function weigh(
   database: Database,
   table: WeighedTable,
@@ -34,7 +34,9 @@ export async function weigh(
   );
 }
 
-/** Runs a DELETE without its RETURNING, and takes away what its rows were counted as. Returns how many rows it deleted. */
+/**
+ * Runs a DELETE without its RETURNING, and subtracts the stored bytes of its rows. Returns how many rows it deleted.
+ */
 export async function deleteWeighed(database: Database, sql: string, ...values: Value[]): Promise<number> {
   const row = await database.get<{ n: number }>(
     `WITH gone AS (${sql} RETURNING account_id, stored_bytes),
@@ -69,7 +71,7 @@ const RESOURCE_SUMS = Object.keys(WEIGHED_TABLES)
 
 /**
  * Counts again, and returns by how much the count was wrong. One statement, so that it sees the messages and the count
- * of the same moment.
+ * at the same moment.
  */
 export async function recountStored(database: Database, accountId: string): Promise<number> {
   const row = await database.get<{ wrong_by: number }>(
@@ -84,7 +86,7 @@ export async function recountStored(database: Database, accountId: string): Prom
   return row!.wrong_by;
 }
 
-/** Folds rows of sessions. Nodes that do this at once share the work, and lock the folded rows in one order. */
+/** Adds up the rows of sessions. Nodes that do this at once share the work, and lock the sums in one order. */
 export async function foldStored(database: Database, limit: number): Promise<number> {
   const row = await database.get<{ n: number }>(
     `WITH old AS

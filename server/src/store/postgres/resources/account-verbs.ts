@@ -13,7 +13,7 @@ export function createAccounts(calls: Calls): AccountStore {
     usage: calls.reading(usage),
     storedBytes: calls.reading(stored.storedBytes),
     storedAccounts: calls.reading(stored.storedAccounts),
-    // The database tells nothing of its disk.
+    // The database does not report its free disk space.
     freeInside: async () => 0,
     recountStored: calls.writing(stored.recountStored),
     foldStored: calls.writing(stored.foldStored),

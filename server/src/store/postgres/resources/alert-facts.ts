@@ -1,5 +1,5 @@
-// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; rules/ decides
-// what they mean.
+// The facts for the rules of an account's alerts. Every query reads a bounded number of rows by an index; rules/
+// decides what they mean.
 
 import { usageDay } from '../../../rules/accounts/account.ts';
 import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
@@ -146,7 +146,7 @@ async function oldestOfQueues(
   return rows.map(alertRows.toQueue);
 }
 
-/** None of a schedule that is deleted: nobody waits for it to do better. */
+/** None for a deleted schedule: its alert need not wait for a better run. */
 async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
   if (ids.length === 0) return [];
   const rows = await database.all<alertRows.RunRow & { schedule_id: string }>(

@@ -22,7 +22,7 @@ export async function notifyAlerts(
     evaluated.map(({ alert }) => alert.accountId),
     evaluated.map(({ alert }) => alert.id),
     evaluated.map(({ alert }) => alert.version),
-    // One that was deleted and made again counts its versions anew.
+    // An alert that was deleted and created again starts with a new version number.
     evaluated.map(({ alert }) => alert.createdAt),
   );
   const taken = rows.map(({ index }) => evaluated[index]!);

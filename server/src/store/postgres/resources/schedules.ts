@@ -34,7 +34,10 @@ const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
        WHERE next_at = g.next_at AND account_id = g.account_id ORDER BY id LIMIT $3 OFFSET $4) AS s
   ORDER BY g.at, s.id`;
 
-/** `start` differs between most nodes: of many schedules that are due at one time, each node begins with other ones. */
+/**
+ * `start` differs between most nodes, so that each node begins with other ones of many schedules that are due at one
+ * time.
+ */
 export async function dueSchedules(
   database: Database,
   now: number,

@@ -59,7 +59,7 @@ function numbered(sql: string): string {
   return text;
 }
 
-/** What is looked up may be null instead. What is inserted is not changed: the database refuses it. */
+/** A parameter of a query may be null instead. A parameter of an insert is not changed: the database refuses it. */
 function storable(sql: string, values: readonly Value[]): Value[] {
   if (sql.startsWith('INSERT')) return [...values];
   return values.map((value) => (typeof value === 'string' ? nullIfUnstorable(value) : value));

@@ -1,4 +1,5 @@
-// The upkeep port over PostgreSQL: the schedules and bulk operations that nodes run, the alerts that they check, and retention.
+// The upkeep port over PostgreSQL: the schedules and bulk operations that nodes run, the alerts that they evaluate, and
+// retention.
 
 import type { UpkeepStore } from '../../ports/upkeep-store.ts';
 import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';

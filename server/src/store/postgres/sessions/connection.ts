@@ -12,7 +12,7 @@ const ACQUIRE_MS_MAX = 5000;
 const LOCK_MS_MAX = 1500;
 /** A node that stalls in the middle of a transaction blocks the others no longer than this. */
 export const STALL_MS_MAX = 3000;
-/** The setting for it. */
+/** The name of that setting. */
 export const STALL_SETTING = 'idle_in_transaction_session_timeout';
 /** Shorter than a commit may take, so that it is certain that nothing was written. */
 const ADD_LOCK_MS_MAX = 1000;
@@ -26,7 +26,7 @@ export type Settings = ReadonlyMap<string, string>;
 const SESSION: Settings = new Map([
   ['synchronous_commit', 'on'],
   ['statement_timeout', '30000'],
-  // No statement waits longer for a lock than its caller may.
+  // No statement waits for a lock longer than its caller may wait.
   ['lock_timeout', String(LOCK_MS_MAX)],
   [STALL_SETTING, String(STALL_MS_MAX)],
   ['plan_cache_mode', 'force_custom_plan'],
@@ -66,7 +66,7 @@ export const ADDING: Settings = new Map([
 /** For the probe, which takes the same locks as an insert of messages. */
 export const PROBING: Settings = new Map([['lock_timeout', String(ADD_LOCK_MS_MAX)]]);
 
-/** One server of the database, and what every connection to it is given. */
+/** One server of the database, and the settings of every connection to it. */
 export interface Server {
   readonly url: string;
   readonly target: TargetServer;
@@ -116,7 +116,7 @@ export function givenOptions(given: string): GivenOptions {
   return { settings, rest: rest.join(' ') };
 }
 
-/** No reply in time: the database is away, or a pooler has no server connection left for us. */
+/** No reply in time: the database is unavailable, or a pooler has no server connection left for us. */
 export class NoAnswer extends Error {
   constructor(ms: number) {
     super(
@@ -126,19 +126,19 @@ export class NoAnswer extends Error {
   }
 }
 
-/** What the driver and its pool say when a connection is not made within `connectionTimeoutMillis`. */
+/** The messages of the driver and its pool when a connection is not made within `connectionTimeoutMillis`. */
 const TIMEOUTS: readonly string[] = [
   'timeout expired',
   'timeout exceeded when trying to connect',
   'Connection terminated due to connection timeout',
 ];
 
-/** Whether a new connection was not made, or did not answer, in time. */
+/** Whether a new connection was not made, or did not respond, in time. */
 export function isNoAnswer(error: unknown): boolean {
   return error instanceof NoAnswer || (error instanceof Error && TIMEOUTS.includes(error.message));
 }
 
-/** The server cannot be written to: a standby, or set to be read-only although the URL asks for one that is not. */
+/** The server cannot be written to: a standby, or read-only although the URL requires one that is not. */
 export class NotWritable extends Error {}
 
 export interface SetUp {

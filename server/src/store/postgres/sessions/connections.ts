@@ -1,5 +1,5 @@
-// The connections of a node to one server, by what they are used for. When the server is away they are closed all
-// together, and others take their place.
+// The connections of a node to one server, by their use. When the server is unavailable, all of them are closed
+// together and replaced.
 
 import pg from 'pg';
 import { nodeMax } from '../../../rules/limits/budgets.ts';
@@ -65,7 +65,7 @@ export class Connections {
   readonly server: Server;
   readonly #options: ConnectionsOptions;
   readonly #pools = new Map<Role, pg.Pool>();
-  /** In front of the pools: waiting for a connection that is in use says nothing about the database. */
+  /** In front of the pools: a wait for a connection in use does not mean that the database is slow. */
   readonly #lines = new Map<Role, AccountLine>();
   /** All connections with their uses, so that hanging ones can be closed. */
   readonly #clients = new Map<pg.ClientBase, Use>();
@@ -83,7 +83,7 @@ export class Connections {
     }
   }
 
-  /** Runs `work` when one of the connections of this role is not in use. */
+  /** Runs `work` when one of the connections of this role is free. */
   inLine<T>(role: Role, work: () => Promise<T>): Promise<T> {
     return this.#lines.get(role)!.run('', work);
   }
@@ -94,7 +94,7 @@ export class Connections {
     return pool.connect();
   }
 
-  /** The server process of a connection, also of one that is lost. */
+  /** The server process of a connection, even of a lost one. */
   processOf(client: pg.ClientBase): number | null {
     return this.#processes.get(client) ?? null;
   }
@@ -112,7 +112,7 @@ export class Connections {
   }
 
   async end(): Promise<void> {
-    // The probe may hang for as long as a standby is away.
+    // The probe may hang for as long as a standby is unavailable.
     for (const [client, use] of this.#clients) if (use === USES.probe) destroyConnection(client);
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.end()));
   }
@@ -121,7 +121,7 @@ export class Connections {
     const { name, max } = use;
     const { server, timers, connectMs, morePatienceMs, onSession } = this.#options;
     const settings = new Map(use.settings);
-    // Settings of its own cost a connection another round trip.
+    // Additional settings cost a connection another round trip.
     if (morePatienceMs > 0) settings.set(STALL_SETTING, String(STALL_MS_MAX + morePatienceMs));
     // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
     const onConnect = async (client: pg.ClientBase): Promise<void> => {

@@ -53,7 +53,7 @@ export class Database {
     try {
       return await this.#client.query({ name, text, values: values.map(toParameter) });
     } catch (error) {
-      // The next use of the text prepares it anew, on every connection. Another connection may have noticed it first.
+      // The next use of the text prepares it again, on every connection. Another connection may have noticed it first.
       if (isOutdated(error) && names.get(text) === name) names.delete(text);
       throw error;
     }

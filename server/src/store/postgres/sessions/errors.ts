@@ -1,11 +1,11 @@
-// What an error of the driver or the server means: retry, report as unavailable, or a bug of ours.
+// What an error of the driver or the server means: retry, report as unavailable, or a bug.
 
 import { StoreUnavailable } from '../../ports/store.ts';
 
 /** SQLSTATEs of a conflict between two transactions: one of them is run again. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 
-/** The server is there but cannot serve us now: it starts, stops, has no connection left, or a wait timed out. */
+/** The server responds but cannot serve us now: it starts, stops, has no connection left, or a wait timed out. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
   '53300',
   '53400',
@@ -25,10 +25,10 @@ const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
 const DISK_FULL = '53100';
 
 const NOT_SUPPORTED = '0A000';
-/** The function of the server that reports it. Its text depends on the server's language. */
+/** The server's function that reports it. The text of the error depends on the server's language. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
 
-/** Only errors of the server have a severity. Codes of the system, such as EPIPE, may look like an SQLSTATE. */
+/** Only errors of the server have a severity. System error codes, such as EPIPE, may look like an SQLSTATE. */
 function sqlState(error: unknown): string | null {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   return typeof code === 'string' && typeof severity === 'string' ? code : null;
@@ -51,7 +51,7 @@ export function isDiskFull(error: unknown): boolean {
   return sqlState(error) === DISK_FULL;
 }
 
-/** The tables are not there, or not where they were. */
+/** The tables do not exist, or were moved. */
 const MISSING: ReadonlySet<string> = new Set(['42P01', '3F000', '3D000']);
 
 export function isMissing(error: unknown): boolean {
@@ -127,12 +127,12 @@ export class CutOff extends Error {
 }
 
 export function cutOff(error: unknown): never {
-  // Not run again after that: its caller has waited long enough.
+  // Not run again: its caller has waited long enough.
   if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);
   throw isLost(error) ? new CutOff(error) : error;
 }
 
-/** What fails, fails with an error of the store. */
+/** Turns every failure into an error of the store. */
 export async function toStoreErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,14 +1,14 @@
-// What a node does when a write finds no space on the disk of the database: it gives up the reserve, tells the other nodes,
-// and runs the write again.
+// Handles a write that finds no space on the disk of the database: releases the reserve, notifies the other nodes, and
+// runs the write again.
 
 import type { Clock } from '../../../runtime/world.ts';
 
-/** If giving it up did not help, it is not tried more often than this. */
+/** If releasing the reserve did not help, it is not tried again before this time. */
 const AGAIN_MS = 1000;
 
 export interface FullDiskOptions {
   readonly timers: Clock;
-  /** Returns whether there was something to give up. */
+  /** Returns whether there was a reserve to release. */
   readonly giveUp: () => Promise<boolean>;
   readonly onGivenUp: () => void;
 }
@@ -17,24 +17,24 @@ export class FullDisk {
   readonly #options: FullDiskOptions;
   #givingUp: Promise<void> | null = null;
   #triedAtMs = Number.NEGATIVE_INFINITY;
-  /** How often space was given back, by any node. */
+  /** How often space was released, by any node. */
   #times = 0;
 
   constructor(options: FullDiskOptions) {
     this.#options = options;
   }
 
-  /** To be read before a write. */
+  /** Read this before a write. */
   get times(): number {
     return this.#times;
   }
 
-  /** Another node has given it up. */
+  /** Another node has released it. */
   noteGivenUp(): void {
     this.#times += 1;
   }
 
-  /** A write found no space, and began when `times` was this. Resolves to whether there may be space now. */
+  /** A write found no space, and began when `times` had this value. Resolves to whether there may be space now. */
   async makeRoom(times: number): Promise<boolean> {
     if (times === this.#times) await this.#giveUp();
     return times !== this.#times;
@@ -54,11 +54,11 @@ export class FullDisk {
   async #tryToGiveUp(): Promise<void> {
     try {
       const wasThere = await this.#options.giveUp();
-      // If it was not there, another node has given it up just now, or one has stopped trying to make it.
+      // If there was none, another node has just released it, or has stopped trying to create it.
       this.#times += 1;
       if (wasThere) this.#options.onGivenUp();
     } catch {
-      // The write that needed it fails as it did, and the next one tries again.
+      // The write fails with its own error, and the next one tries again.
     }
   }
 }

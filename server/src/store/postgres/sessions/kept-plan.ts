@@ -1,12 +1,12 @@
-// Whether a session keeps the plan of its statements, or makes it anew for each call. A plan that was made for an
-// almost empty table is bad for a full one, and to make the plan of a settlement costs as much as to settle some
-// messages. So the plan is kept while the table is large, and is made anew now and then.
+// Whether a session keeps the plans of its statements, or makes a new plan for each call. A plan made for an almost
+// empty table is bad for a full one, and planning a settlement costs as much as settling some messages. So plans are
+// kept while the table is large, and renewed from time to time.
 
 import type { Database } from './database.ts';
 
-/** From here on the planner knows which index leads to a message, whatever the statistics say. */
+/** From this size on the planner knows which index leads to a message, whatever the statistics say. */
 const TABLE_BYTES_MIN = 8 * 1024 * 1024;
-/** A plan that is no longer good is kept for this long at most. */
+/** A plan that is no longer good is kept for at most this long. */
 const LOOK_EVERY_MS = 10_000;
 
 export class KeptPlan {

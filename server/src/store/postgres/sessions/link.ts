@@ -1,6 +1,6 @@
-// The link of a node to its database: the server that it uses now, and a watch that soon notices when that server is
-// away, even if a half-open connection reports nothing. From then on every call is refused at once and hanging
-// connections are closed. The link tries the servers again until one answers that can be written to.
+// The link of a node to its database: the current server, and a watch that quickly notices when that server is
+// unavailable, even if a half-open connection reports nothing. From then on every call is refused at once and hanging
+// connections are closed. The link tries the servers again until one responds that can be written to.
 
 import {
   type Patience,
@@ -19,7 +19,7 @@ import { Listener } from './listener.ts';
 import { SharedSession } from './own-session.ts';
 
 const PING_EVERY_MS = 300;
-/** Only the listener is dead if it got no reply for this many times as long as silence may last. */
+/** Only the listener is dead if it got no reply for this many times the allowed silence. */
 const DEAF_TIMES = 4;
 /**
  * After a stall, a process runs its timers before it reads the replies that arrived meanwhile. This gives it time to
@@ -33,21 +33,21 @@ export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: stri
 export interface LinkOptions {
   /** To be tried in this order. */
   readonly servers: readonly Server[];
-  /** The real clock, even when a test controls the messages' clock: a database answers in real time. */
+  /** The real clock, even when a test controls the messages' clock: a database responds in real time. */
   readonly timers: Clock;
   readonly log: Note;
   /** The channel to listen on. */
   readonly channel: string;
   readonly onNotification: (payload: string) => void;
-  /** The database is back: hints may have been missed while it was away. */
+  /** The database is available again: hints may have been missed meanwhile. */
   readonly onBack: () => void;
   /** A first measurement of the round trip. */
   readonly roundTripMs: number;
-  /** Added to the times in which the database must reply, and to that which a transaction may stand still. */
+  /** Added to the time limits for replies of the database, and to the time that a transaction may be idle. */
   readonly morePatienceMs: number;
 }
 
-/** Why the database is away. `gone`: it is not the one that was opened. */
+/** Why the database is unavailable. `gone`: it is not the one that was opened. */
 export interface Away {
   readonly reason: 'unavailable' | 'gone';
   readonly text: string;
@@ -85,7 +85,7 @@ export class Link {
     return this.#connections;
   }
 
-  /** Null while the database answers. */
+  /** Null while the database responds. */
   get away(): Away | null {
     return this.#away;
   }
@@ -98,7 +98,7 @@ export class Link {
     return roundTripOf(this.#roundTrips);
   }
 
-  /** Starts to listen and begins the watch. Rejects if no server can be used, and may be called again then. */
+  /** Starts to listen and begins the watch. Rejects if no server can be used; then it may be called again. */
   async start(): Promise<void> {
     await this.#listen(this.#roundTripMs);
     this.#schedulePing();
@@ -108,12 +108,12 @@ export class Link {
     if (this.#away === null) this.#listener?.notify(payload);
   }
 
-  /** Something got a reply. */
+  /** A reply has arrived. */
   noteAnswer(): void {
     this.#answeredAtMs = this.#options.timers.monotonicMs();
   }
 
-  /** The present connections cannot be used any more after this error. No caller waits for them, and others are made. */
+  /** The current connections cannot be used after this error. Their callers stop waiting, and new ones are made. */
   lose(error: Error): void {
     if (this.#listener) this.#lose(this.#listener, error.message, isMissing(error) ? GONE : undefined);
   }
@@ -157,11 +157,11 @@ export class Link {
 
   async #listenTo(server: Server, roundTripMs: number): Promise<void> {
     const { timers, channel, onNotification } = this.#options;
-    // No more patience: whoever starts or has lost it tries again.
+    // Without added time: a caller that starts or has lost the connection tries again.
     const { connectMs } = patience(roundTripMs);
     const onLost = (each: Listener) => this.#lose(each, SILENT);
     const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
-    // Those of a server that was away are closed.
+    // The connections of an unavailable server are closed.
     const isSame = server === this.#connections.server && this.#away === null;
     const connections = isSame ? this.#connections : this.#open(server);
     try {
@@ -218,7 +218,7 @@ export class Link {
     let cancel = () => {};
     const silence = new Promise<boolean>((resolve) => {
       cancel = timers.after(silenceMs, () => {
-        // A reply early in this time may have been on its way already.
+        // A reply early in this time may have been sent before it.
         cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + silenceMs / 2));
       });
     });
@@ -231,7 +231,7 @@ export class Link {
   }
 
   /**
-   * Only the listener's connection is silent, and would stay so for long: no hint is received or sent until it is
+   * Only the listener's connection is silent, and would stay silent for long: no hint is received or sent until it is
    * replaced.
    */
   async #listenAnew(listener: Listener): Promise<void> {
@@ -241,13 +241,13 @@ export class Link {
     } catch {
       return this.#lose(listener, SILENT);
     }
-    // Lost meanwhile: the reconnect does the rest.
+    // The link was lost meanwhile: the reconnect does the rest.
     if (this.#away !== null) return;
     this.#schedulePing();
     this.#options.onBack();
   }
 
-  /** The database is away: no caller waits for it any more, and it reconnects until the database is back. */
+  /** The database is unavailable: callers stop waiting for it, and the link reconnects until it is available again. */
   #lose(listener: Listener, why: string, away: Away = { reason: 'unavailable', text: why }): void {
     if (this.#isClosed || this.#listener !== listener) return;
     this.#listener = null;
@@ -291,8 +291,8 @@ function whyAway(error: Error): Away {
 }
 
 /**
- * One error for all servers: that of a server that answered says more than that of one that did not. Its text names all
- * of them.
+ * One error for all servers: the error of a server that responded is more useful than that of one that did not. Its
+ * text names all of them.
  */
 export function worst(failed: readonly Error[], servers: readonly Server[]): Error {
   if (failed.length === 1) return failed[0]!;

@@ -1,5 +1,5 @@
-// The connection by which a node hears what other nodes tell it, and tells them. The watch of the pool asks it again and
-// again whether the database is there.
+// The connection on which a node receives notifications of other nodes, and sends its own. The watch of the pool uses
+// it to check periodically whether the database responds.
 
 import pg from 'pg';
 import { askForNothing, destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
@@ -8,14 +8,14 @@ import { clientConfig, type Server, type Session, setUp, within } from './connec
 import { backendPid, requireOwnSessions } from './own-session.ts';
 
 const NAME = 'postrider listener';
-/** So many pings ask for a reply only. The next one also asks whether the session is still ours. */
+/** This many pings only wait for a reply. The next one also checks whether the session is still ours. */
 const PINGS_BETWEEN_CHECKS = 10;
 
 export interface ListenerOptions {
   readonly server: Server;
   readonly timers: Clock;
   readonly channel: string;
-  /** How long a new connection, and each question at its start, may take. */
+  /** The time limit for a new connection, and for each query at its start. */
   readonly connectMs: number;
   readonly onNotification: (payload: string) => void;
   readonly onLost: (listener: Listener) => void;
@@ -28,7 +28,7 @@ export class Listener {
   #pings = 0;
   /** The last query: queries run one after another. */
   #asked: Promise<unknown> = Promise.resolve();
-  /** What other nodes are told with the next query; null while there is nothing to tell. */
+  /** The payloads to send with the next query; null while there are none. */
   #toTell: Set<string> | null = null;
 
   constructor(options: ListenerOptions) {
@@ -50,14 +50,14 @@ export class Listener {
     this.#session = await setUp(this.#client, { server, name: NAME, timers, msMax: connectMs });
   }
 
-  /** Rejects unless this connection and another one have sessions of their own. */
+  /** Rejects unless this connection and another one each have their own session. */
   async listen(other: pg.ClientBase): Promise<void> {
     const { timers, channel, connectMs } = this.#options;
     await requireOwnSessions(this.#client, other, timers, connectMs);
     await within(this.#client.query(`LISTEN ${pg.escapeIdentifier(channel)}`), connectMs, timers);
   }
 
-  /** Resolves when the database has replied: whether the session is still ours, as far as this ping asked. */
+  /** Resolves when the database has replied: whether the session is still ours, if this ping checked it. */
   ping(): Promise<boolean> {
     this.#pings += 1;
     if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => askForNothing(this.#client)).then(() => true);
@@ -65,7 +65,7 @@ export class Listener {
     return this.#ask(() => backendPid(this.#client)).then((pid) => pid === this.#session.pid);
   }
 
-  /** What is to be told while a query runs is told together after it: a distant database has few round trips a second. */
+  /** Notifications during a query are sent together after it: a distant database allows few round trips a second. */
   notify(payload: string): void {
     if (this.#toTell) return void this.#toTell.add(payload);
     this.#toTell = new Set([payload]);

@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 /** A node that was silent for this long is no longer listed. */
 const FORGET_AFTER = '1 hour';
 
-/** A node that stops in an orderly way is gone at once. */
+/** A node that stops in an orderly way leaves at once. */
 export async function leave(database: Database, node: string): Promise<void> {
   await database.run(
     `DELETE FROM nodes WHERE id = $1 OR alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,
@@ -15,12 +15,12 @@ export async function leave(database: Database, node: string): Promise<void> {
   );
 }
 
-/** No list of nodes is longer. */
+/** The maximum length of a list of nodes. */
 const NODES_MAX = 1000;
 
 /**
  * What a node must know about the others: which are alive, and the lowest schema version that a program must know. The
- * list begins after this node, so that no two nodes ask the same one first.
+ * list begins after this node, so that no two nodes notify the same one first.
  */
 export async function surroundings(database: Database, node: string): Promise<{ nodes: LiveNodes; readerMin: number }> {
   const row = await database.get<{ ids: string[]; abouts: string[]; readerMin: number }>(

@@ -18,7 +18,7 @@ import { Pool } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
 
 const VERSION_MIN = 14;
-/** How long to wait for a database that is just starting. */
+/** How long to wait for a database that is starting. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
 /** No request waits yet, so that a distant or slow server gets more time. */
@@ -39,7 +39,7 @@ export interface OpenOptions {
   readonly inbox?: Inbox;
   /** Another version of the schema, for tests. */
   readonly migrations?: Files;
-  /** See LinkOptions. For tests: beside other work, a database that is there may be silent for a while. */
+  /** See LinkOptions. For tests: on a busy machine, an available database may be silent for some time. */
   readonly morePatienceMs?: number | undefined;
   /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
@@ -51,7 +51,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
   return (await openPostgres(options)).store;
 }
 
-/** For a node, which keeps the reserve too. */
+/** For a node, which also keeps the reserve. */
 export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresStore, 'store' | 'reserve'>> {
   const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
   const { channel, known, roundTripMs } = await prepare(options);
@@ -121,7 +121,7 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
   }
 }
 
-/** No request waits yet, so a slow database is asked again. */
+/** No request waits yet, so a slow database is tried again. */
 async function start(pool: Pool, timers: Clock): Promise<void> {
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
@@ -133,7 +133,7 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
   }
 }
 
-/** To the first of the servers that can be used. */
+/** Connects to the first server that can be used. */
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const servers = serversOf(url);
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
@@ -169,7 +169,7 @@ async function connectTo(server: Server, timers: Clock): Promise<pg.Client> {
   }
 }
 
-/** The server is just starting, does not respond, or may soon be promoted. */
+/** Whether the error is temporary: the server is starting, does not respond, or may soon be promoted. */
 function mayPass(error: Error): boolean {
   const { code } = error as { code?: string };
   return code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error) || error instanceof NotWritable;

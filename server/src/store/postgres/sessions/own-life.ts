@@ -1,5 +1,5 @@
-// Whether other nodes consider this node alive: each heartbeat is valid for a while, and in that time the node may
-// lease to itself. A node that stalled counts as dead until its next heartbeat, and its leases would be taken over.
+// Whether other nodes consider this node alive: each heartbeat is valid for a limited time, in which the node may lease
+// to itself. A node that stalled counts as dead until its next heartbeat, and its leases would be taken over.
 
 import type { NodeAbout } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';

@@ -10,8 +10,9 @@ import { within } from './connection.ts';
 const HEARD_MS_MAX = 1000;
 const SAID_TRIES_MAX = 5;
 /**
- * Which connection asks when. A pooler may lend the session that was returned last: then two connections that ask in
- * turn get the same one. Or it lends the one that was idle longest: then one connection that asks twice gets two.
+ * Which connection queries in each turn. A pooler may lend the session that was returned last: then two connections
+ * that query in turn get the same one. Or it lends the one that was idle longest: then one connection that queries
+ * twice gets two.
  */
 const TURNS = [0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0] as const;
 
@@ -62,7 +63,7 @@ export async function requireOwnSessions(
   one.on('notification', hear);
   try {
     for (let said = 0; said < SAID_TRIES_MAX && !isHeard; said += 1) {
-      // Sent again each time, so that a database that stops answering is not mistaken for a pooler.
+      // Sent again each time, so that a database that stops responding is not mistaken for a pooler.
       await soon(other.query(`NOTIFY "${channel}"`));
       if (isHeard) break;
       await new Promise<void>((resolve) => {

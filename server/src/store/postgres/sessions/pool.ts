@@ -1,5 +1,5 @@
-// How calls get a connection to the database: each kind on connections of its own, each with a limit to its wait. A call
-// is refused at once while the database is away or takes no writes.
+// How calls get a connection to the database: each kind on its own connections, each with a limited wait. A call is
+// refused at once while the database is unavailable or accepts no writes.
 
 import type pg from 'pg';
 import { destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
@@ -27,19 +27,19 @@ import { Link, type LinkOptions } from './link.ts';
 import { dropReserve } from './reserve.ts';
 import { WriteWatch } from './write-watch.ts';
 
-/** After a conflict. Also after a change of the schema, when each statement of the work may be outdated. */
+/** After a conflict. Also after a change of the schema, when each statement may be outdated. */
 const TRIES_MAX = 10;
 
 export interface PoolOptions extends LinkOptions {
   /** Writes one row and commits, as a publish would. */
   readonly probe: (database: Database) => Promise<void>;
-  /** A write found no space, and the reserve was given up for it. */
+  /** A write found no space, and the reserve was released for it. */
   readonly onGivenUp: () => void;
 }
 
 /**
- * What work does that finds no space. What ends and deletes gives up the reserve and uses it. What is published gives it up
- * and fails. A read that is too large for the disk must not take it from the others.
+ * What to do when work finds no space. Work that ends or deletes messages releases the reserve and uses it. A publish
+ * releases it and fails. A read that is too large for the disk must not release it.
  */
 type OnFull = 'usesReserve' | 'givesUp' | 'fails';
 
@@ -61,7 +61,8 @@ export class Pool {
     this.#writes = new WriteWatch({
       timers,
       commitMs: () => this.#link.patience.commitMs,
-      // Not closed when it is late: the session would wait on for its commit at the server, and so would each next one.
+      // Not closed when it is late: the session would still wait for its commit at the server, and so would each next
+      // one.
       probe: (onBegin) =>
         this.#use('probe', (database) => {
           onBegin();
@@ -75,12 +76,12 @@ export class Pool {
     });
   }
 
-  /** Rejects if the database cannot be reached, and may be called again then. */
+  /** Rejects if the database cannot be reached; then it may be called again. */
   start(): Promise<void> {
     return this.#link.start();
   }
 
-  /** Why a publish would be refused now, or null. It is tried if nothing was written just now. */
+  /** Why a publish would be refused now, or null. Tries a write if none has just succeeded. */
   async whyNotWritable(): Promise<{ readonly isGone: boolean; readonly text: string } | null> {
     const why = this.#link.away === null ? await this.#writes.look() : null;
     const { away } = this.#link;
@@ -140,14 +141,14 @@ export class Pool {
   }
 
   /**
-   * A transaction of the upkeep that writes no messages, and may take long. Live events do not wait for its end, as they do
-   * for that of a writer. Nothing is given up for it.
+   * A transaction of the upkeep that writes no messages, and may take long. Live events do not wait for its end, as
+   * they do for that of a writer. The reserve is not released for it.
    */
   beside<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#transactionOnce(work, 'readers');
   }
 
-  /** Another node has given up the reserve. */
+  /** Another node has released the reserve. */
   noteGivenUp(): void {
     this.#fullDisk.noteGivenUp();
   }
@@ -179,7 +180,7 @@ export class Pool {
         await database.exec('BEGIN');
         result = await work(database, within);
       } catch (error) {
-        // On a lost connection this fails too, which tells nothing new.
+        // On a lost connection this fails too, with no new information.
         await database.exec('ROLLBACK').catch(() => {});
         return cutOff(error);
       }
@@ -224,7 +225,8 @@ export class Pool {
     if (away !== null) throw new StoreUnavailable(away.reason, away.text);
     // It waited for a connection that was closed meanwhile.
     if (this.#link.connections !== connections) throw new StoreUnavailable('unavailable', 'the database was away');
-    // The heartbeat is tried: whether this node keeps its claims does not depend on whether messages can be written.
+    // The heartbeat is always tried: whether this node keeps its claims does not depend on whether messages can be
+    // written.
     if (role === 'adders' || role === 'settlers' || role === 'writers') this.#writes.requireWritable();
   }
 
@@ -247,7 +249,7 @@ export class Pool {
       client.release();
       return result;
     } catch (error) {
-      // A server without space has answered all the same.
+      // A server without space has still responded.
       const isLost = toStoreError(error) instanceof StoreUnavailable && !isDiskFull(error);
       if (error instanceof CommitInDoubt) error.session = connections.processOf(client);
       if (!isLost) this.#link.noteAnswer();

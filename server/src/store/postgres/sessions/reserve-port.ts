@@ -5,7 +5,7 @@ import { isDiskFull, isForbidden, toStoreError, toStoreErrors } from './errors.t
 import type { Pool } from './pool.ts';
 import { isReserveThere, makeReserve } from './reserve.ts';
 
-/** The reserve for the upkeep, and what tells its listeners. */
+/** The reserve for the upkeep, and the functions that notify its listeners. */
 export function createReserve(pool: Pool) {
   const listeners = { givenUp: () => {}, back: () => {} };
   let mayRecycle = true;

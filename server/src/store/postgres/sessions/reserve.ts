@@ -6,9 +6,9 @@ import type { Database } from './database.ts';
 const LOCK = "hashtextextended('postrider reserve ' || current_schema(), 8411)";
 /** A row is as large as a page allows. */
 const PAGE_BYTES = 8192;
-/** The other pages are copies of these. Their bytes cannot be compressed, as some file systems would. */
+/** The other pages are copies of these. Their bytes are random, so that no file system can compress them. */
 const FIRST_PAGES = 32;
-/** Who gives it up waits for a node that is making it: that one fails soon, and then there is space too. */
+/** A node that releases it waits for a node that is creating it: that one fails soon, and then there is space too. */
 const LOCK_MS_MAX = 5000;
 
 export async function isReserveThere(database: Database): Promise<boolean> {
@@ -18,14 +18,15 @@ export async function isReserveThere(database: Database): Promise<boolean> {
   return (row!.bytes ?? 0) > 0;
 }
 
-/** In a transaction. Rejects if there is too little space. Returns false if another node is making it. */
+/** In a transaction. Rejects if there is too little space. Returns false if another node is creating it. */
 export async function makeReserve(database: Database, bytes: number, spareBytes: number): Promise<boolean> {
   const lock = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS is`);
   if (!lock!.is) return false;
   if (await isReserveThere(database)) return true;
-  // In a schema that was emptied or replaced nothing is created. It fails there.
+  // Fails in a schema that was emptied or replaced, so that nothing is created there.
   await database.exec('SELECT seq FROM messages LIMIT 0');
-  // Anew, and not into the table that a crash has emptied: what a failed transaction adds to an old table stays there.
+  // Created again, and not into the table that a crash has emptied: what a failed transaction adds to an old table
+  // stays there.
   await database.exec('DROP TABLE IF EXISTS reserve');
   await fill(database, 'reserve', bytes);
   if (spareBytes > 0) {
@@ -53,8 +54,8 @@ async function fill(database: Database, table: 'reserve' | 'reserve_spare', byte
 }
 
 /**
- * In a transaction. Returns whether it was there. Dropping needs no page more. Emptying the table does: its new files and
- * the new rows of the catalogue may need some.
+ * In a transaction. Returns whether it existed. Dropping needs no further page. Emptying the table would: its new files
+ * and the new rows of the catalogue may need some.
  */
 export async function dropReserve(database: Database): Promise<boolean> {
   await database.exec(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);

@@ -1,5 +1,5 @@
 // Brings the schema up to date, one node at a time, while nodes of the previous version keep working. Indexes are built
-// beside the traffic. A change that older nodes cannot work with waits until they have stopped.
+// concurrently. A change that older nodes cannot work with waits until they have stopped.
 
 import type { Clock } from '../../../runtime/world.ts';
 import { type Files, shippedFiles } from '../../../shipped-files.ts';
@@ -9,7 +9,7 @@ import type { Note } from './link.ts';
 
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
-/** A node that waits longer than this logs for whom it waits, and logs it again at this interval. */
+/** A node that waits longer than this logs what it waits for, and logs it again at this interval. */
 const LOCK_SAID_MS = 3000;
 /**
  * A statement that waits for a table lock blocks all later ones. So it waits less than a writer does (lock_timeout),
@@ -19,7 +19,7 @@ const TABLE_LOCK_MS_MAX = 500;
 const TABLE_LOCK_PAUSE_MS = 500;
 const TABLE_LOCK_TRIES_MAX = 60;
 const LOCK_NOT_AVAILABLE = '55P03';
-/** A node that is told to stop drains first. */
+/** A node that must stop drains first. */
 const GONE_MS_MAX = 120_000;
 const GONE_POLL_MS = 500;
 
@@ -32,7 +32,10 @@ export interface UpgradeOptions {
 
 interface SchemaRow {
   readonly version: number;
-  /** The oldest program that can serve this schema, by the newest migration that it knows: an older one stops, and does not start. */
+  /**
+   * The oldest program that can serve this schema, by the newest migration that it knows: an older one stops, and does
+   * not start.
+   */
   readonly reader_min: number;
 }
 
@@ -95,7 +98,7 @@ export async function underSchemaLock<T>(
   try {
     return await work();
   } finally {
-    // On a lost connection the lock is gone too.
+    // On a lost connection the lock is released too.
     await database.exec(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => {});
     await setTimeouts(database, before!.statement, before!.lock).catch(() => {});
   }
@@ -152,8 +155,8 @@ function makeSchema(database: Database, migrations: readonly Migration[]): Promi
 }
 
 /**
- * Each migration with its number in its own transaction; index migrations one statement after another, beside the
- * traffic.
+ * Each migration with its number in its own transaction; index migrations one statement after another, concurrently
+ * with the traffic.
  */
 async function applyPending(
   database: Database,
@@ -222,7 +225,7 @@ async function run(database: Database, { name }: Migration, sql: string): Promis
   });
 }
 
-/** From now on older nodes stop and none starts. Waits until the last of them is gone. */
+/** From now on older nodes stop and none starts. Waits until the last of them has stopped. */
 async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
   await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
   const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;

@@ -1,6 +1,6 @@
-// Whether the database takes writes. A database that answers every ping may still be read-only, have its tables locked,
-// or wait for a standby at every commit. From the first write that shows this, writes are refused at once, until a probe
-// has written the way a publish does.
+// Whether the database accepts writes. A database that responds to every ping may still be read-only, have its tables
+// locked, or wait for a standby at every commit. From the first write that shows this, writes are refused at once,
+// until a probe has written the way a publish does.
 
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
@@ -12,7 +12,10 @@ const AGAIN_MS = 250;
 
 export interface WriteWatchOptions {
   readonly timers: Clock;
-  /** Writes one row and commits. `onBegin` is called when it has a connection, which may take long and says nothing. */
+  /**
+   * Writes one row and commits. `onBegin` is called when it has a connection, for which it may wait long without
+   * meaning anything.
+   */
   readonly probe: (onBegin: () => void) => Promise<void>;
   readonly commitMs: () => number;
   readonly onStall: (why: string) => void;
@@ -25,7 +28,7 @@ export class WriteWatch {
   #why: string | null = null;
   #wroteAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | null = null;
-  /** Since when the probe writes; null while it does not. */
+  /** When the probe began to write; null while it does not. */
   #writingFromMs: number | null = null;
   #cancelAgain = () => {};
   #isClosed = false;
@@ -53,7 +56,7 @@ export class WriteWatch {
     if (why !== null) this.#stall(why);
   }
 
-  /** Why a publish would be refused now; tries it if nothing was written lately. */
+  /** Why a publish would be refused now. Tries a write if none has succeeded recently. */
   async look(): Promise<string | null> {
     const { timers, commitMs } = this.#options;
     if (this.#why !== null || timers.monotonicMs() - this.#wroteAtMs < FRESH_MS) return this.#why;
@@ -65,7 +68,7 @@ export class WriteWatch {
           cancel = timers.after(leftMs, check);
           return;
         }
-        // The probe goes on: a commit that waits for a standby returns when the standby does.
+        // The probe continues: a commit that waits for a standby returns when the standby does.
         this.#stall(NO_COMMIT);
         resolve(NO_COMMIT);
       };
@@ -111,7 +114,9 @@ export class WriteWatch {
     }
   }
 
-  /** One at a time: each may hang for as long as a standby is away, and hold a session of the server meanwhile. */
+  /**
+   * One at a time: each may hang for as long as a standby is unavailable, and hold a session of the server meanwhile.
+   */
   #probe(): Promise<void> {
     this.#probing ??= this.#options
       .probe(() => {
