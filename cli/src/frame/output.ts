@@ -52,6 +52,13 @@ export class Output {
     else this.line(text);
   }
 
+  /** The same for a list: JSON, or a table of it. An empty table would say less than `ifNone`. */
+  list<T>(entries: readonly T[], ifNone: string, columns: readonly Column[], rowOf: (entry: T) => string[]): void {
+    if (this.isJson) this.json(entries);
+    else if (entries.length === 0) this.note(ifNone);
+    else this.table(columns, entries.map(rowOf));
+  }
+
   /** One line of NDJSON. Waits while the reader is behind. */
   async record(value: unknown): Promise<void> {
     if (!this.#io.stdout.write(`${safeJson(value)}\n`)) await this.#io.stdout.drained();

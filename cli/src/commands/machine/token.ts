@@ -26,21 +26,19 @@ export async function listTokens(invocation: Invocation): Promise<number> {
     const tokens = (await access.tokens(account.id)).filter(
       ({ revokedAt }) => given.has('all') || revokedAt === undefined,
     );
-    if (out.isJson) out.json(tokens);
-    else if (tokens.length === 0) out.note(`The account ${account.name} has no tokens.`);
-    else {
-      out.table(
-        [
-          { title: 'TOKEN' },
-          { title: 'NAME' },
-          { title: 'SCOPES' },
-          { title: 'CREATED', isExtra: true },
-          { title: 'LAST USED', isExtra: true },
-          { title: 'REVOKED' },
-        ],
-        tokens.map(tokenRow),
-      );
-    }
+    out.list(
+      tokens,
+      `The account ${account.name} has no tokens.`,
+      [
+        { title: 'TOKEN' },
+        { title: 'NAME' },
+        { title: 'SCOPES' },
+        { title: 'CREATED', isExtra: true },
+        { title: 'LAST USED', isExtra: true },
+        { title: 'REVOKED' },
+      ],
+      tokenRow,
+    );
     return EXIT.done;
   });
 }
@@ -128,14 +126,12 @@ export async function listAccounts(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   return within(invocation, async (access) => {
     const accounts = await access.accounts();
-    if (out.isJson) out.json(accounts);
-    else if (accounts.length === 0) out.note(`There are no accounts at ${access.location}.`);
-    else {
-      out.table(
-        [{ title: 'ACCOUNT' }, { title: 'NAME' }, { title: 'TIER' }, { title: 'CREATED' }],
-        accounts.map(({ id, name, tier, createdAt }) => [id, name, tier, timeText(createdAt)]),
-      );
-    }
+    out.list(
+      accounts,
+      `There are no accounts at ${access.location}.`,
+      [{ title: 'ACCOUNT' }, { title: 'NAME' }, { title: 'TIER' }, { title: 'CREATED' }],
+      ({ id, name, tier, createdAt }) => [id, name, tier, timeText(createdAt)],
+    );
     return EXIT.done;
   });
 }

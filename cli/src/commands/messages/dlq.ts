@@ -18,28 +18,26 @@ export async function listDeadLetters({ given, out, connect }: Invocation): Prom
     const answer = await client.listDeadLetters({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };
   });
-  if (out.isJson) out.json(entries);
-  else if (entries.length === 0) out.note('No dead letter matches.');
-  else {
-    out.table(
-      [
-        { title: 'DEAD LETTER' },
-        { title: 'FAILED', isExtra: true },
-        { title: 'STATUS', isNumber: true, isExtra: true },
-        { title: 'QUEUE', isExtra: true },
-        { title: 'URL', isExtra: true },
-        { title: 'WHY' },
-      ],
-      entries.map(({ dlqId, endedAt, responseStatus, queueName = '', url, failure = '' }) => [
-        dlqId,
-        endedAt === undefined ? '' : timeText(endedAt),
-        responseStatus ? String(responseStatus) : 'none',
-        queueName,
-        url,
-        failure,
-      ]),
-    );
-  }
+  out.list(
+    entries,
+    'No dead letter matches.',
+    [
+      { title: 'DEAD LETTER' },
+      { title: 'FAILED', isExtra: true },
+      { title: 'STATUS', isNumber: true, isExtra: true },
+      { title: 'QUEUE', isExtra: true },
+      { title: 'URL', isExtra: true },
+      { title: 'WHY' },
+    ],
+    ({ dlqId, endedAt, responseStatus, queueName = '', url, failure = '' }) => [
+      dlqId,
+      endedAt === undefined ? '' : timeText(endedAt),
+      responseStatus ? String(responseStatus) : 'none',
+      queueName,
+      url,
+      failure,
+    ],
+  );
   if (isCut) out.note('There are more: --limit 0 shows all of them, postrider dlq groups counts them by reason.');
   return EXIT.done;
 }

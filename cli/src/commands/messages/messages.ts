@@ -30,9 +30,7 @@ export async function listMessages({ given, out, connect }: Invocation): Promise
     const answer = await client.listMessages({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };
   });
-  if (out.isJson) out.json(entries);
-  else if (entries.length === 0) out.note('No message matches.');
-  else out.table(COLUMNS, entries.map(messageRow));
+  out.list(entries, 'No message matches.', COLUMNS, messageRow);
   if (isCut) out.note(`There are more: --limit 0 shows all of them.`);
   return EXIT.done;
 }

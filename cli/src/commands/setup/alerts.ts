@@ -16,15 +16,12 @@ const stateOf = ({ state, since }: Alert) => (since === undefined ? state : `${s
 
 export async function listAlerts({ out, connect }: Invocation): Promise<number> {
   const alerts = await connect().client.listAlerts();
-  if (out.isJson) out.json(alerts);
-  else if (alerts.length === 0)
-    out.note('There are no alerts. Make one: postrider alerts create messageFailed --target <url>');
-  else {
-    out.table(
-      [{ title: 'ALERT' }, { title: 'STATE' }, { title: 'RULE' }, { title: 'TARGET', isExtra: true }],
-      alerts.map((alert) => [alert.alertId, stateOf(alert), ruleText(alert), alert.target.url]),
-    );
-  }
+  out.list(
+    alerts,
+    'There are no alerts. Make one: postrider alerts create messageFailed --target <url>',
+    [{ title: 'ALERT' }, { title: 'STATE' }, { title: 'RULE' }, { title: 'TARGET', isExtra: true }],
+    (alert) => [alert.alertId, stateOf(alert), ruleText(alert), alert.target.url],
+  );
   return EXIT.done;
 }
 

@@ -15,29 +15,26 @@ function rateOf({ rateMax, rateCount, ratePeriod }: FlowKey): string {
 
 export async function listFlowKeys({ out, connect }: Invocation): Promise<number> {
   const keys = await connect().client.listFlowKeys();
-  if (out.isJson) out.json(keys);
-  else if (keys.length === 0)
-    out.note('There are no flow keys. A message makes one: --flow-key <key> --flow-limit "rate=10, period=1m"');
-  else {
-    out.table(
-      [
-        { title: 'KEY' },
-        { title: 'STATE' },
-        { title: 'WAITING', isNumber: true },
-        { title: 'IN FLIGHT', isNumber: true, isExtra: true },
-        { title: 'PARALLELISM', isExtra: true },
-        { title: 'RATE' },
-      ],
-      keys.map((key) => [
-        key.flowControlKey,
-        key.isPaused ? 'paused' : 'running',
-        waitingOf(key),
-        String(key.parallelismCount),
-        `${limitOf(key.parallelismMax)}${key.isPinnedParallelism ? ' (pinned)' : ''}`,
-        `${rateOf(key)}${key.isPinnedRate ? ' (pinned)' : ''}`,
-      ]),
-    );
-  }
+  out.list(
+    keys,
+    'There are no flow keys. A message makes one: --flow-key <key> --flow-limit "rate=10, period=1m"',
+    [
+      { title: 'KEY' },
+      { title: 'STATE' },
+      { title: 'WAITING', isNumber: true },
+      { title: 'IN FLIGHT', isNumber: true, isExtra: true },
+      { title: 'PARALLELISM', isExtra: true },
+      { title: 'RATE' },
+    ],
+    (key) => [
+      key.flowControlKey,
+      key.isPaused ? 'paused' : 'running',
+      waitingOf(key),
+      String(key.parallelismCount),
+      `${limitOf(key.parallelismMax)}${key.isPinnedParallelism ? ' (pinned)' : ''}`,
+      `${rateOf(key)}${key.isPinnedRate ? ' (pinned)' : ''}`,
+    ],
+  );
   return EXIT.done;
 }
 

@@ -13,27 +13,18 @@ const stateOf = ({ paused }: Queue) => (paused ? 'paused' : 'running');
 
 export async function listQueues({ out, connect }: Invocation): Promise<number> {
   const queues = await connect().client.listQueues();
-  if (out.isJson) out.json(queues);
-  else if (queues.length === 0)
-    out.note('There are no queues. The first message makes one: postrider enqueue <queue> <url>');
-  else {
-    out.table(
-      [
-        { title: 'QUEUE' },
-        { title: 'STATE' },
-        { title: 'PARALLELISM', isNumber: true },
-        { title: 'OPEN', isNumber: true },
-        { title: 'CREATED', isExtra: true },
-      ],
-      queues.map((queue) => [
-        queue.name,
-        stateOf(queue),
-        String(queue.parallelism),
-        lagOf(queue),
-        timeText(queue.createdAt),
-      ]),
-    );
-  }
+  out.list(
+    queues,
+    'There are no queues. The first message makes one: postrider enqueue <queue> <url>',
+    [
+      { title: 'QUEUE' },
+      { title: 'STATE' },
+      { title: 'PARALLELISM', isNumber: true },
+      { title: 'OPEN', isNumber: true },
+      { title: 'CREATED', isExtra: true },
+    ],
+    (queue) => [queue.name, stateOf(queue), String(queue.parallelism), lagOf(queue), timeText(queue.createdAt)],
+  );
   return EXIT.done;
 }
 

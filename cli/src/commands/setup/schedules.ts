@@ -13,29 +13,26 @@ const nextOf = ({ isPaused, nextScheduleTime }: Schedule) =>
 
 export async function listSchedules({ out, connect }: Invocation): Promise<number> {
   const schedules = await connect().client.listSchedules();
-  if (out.isJson) out.json(schedules);
-  else if (schedules.length === 0)
-    out.note('There are no schedules. Make one: postrider schedules create <url> --cron "0 9 * * *"');
-  else {
-    out.table(
-      [
-        { title: 'SCHEDULE' },
-        { title: 'CRON' },
-        { title: 'NEXT' },
-        { title: 'LAST', isExtra: true },
-        { title: 'QUEUE', isExtra: true },
-        { title: 'DESTINATION' },
-      ],
-      schedules.map((schedule) => [
-        schedule.scheduleId,
-        schedule.cron,
-        nextOf(schedule),
-        schedule.lastScheduleTime === undefined ? '' : timeText(schedule.lastScheduleTime),
-        schedule.queueName ?? '',
-        schedule.destination,
-      ]),
-    );
-  }
+  out.list(
+    schedules,
+    'There are no schedules. Make one: postrider schedules create <url> --cron "0 9 * * *"',
+    [
+      { title: 'SCHEDULE' },
+      { title: 'CRON' },
+      { title: 'NEXT' },
+      { title: 'LAST', isExtra: true },
+      { title: 'QUEUE', isExtra: true },
+      { title: 'DESTINATION' },
+    ],
+    (schedule) => [
+      schedule.scheduleId,
+      schedule.cron,
+      nextOf(schedule),
+      schedule.lastScheduleTime === undefined ? '' : timeText(schedule.lastScheduleTime),
+      schedule.queueName ?? '',
+      schedule.destination,
+    ],
+  );
   return EXIT.done;
 }
 

@@ -9,24 +9,22 @@ import { timeText } from '../../frame/time-text.ts';
 
 export async function listTopics({ out, connect }: Invocation): Promise<number> {
   const topics = await connect().client.listTopics();
-  if (out.isJson) out.json(topics);
-  else if (topics.length === 0) out.note('There are no topics. Make one: postrider topics add <topic> <url>');
-  else {
-    out.table(
-      [
-        { title: 'TOPIC' },
-        { title: 'ENDPOINTS', isNumber: true },
-        { title: 'CHANGED', isExtra: true },
-        { title: 'URLS' },
-      ],
-      topics.map(({ name, endpoints, updatedAt }) => [
-        name,
-        String(endpoints.length),
-        timeText(updatedAt),
-        endpoints.map(({ url }) => url).join(' '),
-      ]),
-    );
-  }
+  out.list(
+    topics,
+    'There are no topics. Make one: postrider topics add <topic> <url>',
+    [
+      { title: 'TOPIC' },
+      { title: 'ENDPOINTS', isNumber: true },
+      { title: 'CHANGED', isExtra: true },
+      { title: 'URLS' },
+    ],
+    ({ name, endpoints, updatedAt }) => [
+      name,
+      String(endpoints.length),
+      timeText(updatedAt),
+      endpoints.map(({ url }) => url).join(' '),
+    ],
+  );
   return EXIT.done;
 }
 
