@@ -151,5 +151,33 @@ export function listsConformance(factory: HarnessFactory): void {
       );
       assert.deepEqual(await a.store.messageStates(OTHER_ACCOUNT, [open.id]), []);
     });
+
+    test('a name with U+0000 names nothing, and is no error', async ({ a: { store } }) => {
+      const name = 'with \0';
+      const found = await Promise.all([
+        store.getTopic(ACCOUNT, name),
+        store.getSchedule(ACCOUNT, name),
+        store.getQueue(ACCOUNT, name),
+        store.getFlowKey(ACCOUNT, name),
+        store.getAlert(ACCOUNT, name),
+        store.getJob(ACCOUNT, name),
+        store.getAccount(name),
+        store.getSigningKeys(name),
+        store.findSession(name, NOW),
+        store.deleteQueue(ACCOUNT, name),
+        store.pauseFlowKey(ACCOUNT, name, true, NOW),
+      ]);
+      assert.deepEqual(new Set(found), new Set([null]));
+      const changed = await Promise.all([
+        store.deleteSchedule(ACCOUNT, name),
+        store.setScheduleNext(ACCOUNT, name, NOW, false),
+        store.deleteAlert(ACCOUNT, name),
+        store.stopJob(ACCOUNT, name, NOW),
+        store.setTier(name, 'free'),
+        store.setSuspended(name, NOW, NOW),
+      ]);
+      assert.deepEqual(new Set(changed), new Set([false]));
+      assert.equal(await store.revokeToken(ACCOUNT, name, NOW), 'unknown');
+    });
   });
 }

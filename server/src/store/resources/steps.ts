@@ -1,6 +1,6 @@
 // How a verb is written once for every adapter: as a generator that yields steps and gets back their results. SQLite
 // runs the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can
-// do is a step with a name.
+// do is a step with a name. When a step fails, the verb fails: it cannot catch the error.
 
 import type { DeadLetterRetry } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -41,18 +41,25 @@ export interface AdapterSteps {
   lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;
   /** Sets the heads of the queue to the states of its changed rules, and starts those that may start. */
   applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
-  /** How many open messages the first of these queues have, counted up to one more than is reported; for as many as one statement counts. */
+  /**
+   * How many open messages the first of these queues have, for as many queues as one statement counts. Counted up to one more
+   * than is reported.
+   */
   queueLags(queues: readonly QueueRow[]): number[];
   /** Limits that messages of this transaction carry for their flow keys are in force from here on. */
   applyRequestedLimits(): void;
+  /** The flow key, made with these limits if it is missing. */
   lockOrCreateFlowKey(accountId: string, key: string, limits: FlowLimits): void;
-  /** What is ready under the key and not started waits again. `row` is then as the table is, here and below. */
+  /**
+   * What is ready under the key and not started waits again. This step and the next two get the row that the verb has locked, and
+   * may change it as they change the table.
+   */
   takeBack(row: FlowRow): void;
   /** Sets new limits. Messages that the old limits let in and that have not started are checked again. */
   setFlowLimits(row: FlowRow, limits: FlowLimits): void;
   /** Makes as many messages ready as the key lets through. */
   admitWaiting(row: FlowRow, now: number): void;
-  /** As `queueLags`. */
+  /** For the first of these flow keys, as `queueLags`. */
   flowKeyCounts(keys: readonly FlowRow[]): KeyCounts[];
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
   /** Returns how many it deleted. */

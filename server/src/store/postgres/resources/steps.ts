@@ -14,12 +14,11 @@ import type { Database } from '../sessions/database.ts';
 import { lockTokens } from './token-lock.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]> } = {
-  all: (database, sql, values) => database.all(numbered(sql), ...storable(sql, values)),
-  get: (database, sql, values) => database.get(numbered(sql), ...storable(sql, values)),
-  run: (database, sql, values) => database.run(numbered(sql), ...storable(sql, values)),
+  all: (database, sql, values) => database.all(...inDialect(sql, values)),
+  get: (database, sql, values) => database.get(...inDialect(sql, values)),
+  run: (database, sql, values) => database.run(...inDialect(sql, values)),
   weigh,
-  deleteWeighed: (database, _accountId, sql, values) =>
-    deleteWeighed(database, numbered(sql), ...storable(sql, values)),
+  deleteWeighed: (database, _accountId, sql, values) => deleteWeighed(database, ...inDialect(sql, values)),
   lockAccount: async (database, accountId) => {
     await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', accountId);
   },
@@ -28,7 +27,7 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   lockOrCreateQueue,
   applyQueueRules,
   queueLags,
-  // Each message applies its own when it is accepted.
+  // An accept has written them.
   applyRequestedLimits: async () => {},
   lockOrCreateFlowKey: async (database, accountId, key, limits) => {
     await flowKeys.lockOrCreateKeys(database, [{ accountId, key, limits }]);
@@ -46,23 +45,32 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
 
 type OnConnection<F> = F extends (...args: infer A) => infer R ? (database: Database, ...args: A) => Promise<R> : never;
 
-const texts = new Map<string, string>();
-
-/** `?` becomes `$1`, `$2` … */
-function numbered(sql: string): string {
-  let text = texts.get(sql);
-  if (text === undefined) {
-    let count = 0;
-    text = sql.replaceAll(/\?(\d*)/g, (_, number) => `$${number || ++count}`);
-    texts.set(sql, text);
-  }
-  return text;
+interface Translated {
+  readonly text: string;
+  /** How many of its parameters are stored. They are the first ones; columns are compared with the others. */
+  readonly stored: number;
 }
 
-/** A parameter of a query may be null instead. A parameter of an insert is not changed: the database refuses it. */
-function storable(sql: string, values: readonly Value[]): Value[] {
-  if (sql.startsWith('INSERT')) return [...values];
-  return values.map((value) => (typeof value === 'string' ? nullIfUnstorable(value) : value));
+const texts = new Map<string, Translated>();
+
+function translated(sql: string): Translated {
+  let made = texts.get(sql);
+  if (made === undefined) {
+    let count = 0;
+    const text = sql.replaceAll(/\?(\d*)/g, (_, number) => `$${number || ++count}`);
+    const [sets = ''] = /^(?:INSERT|UPDATE)\b/.test(sql) ? sql.split(/\sWHERE\s/) : [];
+    made = { text, stored: sets.split('?').length - 1 };
+    texts.set(sql, made);
+  }
+  return made;
+}
+
+/** A value that a column is compared with may be null instead. A value that is stored is not changed: the database refuses it. */
+function inDialect(sql: string, values: readonly Value[]): [string, ...Value[]] {
+  const { text, stored } = translated(sql);
+  const toSent = (value: Value, index: number) =>
+    typeof value === 'string' && index >= stored ? nullIfUnstorable(value) : value;
+  return [text, ...values.map(toSent)];
 }
 
 export async function perform<R>(database: Database, steps: Steps<R>): Promise<R> {

@@ -8,7 +8,7 @@ import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { RELEASED } from '../../rows/rows.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
-import { suspendedAccounts } from '../resources/accounts.ts';
+import { suspendedAccounts } from '../resources/accounts-at-claim.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { Bodies } from './bodies.ts';

@@ -14,7 +14,7 @@ import { startStep } from '../../rows/rows.ts';
 import { LookingPace } from '../../shared/looking-pace.ts';
 import type { ClaimReply } from '../../shared/standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
-import { suspendedAccounts } from '../resources/accounts.ts';
+import { suspendedAccounts } from '../resources/accounts-at-claim.ts';
 import { nextScheduleAt } from '../resources/schedules.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';

@@ -4,7 +4,7 @@ import type { Claim } from '../../../rules/delivery/message.ts';
 import { isAlive, processOf } from '../../../rules/limits/lanes.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { ALL_BUT_BODY } from '../messages/messages.ts';
-import { accountAtClaim } from '../resources/accounts.ts';
+import { accountAtClaim } from '../resources/accounts-at-claim.ts';
 import type { Database } from '../thread/database.ts';
 import { type ClaimedRow, isPlain } from './claim.ts';
 

@@ -7,7 +7,7 @@ import type { RequestedFlowLimits } from '../deliveries/requested-flow-limits.ts
 import type { ActivityCounts } from '../messages/activity.ts';
 import type { Stored } from '../messages/stored.ts';
 import type { Usage } from '../messages/usage.ts';
-import type { AccountsAtClaim } from '../resources/accounts.ts';
+import type { AccountsAtClaim } from '../resources/accounts-at-claim.ts';
 
 export interface TransactionCaches {
   readonly newMessages: NewMessages;

@@ -16,7 +16,7 @@ import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
 import { Stored } from '../messages/stored.ts';
 import { Usage } from '../messages/usage.ts';
 import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
-import { AccountsAtClaim } from '../resources/accounts.ts';
+import { AccountsAtClaim } from '../resources/accounts-at-claim.ts';
 import { onThread } from '../resources/steps.ts';
 import { UPKEEP_VERBS } from '../resources/upkeep-verbs.ts';
 import type { Database } from './database.ts';
