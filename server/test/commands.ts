@@ -78,12 +78,12 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
     'isolation/strangers',
     'isolation/table',
     'isolation/uploads',
-    'publish/http-reader',
     'security/answer-headers',
     'security/cross-origin',
     'security/hostile-requests',
     'security/own-hosts',
     'security/strict-requests',
+    'service/http-reader',
     'service/metrics-access',
     'service/openapi',
     'service/sink',
@@ -96,7 +96,9 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
  * service of their own, and none looks at its process: its memory, its time, its environment.
  */
 const TOGETHER = [
-  'server/test/{rules,runtime,inbound}/**/*.test.ts',
+  'server/test/{rules,inbound}/**/*.test.ts',
+  // Not runtime/node-internals: what a test breaks there stays broken in its process.
+  'server/test/runtime/{*,collections/*}.test.ts',
   'server/test/outside/{accounts,alerts,dead-letters,flow-control,messages,publish,queues,schedules,security,topics}/*.test.ts',
 ];
 export const TOGETHER_MAX = 6;

@@ -12,7 +12,7 @@ import { poolUsed } from '../isolation/pools.ts';
 import { pour } from '../isolation/raw-receiver.ts';
 
 process.env.POSTRIDER_TEST_HTTP_READER = 'node';
-await import('./one-connection.test.ts');
+await import('../publish/one-connection.test.ts');
 await import('../security/strict-requests.test.ts');
 
 const byNode = sharedRider({ callerTimes: { bodyMs: 400, lookMs: 50 } });
