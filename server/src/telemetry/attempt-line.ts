@@ -1,5 +1,5 @@
-// The line of the log for an attempt, as text: one is written for every attempt, and the logger needs three times as
-// long to make it from an object. Its form is the logger's own. Most parts of a line are those of the line before it.
+// The log line for an attempt, as text: one is written for every attempt, and the logger needs three times as long to
+// make it from an object. It has the format of the logger. Most parts of a line are the same as in the line before it.
 
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 
@@ -43,7 +43,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Makes the text anew only when it is made of something else than the last time. */
+/** Makes the text again only when its parts differ from the last time. */
 function remembering<A, B = undefined, C = undefined>(
   make: (a: A, b: B, c: C) => string,
 ): (a: A, b?: B, c?: C) => string {

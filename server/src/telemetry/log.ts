@@ -15,7 +15,7 @@ export type Log = Logger;
 
 export function createLog(level: string): Log {
   const destination = pino.destination({ fd: 2, sync: true });
-  // The reader of the log may go away. That is no reason to stop delivering.
+  // The reader of the log may end. That is no reason to stop delivering.
   destination.on('error', () => {});
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
@@ -57,7 +57,7 @@ export function logClock(log: Log): (change: ClockChange) => void {
   };
 }
 
-/** At most so many misspelt settings are logged for one account, so that no account can fill the log. */
+/** The most misspelt settings that are logged for one account, so that no account can fill the log. */
 const PER_ACCOUNT_MAX = 5;
 const ACCOUNTS_MAX = 1000;
 
@@ -73,7 +73,7 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
   };
 }
 
-/** One line when this node's time was off, and one when it runs evenly again. */
+/** One line when this node's time was off, and one when it is accurate again. */
 export function logClockOff(log: Log): (change: ClockOff) => void {
   return (change) => {
     if (change.kind === 'right') {
@@ -93,7 +93,7 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
   const lineOf = attemptLines(now);
   const stream = linesOf(log);
-  // What is settled together is written together: a call of the system costs more than a line.
+  // Lines of attempts that are settled together are written together: a system call costs more than a line.
   let lines = '';
   const flush = () => {
     const text = lines;

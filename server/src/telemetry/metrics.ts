@@ -1,5 +1,5 @@
 // Metrics in the text format that Prometheus reads. The registry is our own: a few counters and gauges need no
-// dependency. No metric tells one account from another, but for the few that use most of the event loop's time.
+// dependency. No metric distinguishes accounts, except for the few that use most of the event loop's time.
 
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 import type { Attempt, MessageKind } from '../rules/delivery/message.ts';
@@ -45,7 +45,7 @@ export class Metrics {
     };
   }
 
-  /** `ofProcess`: every lane would say the same, so their values are not added up. */
+  /** `ofProcess`: every lane has the same value, so their values are not added up. */
   gauge(name: string, help: string, read: () => number, ofProcess: 'ofProcess' | null = null): void {
     this.#families.set(name, { type: 'gauge', help, values: new Map(), read, isOfProcess: ofProcess !== null });
   }
@@ -56,8 +56,8 @@ export class Metrics {
   }
 
   /**
-   * A pool that accounts share, under its name in the table of budgets. Of a pool that all lanes share, one of them shows the
-   * size, and each what it holds.
+   * A pool that accounts share, under its name in the table of budgets. For a pool that all lanes share, one of them
+   * shows the size, and each what it holds.
    */
   pool(name: string, pool: SharedPool, showsSize = true): void {
     this.#pools.set(name, { pool, showsSize });
@@ -107,7 +107,7 @@ function withValue<F extends Family>(family: F, read: Registered['read']): F {
   return family.values.size === 0 ? { ...family, values: new Map([['', 0]]) } : family;
 }
 
-/** The metrics of all lanes of a process as one text. The first lane speaks for what is the same in all of them. */
+/** The metrics of all lanes of a process as one text. The first lane provides what is the same in all of them. */
 export function metricsText([first, ...others]: readonly MetricValues[]): string {
   const lines: string[] = [];
   for (const [name, { type, help, values, isOfProcess }] of first!) {
@@ -115,7 +115,7 @@ export function metricsText([first, ...others]: readonly MetricValues[]): string
     for (const other of isOfProcess ? [] : others) {
       for (const [labels, value] of other.get(name)?.values ?? []) sums.set(labels, (sums.get(labels) ?? 0) + value);
     }
-    // A lane that has not counted yet says 0 without labels.
+    // A lane that has not counted yet has the value 0 without labels.
     if (sums.size > 1) sums.delete('');
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
     for (const [labels, value] of sums) lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
@@ -123,7 +123,7 @@ export function metricsText([first, ...others]: readonly MetricValues[]): string
   return `${lines.join('\n')}\n`;
 }
 
-/** The counters of both together. Gauges are left out: they tell of something that is still there. */
+/** The sum of the counters of both. Gauges are left out, because they describe the current state. */
 export function addCounters(some: MetricValues, more: MetricValues): MetricValues {
   const sums = new Map(some);
   for (const [name, family] of more) {
@@ -135,7 +135,7 @@ export function addCounters(some: MetricValues, more: MetricValues): MetricValue
   return sums;
 }
 
-/** How a message came in. Each message is counted once, on the node that accepted it. */
+/** How a message was created. Each message is counted once, on the node that accepted it. */
 const WAYS_IN = {
   publish: 'way="publish"',
   schedule: 'way="schedule"',
@@ -272,7 +272,7 @@ interface SharedLoop {
   most(count: number): { readonly accounts: readonly (readonly [string, number])[]; readonly unknownMs: number };
 }
 
-/** Who uses the time of the event loop. Accounts are named only where not everybody can read it. */
+/** The users of the event loop's time. Accounts are named only where not everybody can read it. */
 export function showLoop(metrics: Metrics, loop: SharedLoop, isHidden: boolean): void {
   metrics.gauges(
     'postrider_loop_used_seconds',

@@ -1,12 +1,12 @@
-// When a clock that is moved by hand stops to judge alerts. Each stop costs time, and without alerts there would be none,
-// so there is one only where a judgement may differ from the last one.
+// When a manual clock stops to evaluate alerts. Each stop costs time, and without alerts there would be none, so it
+// stops only where the result may differ from the last one.
 
-/** A clock that is moved by hand stops at each of these moments, so there are fewer than in a running service. */
+/** A manual clock stops at each of these moments, so there are fewer than in a running service. */
 export const EVALUATED_BY_HAND_EVERY_MS = 60_000;
 
 export class AlertStops {
   #plannedAt: number | null = null;
-  /** Alerts that are to be judged by then get their stop. */
+  /** Alerts that are due until then get their stop. */
   #changingUntil = Number.NEGATIVE_INFINITY;
 
   /** A run that was not planned was woken: something has happened, and may still happen at this moment. */
@@ -15,7 +15,7 @@ export class AlertStops {
     this.#plannedAt = null;
   }
 
-  /** From now on every alert is judged once more at least. */
+  /** From now on every alert is evaluated at least once more. */
   noteChange(now: number): void {
     this.#changingUntil = now + EVALUATED_BY_HAND_EVERY_MS;
   }

@@ -1,5 +1,5 @@
-// Judges alerts, some in one run, and tells their targets. However many nodes judge an alert, the store lets only one of
-// them write what it found, together with the message to the target.
+// Evaluates alerts, some in one run, and notifies their targets. However many nodes evaluate an alert, the store lets
+// only one of them write the result, together with the message to the target.
 
 import type { Account } from '../rules/accounts/account.ts';
 import { type Alert, alertBody, eventToReport, nextLookAt, standingAfter } from '../rules/alerts/alert.ts';
@@ -15,9 +15,9 @@ import { StoreUnavailable } from '../store/ports/store.ts';
 import type { EvaluatedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts';
 import { AlertStops, EVALUATED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
-/** How often a node looks for an alert to judge. */
+/** How often a node looks for an alert to evaluate. */
 const IDLE_MS = 5000;
-/** Longer than the time between two stops of a clock that is moved by hand: it is no stop. */
+/** Longer than the time between two stops of a manual clock, so that it is not a stop itself. */
 const IDLE_BY_HAND_MS = 2 * EVALUATED_BY_HAND_EVERY_MS;
 /** Shown as the `problem` of an alert. */
 const UNREADABLE = 'the messages of its account could not be read';
@@ -39,11 +39,11 @@ export interface AlertKeeperOptions {
   readonly freeBytes: () => number | null;
   /** Whether the clock is moved by hand. */
   readonly isByHand?: boolean;
-  /** A target should be told and cannot be. Once for each reason. */
+  /** A target should be notified and cannot be. Called once for each reason. */
   readonly onProblem: (alert: Alert, why: string) => void;
 }
 
-/** With a clock that is moved by hand, something must wake it when messages come or change. */
+/** With a manual clock, something must wake it when messages come or change. */
 export function alertKeeper(options: AlertKeeperOptions) {
   const { store, isByHand = false } = options;
   const idleMs = isByHand ? IDLE_BY_HAND_MS : IDLE_MS;
@@ -77,11 +77,11 @@ export function alertKeeper(options: AlertKeeperOptions) {
 
 interface Look {
   readonly evaluated: readonly EvaluatedAlert[];
-  /** Whether time alone may change the judgement. */
+  /** Whether time alone may change the result. */
   readonly mayChange: boolean;
 }
 
-/** All due alerts of one account, by one look at its facts. */
+/** Evaluates all due alerts of one account, with one read of its facts. */
 async function evaluateAccount(
   options: AlertKeeperOptions,
   accountId: string,
@@ -99,7 +99,8 @@ async function evaluateAccount(
     if (alerts.some(({ rule }) => rule.type === 'quotaNear')) storedBytes = await store.storedBytes(accountId);
     facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
-    // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
+    // If the store is unavailable, writing will fail as well. If not, the alerts of the other accounts must not wait
+    // for this one.
     return {
       evaluated: alerts.map((alert) => withoutNotification(options, alert, UNREADABLE, now, error)),
       mayChange: true,
@@ -109,7 +110,7 @@ async function evaluateAccount(
   const evaluated: EvaluatedAlert[] = [];
   for (const alert of alerts)
     evaluated.push(await evaluateOne(options, alert, { account, facts, dayMax, storedBytes, storedBytesMax, now }));
-  // A message in a queue becomes older; what fires may end, and what could not be told may be told.
+  // A message in a queue becomes older; a firing alert may end, and a failed notification may succeed.
   const isCalm = evaluated.every(
     ({ alert, problem, notification }) => alert.state === 'calm' && !problem && !notification,
   );
@@ -139,7 +140,7 @@ async function evaluateOne(options: AlertKeeperOptions, alert: Alert, known: Kno
   return { ...withoutNotification(options, alert, null, now), notification: { message, standing }, dayMax };
 }
 
-/** The account sees the problem, and only the log the error behind it. */
+/** The account sees the problem. The error behind it is only logged. */
 function withoutNotification(
   options: AlertKeeperOptions,
   alert: Alert,

@@ -7,14 +7,14 @@ import type { Clock } from '../runtime/world.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Reserve } from './reserve.ts';
 
-/** Where nothing is known of the disk. */
+/** The interval where nothing is known of the disk. */
 const EVERY_MS = 5000;
 
 export interface DiskWatch {
   readonly name: string;
   run(): Promise<number>;
   mark(): DiskMark;
-  /** Null before the first look, and for a store that is not on our disk. */
+  /** Null before the first check, and for a store that is not on our disk. */
   freeBytes(): number | null;
   wasFull(): boolean;
   /** The result of a write: the error, or null. */
@@ -26,16 +26,16 @@ export interface DiskWatchOptions {
   readonly directory: string | null;
   readonly freeBytesMin: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Null where none is kept. Every lane may give it up; only one makes it. */
+  /** Null where none is kept. Every lane may release it; only one creates it. */
   readonly reserve: Reserve | null;
   /** Bytes that are free inside the file of the store. */
   readonly freeInside: () => Promise<number>;
   /**
-   * Moves the log of the store into its file, so that the space of the log can be used again without space of the disk.
-   * Null if another lane does it.
+   * Moves the log of the store into its file, so that the space of the log can be reused without more disk space. Null
+   * if another lane does it.
    */
   readonly emptyLog: (() => Promise<void>) | null;
-  /** Free bytes of the disk of a directory. Tests have disks of their own. */
+  /** The free bytes of the disk of a directory. Tests replace it. */
   readonly freeOf?: (directory: string) => Promise<number>;
 }
 
@@ -49,7 +49,7 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
     name: 'disk watch',
     async run() {
       if (directory === null) return EVERY_MS;
-      // If the directory is gone, the last result stays: the watch of the files reports that case.
+      // If the directory is missing, the last result stays: the watch of the files reports that case.
       const diskBytes = await freeOf(directory).catch(() => null);
       if (diskBytes === null) return EVERY_MS;
       const insideBytes = diskBytes < 4 * freeBytesMin ? await freeInside().catch(() => 0) : 0;

@@ -1,5 +1,6 @@
-// Checks that the files of the store are still those that were opened. A process can go on writing into files that were
-// removed, replaced or overwritten, but all of it is lost when the process ends. No such message may be acknowledged.
+// Checks that the files of the store are still those that were opened. A process can continue to write into files that
+// were removed, replaced or overwritten, but all of it is lost when the process ends. No such message may be
+// acknowledged.
 
 import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -23,8 +24,8 @@ export function areFilesGone(memory: SharedArrayBuffer): boolean {
 }
 
 /**
- * For files that are already open, if any. `onChange` gets the path that is gone, and null when all are back. What it
- * finds is in `memory`.
+ * For files that are already open, if any. `onChange` gets the path that is missing, and null when all are back. The
+ * result is in `memory`.
  */
 export function filesWatch(
   { paths, overwritten }: WatchedFiles,
@@ -47,7 +48,7 @@ export function filesWatch(
 
 async function firstGone(opened: ReadonlyMap<string, string>): Promise<string | null> {
   for (const [path, wanted] of opened) {
-    // A file whose status cannot be read counts as gone.
+    // A file whose status cannot be read counts as missing.
     const there = await stat(path, { bigint: true }).catch(() => null);
     if (there === null || identity(there) !== wanted) return path;
   }

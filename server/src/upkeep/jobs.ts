@@ -30,7 +30,7 @@ export interface JobRunnerOptions {
   readonly newId: NewId;
   /** False while no messages of the account are accepted: a retry makes new messages, so it waits. */
   readonly mayAccept: (account: Account) => boolean;
-  /** Until when a message is kept that is cancelled now. */
+  /** Until when a message that is cancelled now is kept. */
   readonly cancelledUntil: (account: Account, now: number) => Promise<number>;
 }
 
@@ -74,7 +74,7 @@ function everyMs(job: Job): number {
   return (1000 * pieceOf(job)) / job.perSecond;
 }
 
-/** Another node did this piece: several nodes must not run a job faster than was asked. */
+/** Another node did this piece: several nodes must not run a job faster than requested. */
 function isJustDone(job: Job, now: number): boolean {
   return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
 }
@@ -101,7 +101,7 @@ async function advance(options: JobRunnerOptions, job: Job, account: Account, no
     const done = await store.runJobStep(account.id, job.id, work, { atSeq: found.cursor, now });
     cursor = found.cursor;
     left -= found.messages.length;
-    // It was stopped, has nothing here for now, or looked at as much as one call may.
+    // It was stopped, has nothing here for now, or has read as much as one call may.
     if (cursor === null || done === 0 || isRetry) return;
   }
 }

@@ -48,7 +48,9 @@ export interface Recoverer {
   noteLook(found: Recovery): void;
 }
 
-/** How often a node looks for its own claims that it does not know of. A claim is released only after two looks. */
+/**
+ * How often a node looks for its own claims that it does not know of. A claim is released only if two looks find it.
+ */
 export const STRAY_LOOK_MS = 10_000;
 
 /** The most that one look finds beyond the attempts in flight. */
@@ -64,7 +66,7 @@ export interface StrayOptions {
 
 /**
  * Releases claims that are leased to this node without its knowledge, because a response was lost. No other node takes
- * them over while this node lives. It needs two looks, because one may meet a claim that is just being handed over.
+ * them over while this node lives. It needs two looks, because one may find a claim that is just being handed over.
  */
 export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) {
   let found = new Set<string>();

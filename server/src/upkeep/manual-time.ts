@@ -1,4 +1,4 @@
-// The clock of `dev --clock manual`. Its time stands still, or runs, and a test moves it. Everything that sockets, leases
+// The clock of `dev --clock manual`. Its time is stopped, or runs, and a test moves it. Everything that sockets, leases
 // and the machine need stays in real time: `monotonicMs`, `after` and `soon`.
 
 import type { KeptTime } from '../rules/time/clock.ts';
@@ -21,15 +21,15 @@ export class ManualTime implements NodeClock {
   readonly aheadMs = 0;
   readonly timesSetBack = 0;
   readonly #real: Clock;
-  /** The time when it was last moved, stopped or set going. */
+  /** The time when it was last moved, stopped or started. */
   #at: number;
-  /** The monotonic clock when it was last set going. Null while it stands still. */
+  /** The monotonic clock when it was last started. Null while it is stopped. */
   #goesFromMs: number | null = null;
-  /** One for each loop of the engine that waits for the time, so they are few. */
+  /** One for each loop of the engine that waits for the time, so there are few. */
   readonly #waits = new Set<Wait>();
   #cancelTimer = () => {};
 
-  /** It begins with the machine's time, and stands still. */
+  /** It begins with the machine's time, stopped. */
   constructor(real: Clock) {
     this.#real = real;
     this.#at = real.now();
@@ -111,7 +111,7 @@ export class ManualTime implements NodeClock {
     this.#fireDue();
   }
 
-  /** The store may have been used before: its time goes on. */
+  /** The store may have been used before: its time continues. */
   async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const { kept, newestAt } = await store.storedTime();
     this.#at = Math.max(this.#at, kept?.orderAt ?? 0, newestAt ?? 0);

@@ -1,5 +1,5 @@
-// What a node asks of its clock: the times, and how they go with the time that the store keeps. In a running service it is
-// a ServiceClock; in `dev --clock manual` a ManualTime.
+// The clock of a node: its times, and how they relate to the time that the store keeps. In a running service it is a
+// ServiceClock; in `dev --clock manual` a ManualTime.
 
 import type { KeeperState, KeptTime } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
@@ -18,7 +18,9 @@ export interface NodeClock extends Clock {
   readonly isBelieved: boolean;
   /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
   readonly offMs: number;
-  /** It does not run evenly with the store's clock: between two heartbeats nobody knows how far it is off. */
+  /**
+   * Whether it runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it is off.
+   */
   readonly isOff: boolean;
   /** Whether the time is certain enough to delete by. */
   readonly isProven: boolean;

@@ -1,4 +1,4 @@
-// A file in the data directory that holds nothing. On a full disk it is deleted, so that deliveries can end and
+// A file in the data directory that only reserves space. On a full disk it is deleted, so that deliveries can end and
 // deletes can be written.
 
 import { existsSync, rmSync } from 'node:fs';
@@ -10,12 +10,12 @@ const PIECE_BYTES = 1024 * 1024;
 
 export interface Reserve {
   isThere(): boolean;
-  /** Takes the space. Leaves nothing behind if there is too little. */
+  /** Creates the file. Leaves nothing behind if there is too little space. */
   make(): Promise<void>;
   giveUp(): void;
 }
 
-/** `isMaker`: of several lanes, one makes the file. `onChange`: it was made or given up. */
+/** `isMaker`: of several lanes, one creates the file. `onChange`: it was created or released. */
 export function reserveFile(
   directory: string,
   bytes: number,
@@ -31,7 +31,7 @@ export function reserveFile(
       try {
         const file = await open(path, 'w', 0o600);
         try {
-          // Written and not only set to its size: a file with holes reserves nothing.
+          // Written and not only set to its size: a sparse file reserves nothing.
           const piece = Buffer.alloc(Math.min(PIECE_BYTES, bytes), 1);
           for (let at = 0; at < bytes; at += piece.length)
             await file.write(piece, 0, Math.min(piece.length, bytes - at));

@@ -15,8 +15,8 @@ const EVERY_MS = 30_000;
 /** The pause while there is much to delete: short enough to keep up, long enough for other work. */
 const CATCHING_UP_MS = 20;
 /**
- * The pause between two pieces of a walk over rows most of which stay. A walk must not take days: whoever has a million flow
- * keys in use could make others meanwhile that nothing counts, faster than they are deleted.
+ * The pause between two pieces of a walk over rows most of which stay. A walk must not take days: an account with a
+ * million flow keys in use could meanwhile create others, which are not counted, faster than they are deleted.
  */
 const WALKING_MS = 250;
 
@@ -27,7 +27,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
   const rows = eachMax('upkeepRows');
   const walks = new Walks(store, rows);
   let after = '';
-  /** Since the first account of this pass, some account had more to delete. */
+  /** Whether some account had more to delete since the first account of this pass. */
   let isBehind = false;
   /** Pieces of walks before the next whole run. */
   let piecesLeft = 0;
@@ -37,7 +37,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
     const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
     const messages = await store.deleteExpired(now, rows);
     // Fewer than the limit can mean that nothing is left, or that the bodies were too large for more. A second call
-    // tells.
+    // finds out.
     const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
     const keys = await store.deleteDeduplication(now, rows);
     const keep = {
@@ -83,7 +83,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
   };
 }
 
-/** The walks over flow keys, queues and bulk operations, each some rows at a time. After the last row a walk rests. */
+/** The walks over flow keys, queues and bulk operations, each some rows at a time. After the last row a walk pauses. */
 class Walks {
   readonly #walks: { readonly look: (now: number, after: WalkPosition) => Promise<Walked>; at: WalkPosition }[];
   readonly #rows: number;

@@ -1,5 +1,5 @@
-// Publishes the messages of due schedules, some in one run. A tick that was missed while nothing ran is made up for
-// once, and the next one is computed from now. However many nodes try, the store gives each tick to only one.
+// Publishes the messages of due schedules, some in one run. A tick that was missed while nothing ran is run once
+// afterwards, and the next one is computed from now. However many nodes try, the store gives each tick to only one.
 
 import type { Account } from '../rules/accounts/account.ts';
 import type { NewMessage } from '../rules/delivery/message.ts';

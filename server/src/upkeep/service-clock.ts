@@ -1,5 +1,5 @@
-// The clock of a running service: the machine's clock, as far as rules/time/clock.ts trusts it. It continues from the time
-// kept in the store. With a store that several nodes share it follows the store's clock, so that the nodes agree.
+// The clock of a running service: the machine's clock, as far as rules/time/clock.ts trusts it. It continues from the
+// time kept in the store. With a store that several nodes share it follows the store's clock, so that the nodes agree.
 
 import {
   CLOCK_OFF_MS_MAX,
@@ -15,15 +15,15 @@ import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts'
 import type { NodeClock } from './node-clock.ts';
 import type { SharedTime } from './shared-time.ts';
 
-/** A slower response says too little about the time. */
+/** A slower response is too imprecise. */
 const ANSWER_MS_MAX = 2000;
 
 export interface ServiceClockOptions {
-  /** The machine's. */
+  /** The machine's clock. */
   readonly machine: Clock;
-  /** With other lanes of the process. */
+  /** Shared with other lanes of the process. */
   readonly shared?: SharedTime | undefined;
-  /** Of a lane that runs already: a further lane continues with its time, and not from the store. */
+  /** The state of a running lane: a further lane continues with its time, and not from the store. */
   readonly joins?: KeeperState | undefined;
   /** False for a test with its own time, which is not the store's. */
   readonly usesStoreClock: boolean;
@@ -52,7 +52,7 @@ export class ServiceClock implements NodeClock {
   now(): number {
     this.#read();
     const { orderAt } = this.#keeper;
-    // Before `begin` it may be far ahead: it is the wall clock, which nobody has judged yet.
+    // Before `begin` it may be far ahead: it is the wall clock, which has not been checked yet.
     return this.#hasBegun ? (this.#options.shared?.atLeast(orderAt) ?? orderAt) : orderAt;
   }
 
@@ -129,7 +129,9 @@ export class ServiceClock implements NodeClock {
     return this.#offMs;
   }
 
-  /** It does not run evenly with the store's clock: between two heartbeats nobody knows how far it is off. */
+  /**
+   * Whether it runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it is off.
+   */
   get isOff(): boolean {
     return Math.abs(this.#offMs) > CLOCK_OFF_MS_MAX;
   }

@@ -1,5 +1,6 @@
-// The latest time that any lane of this process has used. Each lane judges the wall clock by itself, and may start with an
-// older time than the others have by now. Messages of one queue come in through all lanes, so their order needs one time.
+// The latest time that any lane of this process has used. Each lane checks the wall clock separately, and may start
+// with an older time than the others have by now. Messages of one queue come in through all lanes, so their order needs
+// one time.
 
 export interface SharedTime {
   /** The later of `at` and every time that was returned before, in whichever lane. */

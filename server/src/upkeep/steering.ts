@@ -1,5 +1,6 @@
-// Moves the clock of `dev --clock manual` as its user orders. An advance stops at every moment at which something becomes
-// due, and goes on when all of it was attempted and settled, so that retries within the span happen at their own time.
+// Moves the clock of `dev --clock manual` as its user orders. An advance stops at every moment at which something
+// becomes due, and continues when all of it was attempted and settled, so that retries within the span happen at their
+// own time.
 
 import type { Claim } from '../rules/delivery/message.ts';
 import type { Problem } from '../rules/requests/problem.ts';
@@ -8,7 +9,7 @@ import type { ManualTime } from './manual-time.ts';
 
 /** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */
 const CALM_TURNS = 2;
-/** So many turns without a pause, then a look every millisecond: an attempt may take long. */
+/** This many turns without a pause, then one check every millisecond: an attempt may take long. */
 const EAGER_TURNS = 50;
 
 export interface SteeredEngine {
@@ -41,7 +42,7 @@ export class Steering {
     return this.#options.time.isRunning;
   }
 
-  /** Where the advance under way ends, or null. */
+  /** Where the current advance ends, or null. */
   get advancingTo(): number | null {
     return this.#advancingTo;
   }
@@ -50,7 +51,7 @@ export class Steering {
     return [...this.#options.engine.underWay()];
   }
 
-  /** An advance ends early when `signal` aborts: nobody waits for it any more. */
+  /** An advance ends early when `signal` aborts, because its caller has disconnected. */
   carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered> {
     const done = this.#last.then(() => this.#carryOut(order, signal));
     this.#last = done.catch(() => {});
@@ -129,11 +130,11 @@ function tooLong(now: number): Problem {
   };
 }
 
-/** How long each attempt is waited for, in real time. */
+/** How long to wait for each attempt, in real time. */
 class Patience {
   readonly #waitMs: number;
   readonly #nowMs: () => number;
-  /** When each attempt under way was first seen. */
+  /** When each running attempt was first seen. */
   #seenMs = new Map<string, number>();
 
   constructor(waitMs: number, nowMs: () => number) {

@@ -54,18 +54,19 @@ export class StandingOffer {
   /** Prefixes of leases that a running call is granting. */
   readonly #leasing = new TurnoverSet<string>();
   /**
-   * `#budget` is what is left of the last offer. `#offer` is the part of it that the database is not being asked for.
+   * `#budget` is what is left of the last offer. `#offer` is the part of it that is not reserved for a running search
+   * in the database.
    */
   #budget = new SlotBudget(NO_SLOTS);
   #offer = this.#budget;
-  /** The slots that the database is being asked to fill. */
+  /** The slots that a running search in the database may fill. */
   #asked: SlotBudget | null = null;
-  /** How many messages probably became ready in the database since it was last asked. Only those this node noticed. */
+  /** How many messages probably became ready in the database since the last search. Only those this node noticed. */
   #waiting = 0;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
-  /** Accounts that were suspended when the database was last asked. */
+  /** Accounts that were suspended at the last search in the database. */
   #suspended: ReadonlySet<string> = NOBODY;
 
   constructor(node: string) {
@@ -92,21 +93,18 @@ export class StandingOffer {
     this.#setAsked(this.#asked);
   }
 
-  /** Makes the next claim ask the database in any case, and wakes the engine to claim. */
+  /** Makes the next claim search the database in any case, and wakes the engine to claim. */
   lookAgain(): void {
     this.#databaseDueAt = LOOK_AT_ONCE;
     this.#wake();
   }
 
-  /** Makes the next claim ask the database, but does not wake the engine. */
+  /** Makes the next claim search the database, but does not wake the engine. */
   forgetDue(): void {
     this.#databaseDueAt = LOOK_AT_ONCE;
   }
 
-  /**
-   * The database has something that can be claimed at `dueAt`. Wakes the engine, and returns true, if it did not know
-   * that.
-   */
+  /** The database has something that can be claimed at `dueAt`. If that is news, wakes the engine and returns true. */
   noteDue(dueAt: number | null): boolean {
     if (dueAt === null) return false;
     this.#waiting += 1;
@@ -118,12 +116,12 @@ export class StandingOffer {
     return isNews;
   }
 
-  /** Whether a slot of this node is free: then it looks for what is due. */
+  /** Whether a slot of this node is free: then it searches for due work. */
   get hasRoom(): boolean {
     return this.#budget.slots > 0;
   }
 
-  /** True if no ready message waits for a slot. Unknown, thus false, while the database is being asked. */
+  /** True if no ready message waits for a slot. Unknown, thus false, while a search in the database runs. */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
   }
@@ -142,7 +140,7 @@ export class StandingOffer {
     return `${this.#node}.${this.#leaseNumber}`;
   }
 
-  /** What the message lacks to be leased at accept: a slot at its host, or only one of its account; null if neither. */
+  /** What prevents the lease at accept: no slot at its host, or only none for its account; null if neither. */
   lacksFor(message: NewMessage, now: number): 'hostSlot' | 'accountSlot' | null {
     const { accountId, host } = message;
     if (!isLeasable(message, now)) return null;
@@ -222,8 +220,8 @@ export class StandingOffer {
 
   /**
    * Drops the promised leases of cancelled messages, so that they are never handed out. Returns these leases by
-   * message, to be released. The next claim asks the database, because `#databaseDueAt` may have come from a cancelled
-   * message.
+   * message, to be released. The next claim searches the database, because `#databaseDueAt` may have come from a
+   * cancelled message.
    */
   forgetCancelled(messageIds: readonly string[]): Map<string, string> {
     this.#databaseDueAt = LOOK_AT_ONCE;
@@ -236,8 +234,8 @@ export class StandingOffer {
   }
 
   /**
-   * Looks for due work within the offer. `ask` claims in the database. It is called only if there may be something to
-   * claim, a slot is free, and no other look is running.
+   * Searches for due work within the offer. `ask` claims in the database. It is called only if there may be something
+   * to claim, a slot is free, and no other search is running.
    */
   async claimDue(
     now: number,
@@ -250,7 +248,7 @@ export class StandingOffer {
       const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > now;
       return { nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
-    // Reset before the look, so that what is noted during the look is kept.
+    // Reset before the search, so that what is noted during the search is kept.
     this.#databaseDueAt = null;
     this.#scheduleAt = null;
     let reply: ClaimReply;
@@ -269,9 +267,9 @@ export class StandingOffer {
   }
 
   /**
-   * Claims as much as the budget allows. It first asks only for as many as are probably ready, or for half of the budget
-   * if that is not known, so that the other slots stay on offer. A message accepted during the look without an offer
-   * costs two more writes and another look.
+   * Claims as much as the budget allows. It first claims only as many as are probably ready, or half of the budget if
+   * that is not known, so that the other slots stay on offer. A message accepted during the search without an offer
+   * costs two more writes and another search.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
     const askFor = (asked: SlotBudget) => {
@@ -290,7 +288,7 @@ export class StandingOffer {
       const reply = await askFor(this.#budget.half(waiting > 0 ? waiting : Number.POSITIVE_INFINITY));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
-    // A copy: a message promised meanwhile takes from the budget, but must not reduce what was asked for.
+    // A copy: a message promised meanwhile takes from the budget, but must not reduce what the search may claim.
     return askFor(new SlotBudget(this.#budget.limits()));
   }
 

@@ -22,8 +22,8 @@ export interface SuccessorLeases extends LeaseHolder {
 }
 
 /**
- * Settlements of several calls are written together. Returns the accounts that every call with a settlement of that
- * account lets take over.
+ * Settlements of several calls are written together. Returns the accounts that may take over slots in every call that
+ * settles a message of that account.
  */
 export function takingOver(
   together: readonly { readonly settlements: readonly Settlement[]; readonly takesOver: readonly string[] }[],
@@ -38,14 +38,14 @@ export function takingOver(
 /** Successors bypass the budget of bytes, so their bodies are capped. */
 export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
-/** Which place became free: in which queue, and with a slot at which host. */
+/** The place that became free: its queue, and the host of its slot. */
 export type QueueAtHost = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
 
 /**
  * Whether every ready message takes over one of the places that became free. A message may do so only in the same queue
- * and at the same host, because the slot belongs to that host. It also may only if no other message is ready; otherwise
- * a queue that never empties would keep its slot from all others. So `ready` must hold all ready messages, or at least
- * one more than there are places.
+ * and at the same host, because the slot belongs to that host. No other message may be ready; otherwise a queue that
+ * never empties would keep its slot from all others. So `ready` must hold all ready messages, or at least one more than
+ * there are places.
  */
 export function areSuccessors(
   ready: readonly (QueueAtHost & { readonly bytes: number })[],

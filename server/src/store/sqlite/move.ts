@@ -37,7 +37,7 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   bodies: { key: ['id'] },
   messages: { key: ['seq'] },
   message_labels: { key: ['account_id', 'label', 'message_seq'] },
-  // In the order of the messages, because the row of a message may be the only one that says something of its attempt.
+  // In the order of the messages, because the row of a message may be the only record of its attempt.
   attempts: { key: ['message_seq', 'number'] },
   journal: { key: ['account_id', 'seq'] },
   activity_minutes: { more: '0 AS shard', key: ['account_id', 'at', 'kind'] },
@@ -49,7 +49,7 @@ const sum = (column: string) => `sum(${column} % 1000003)`;
 
 /**
  * Each of these changes when a service runs on the file, and none reads a body: which accounts there are, how much
- * data, and how far it has come. The comparison at the end finds a change that none of them shows.
+ * data, and the latest positions. The comparison at the end finds a change that none of them shows.
  */
 const SIGNS = [
   "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
@@ -100,7 +100,9 @@ export function openMoveSource(directory: string, to: string): MoveSource {
   }
 }
 
-/** A move whose end was cut off is continued into the same database. Any other would make a second copy. */
+/**
+ * A move that was interrupted at its end is continued into the same database. Any other target would get a second copy.
+ */
 function requireSameTarget(directory: string, to: string): void {
   const moved = readMoved(directory);
   if (moved !== null && (moved.isConfirmed || moved.to !== to)) throw new Error(movedText(directory, moved));
@@ -111,7 +113,7 @@ function countOf(database: Database, table: MovedTable): number {
   return count(table) + (table === 'attempts' ? count('messages WHERE first_started_at IS NOT NULL') : 0);
 }
 
-/** Read message by message: a message has either rows of its own in attempts, or says itself what its attempt was. */
+/** Read message by message: a message either has its own rows in attempts, or stores its attempt itself. */
 function* attempts(database: Database, after: Position | null): ReturnType<typeof rows> {
   const [seq = 0, number = 0] = (after ?? []) as number[];
   const read = (sql: string) => database.each<AttemptOfMessage>(`SELECT m.account_id, ${sql}`, { seq });

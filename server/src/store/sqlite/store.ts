@@ -1,5 +1,5 @@
-// The store over SQLite: composes its ports. Calls that arrive while a transaction runs go into the next one
-// (group commit). The table of verbs says on which thread a verb runs and who is told about it.
+// The store over SQLite: composes its ports. Calls that arrive while a transaction runs go into the next one (group
+// commit). The table of verbs says on which thread a verb runs and who is notified of it.
 
 import type { NodeAbout } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -31,7 +31,7 @@ export interface NodeChannel {
 }
 
 export interface SqliteStoreOptions {
-  /** The way to nodes that write to the same file from other threads of this process; null if there are none. */
+  /** The channel to nodes that write to the same file from other threads of this process; null if there are none. */
   readonly channel?: NodeChannel | null;
   readonly executor: Executor;
   /** For look-ups, and for lists and searches, which may take long; without them, the writer does both. */
@@ -86,7 +86,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...calls.all(onThread(RESOURCE_VERBS)),
     ...calls.all(ACCOUNT_VERBS),
     ...calls.all(onThread(ACCESS_VERBS)),
-    // It is read beside the writer, which nobody waits for, and corrected by the difference.
+    // The error is read beside the writer, so that no call waits for it. Then the writer corrects the count by the
+    // difference.
     async recountStored(accountId) {
       const wrongBy = await calls.ask('storedError', accountId);
       await calls.ask('correctStored', accountId, -wrongBy);
@@ -115,10 +116,10 @@ function createCancelling(
     release: async (leases, now) => {
       await calls.ask('release', leases, node, now);
     },
-    // A silent lane of this process may only stand still: it is not known that it starts nothing.
+    // A silent lane of this process may only be paused: it may still start something.
     holders: (accountId, ids) =>
       calls.ask('nodesHoldingCancelled', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
-    // Nodes that share the executor have heard of it. When the time is over, what they released has ended.
+    // Nodes that share the executor know of it. When the time is over, what they released has ended.
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });

@@ -12,16 +12,16 @@ interface Piece {
   readonly drop: () => void;
 }
 
-/** What a piece of an account costs of which nothing is known, and the least that any costs. */
+/** The cost of a piece of a new account, and the minimum cost of any piece. */
 const COST_MIN = 0.01;
 
 export class AccountLine {
   readonly #atOnceMax: number;
   readonly #nowMs: (() => number) | null;
   readonly #turns = new Turns();
-  /** What pieces are expected to cost. */
+  /** The expected costs of pieces. */
   readonly #costs = new Costs(COST_MIN);
-  /** Waiting pieces by account. Of accounts that have used the same, the first is next. */
+  /** Waiting pieces by account. If accounts have used the same, the first is next. */
   readonly #waiting = new Map<string, Piece[]>();
   #running = 0;
 
@@ -32,8 +32,8 @@ export class AccountLine {
   }
 
   /**
-   * `work` is one bounded piece. Its slot is free again when its promise has ended. If whoever asks has gone before its
-   * turn, it does not run, and this rejects with `AskerGone`.
+   * `work` is one bounded piece. Its slot is free again when its promise has ended. If its caller has disconnected
+   * before its turn, it does not run, and this rejects with `AskerGone`.
    */
   run<T>(accountId: string, work: () => Promise<T>, isGone: IsGone = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -53,14 +53,14 @@ export class AccountLine {
       this.#dropGone();
       const ids = [...this.#waiting.keys()];
       const asked = ids.map((accountId) => ({ accountId, line: '', cost: this.#expected(accountId) }));
-      // Less than any costs, so that one is chosen.
+      // Less than any piece costs, so that exactly one is chosen.
       const [first] = this.#turns.choose(asked, COST_MIN / 2);
       if (first === undefined) return;
       this.#start(ids[first]!);
     }
   }
 
-  /** Whoever has gone does not use the turn of its account. */
+  /** A disconnected caller does not use the turn of its account. */
   #dropGone(): void {
     for (const [accountId, line] of this.#waiting) {
       while (line[0]?.isGone()) line.shift()!.drop();

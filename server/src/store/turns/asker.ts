@@ -1,20 +1,20 @@
-// Who waits for a read of the store. What a caller of the API asks is dropped once the caller has gone: a piece of it that
-// has not begun never begins.
+// The caller that waits for a read of the store. A read of the API is dropped once its caller has disconnected: a piece
+// of it that has not begun never begins.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '../ports/store.ts';
 
-/** Whether the caller has gone. */
+/** Whether the caller has disconnected. */
 export type IsGone = () => boolean;
 
 const STAYS: IsGone = () => false;
 
-/** Around the whole call of a caller, and whatever it starts. */
+/** Around a whole API call, and everything it starts. */
 const calling = new AsyncLocalStorage<IsGone>();
 /** Around one read of that caller, down to the line where it waits for its turn. */
 const reading = new AsyncLocalStorage<IsGone>();
 
-/** Runs a call of the API. `isGone` is null if its reads go on without its caller, because it changes something. */
+/** Runs a call of the API. `isGone` is null if its reads continue without its caller, because it changes something. */
 export function callOf<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
   return calling.run(isGone ?? STAYS, call);
 }
@@ -32,12 +32,12 @@ export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store
   return Object.assign(Object.create(store) as Store, Object.fromEntries(ofCaller) as Partial<Store>);
 }
 
-/** Whoever asks for the read that is running. */
+/** The caller of the current read. */
 export function currentAsker(): IsGone {
   return reading.getStore() ?? STAYS;
 }
 
-/** Runs what may start something that others share. */
+/** Runs work that may start something shared by several callers. */
 export function forEverybody<T>(work: () => T): T {
   return reading.exit(work);
 }

@@ -1,5 +1,5 @@
-// Wraps the store so that accounts take turns. However much one account asks at once, it delays another account by at
-// most one piece of work, and never delays the node's own work.
+// Wraps the store so that accounts take turns. However many calls one account makes at once, it delays another account
+// by at most one piece of work, and never delays the node's own work.
 
 import type { Store } from '../ports/store.ts';
 import { AccountLine } from './account-line.ts';
@@ -12,7 +12,9 @@ export interface AtOnce {
   readonly lists: number;
   /** Reads of one thing by its name. They never wait for a search. */
   readonly lookUps: number;
-  /** Whether what a request needs before it can continue, such as its topic, waits in the line of look-ups as well. */
+  /**
+   * Whether reads that a request needs before it can continue, such as its topic, wait in the line of look-ups as well.
+   */
   readonly areNeedsInLine: boolean;
   /** Changes made by people; null if the store itself makes accounts take turns. */
   readonly changes: number | null;
@@ -44,7 +46,7 @@ export function inTurn(store: Store, { lists, lookUps, areNeedsInLine, changes }
   };
 }
 
-/** The reads that people ask for. Those of a caller that has gone are dropped. */
+/** The reads that people request. Those of a disconnected caller are dropped. */
 const READS = [
   'whyFacts',
   'searchMessages',

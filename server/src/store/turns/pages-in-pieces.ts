@@ -1,5 +1,5 @@
-// Makes a page of a list, a search or a count from pieces. Other work can run between two pieces: each of them takes its
-// turn by itself.
+// Makes a page of a list, a search or a count from pieces. Other work can run between two pieces: each of them takes
+// its turn separately.
 
 import type { MessageEvent } from '../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../rules/delivery/message.ts';
@@ -24,7 +24,7 @@ function restOf(
 
 export function searchingInPieces(search: MessageStore['searchMessages']): MessageStore['searchMessages'] {
   return async (accountId, filter, page) => {
-    // Whoever says how much to look at asks for one piece.
+    // A caller that limits the look wants a single piece.
     if (page.look) return search(accountId, filter, page);
     const messages: Message[] = [];
     const lastAttempts: (Attempt | null)[] = [];
@@ -45,7 +45,7 @@ export function searchingInPieces(search: MessageStore['searchMessages']): Messa
   };
 }
 
-/** A live stream asks for one piece at a time: it may have lost its readers meanwhile. */
+/** A live stream reads one piece at a time: it may have lost its readers meanwhile. */
 export function listingInPieces(list: MessageStore['listEvents']): MessageStore['listEvents'] {
   return async (accountId, filter, page) => {
     if (page.look) return list(accountId, filter, page);

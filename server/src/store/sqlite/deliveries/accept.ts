@@ -28,7 +28,7 @@ export function accept(database: Database, caches: TransactionCaches, command: A
   const rows: (number | null)[] = messages.map(nothing);
   const bodies = messages.length === 1 ? null : new Bodies(database, caches, messages);
   const newKeys = newOrderKeys(database, messages);
-  /** Made when needed: most messages are in no line. */
+  /** Created when needed: most messages are in no line. */
   let lines: Lines | null = null;
   let dueAt: number | null = null;
   for (let index = 0; index < messages.length; index += 1) {
@@ -98,7 +98,7 @@ class Lines {
 }
 
 /**
- * Starts what may start in a few of them; a claim does so in the others, because nobody else is served meanwhile.
+ * Starts what may start in a few of them. A claim does so in the others, because no other call is served meanwhile.
  * Returns the earliest time at which one of their messages can be claimed.
  */
 function startLines(
@@ -152,7 +152,10 @@ class Bodies {
   }
 }
 
-/** SQLite writes a changed row anew with all its overflow pages: a body inside it would be written at each claim and settle. */
+/**
+ * SQLite rewrites a changed row with all its overflow pages: a body inside it would be written at each claim and
+ * settle.
+ */
 const LARGE_BODY_BYTES = 16 * 1024;
 
 function largeBodyId(database: Database, caches: TransactionCaches, { accountId, body }: NewMessage): number | null {

@@ -1,5 +1,5 @@
-// Messages that crashes have interrupted again and again: they start alone, or they are held until a person releases
-// them. rules/delivery/recovery.ts decides which.
+// Messages that crashes have interrupted repeatedly: they start alone, or they are held until a person releases them.
+// rules/delivery/recovery.ts decides which.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
@@ -39,7 +39,7 @@ interface Suspect extends Claimable {
   readonly alone_from_at: number;
 }
 
-/** Leases a message that waits to start alone: the one that has waited longest, unless its flow key keeps it. */
+/** Leases a message that waits to start alone: the one that has waited longest, unless its flow key blocks it. */
 export function claimAlone(database: Database, caches: TransactionCaches, to: LeaseHolder, now: number): AloneReply {
   caches.requestedFlowLimits.apply();
   const suspects = database.all<Suspect>(

@@ -1,5 +1,5 @@
-// Bodies with a row of their own: those that several messages share, and large ones. Stored once, read once, and deleted with
-// the last message that has them.
+// Bodies with their own row: those that several messages share, and large ones. Stored once, read once, and deleted
+// with the last message that has them.
 
 import type { MessageRow } from '../../rows/message-row.ts';
 import type { Database } from '../thread/database.ts';

@@ -14,7 +14,7 @@ const ENDED = `state = 'cancelled', holds_place = 0, ended_at = ?, expires_at = 
   due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
 const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
 /**
- * For what is not kept. A row is written whole when it is changed, its body too: on a full disk there may be no space for
+ * For messages that are not kept. A changed row is rewritten with its body: on a full disk there may be no space for
  * that, and without the body its space is free at once.
  */
 const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NULL WHERE seq = ?`;

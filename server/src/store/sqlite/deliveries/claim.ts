@@ -33,21 +33,21 @@ export interface ClaimCommand {
   readonly leasePrefix: string;
 }
 
-/** How many accounts one claim looks at, and how many backlogs in all. */
+/** How many accounts one claim reads, and how many backlogs in all. */
 const ACCOUNTS_MAX = 512;
 const BACKLOGS_MAX = 1024;
 
 /**
- * How long one claim may take, until it leaves the rest to the next one: nobody gets a reply before the transaction is done
- * that it runs in. Half of it is for making messages ready.
+ * How long one claim may take before it leaves the rest to the next one: no call gets a reply before the transaction
+ * ends in which the claim runs. Half of it is for making messages ready.
  */
 const CLAIM_MS_MAX = 8;
-/** So many are claimed however long it takes. Then the clock is read after every few. It is read after large bodies too. */
+/** This many are claimed however long it takes. Then the clock is read after every few, and after large bodies. */
 const CLAIMS_MIN = 64;
 const CLAIMS_A_LOOK = 8;
 const BYTES_A_LOOK = 1024 * 1024;
 
-/** In `cut`, in place of an account: there are accounts that were not looked at. */
+/** In `cut`, in place of an account: there are accounts that were not read. */
 const ALL_ACCOUNTS = '';
 
 /** Remembers where the last claim stopped, so that the next one continues there. */
@@ -110,7 +110,7 @@ export class Claimer {
     };
   }
 
-  /** Looks for as many hosts of an account as its share may need, and for more if it uses all of those. */
+  /** Searches for as many hosts of an account as its share may need, and for more if it uses all of those. */
   #claimReady(claiming: Claiming): void {
     const { budget, claims } = claiming;
     let accounts = this.#readyAccounts(claiming);
@@ -216,7 +216,7 @@ export class Claimer {
   }
 }
 
-/** Whether it is time to read the clock, after one more claim with a body of so many bytes. */
+/** Whether it is time to read the clock, after one more claim with a body of this many bytes. */
 function isLook(claiming: Claiming, bytes: number): boolean {
   claiming.unlookedBytes += bytes;
   const { claims, unlookedBytes } = claiming;
@@ -226,7 +226,7 @@ function isLook(claiming: Claiming, bytes: number): boolean {
   return true;
 }
 
-/** Whether a message is ready that is not of one of these accounts. Steps from account to account. */
+/** Whether a message of any other account is ready. Steps from account to account. */
 function hasReady(database: Database, beside: readonly string[]): boolean {
   if (beside.length === 0) return database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined;
   const others = around('', (after, upTo) => nextReadyAccount(database, after, upTo));
@@ -242,7 +242,7 @@ function nextReadyAccount(database: Database, after: string, upTo: string): { ke
   );
 }
 
-/** A message to claim. `claimed_at` is not null if an earlier claim of the same attempt was given back. */
+/** A message to claim. `claimed_at` is not null if an earlier claim of the same attempt was released. */
 export type Claimable = Pick<MessageRow, 'seq' | 'claimed_at'>;
 
 export function writeClaim(
@@ -296,15 +296,15 @@ interface Claiming {
   readonly command: ClaimCommand;
   readonly budget: SlotBudget;
   readonly claims: Claim[];
-  /** How many hosts of each account were looked at. */
+  /** How many hosts of each account were read. */
   readonly looked: Map<string, number>;
-  /** Accounts that may have ready messages at hosts that were not looked at. */
+  /** Accounts that may have ready messages at hosts that were not read. */
   readonly cut: Set<string>;
   readonly bodies: Bodies;
   readonly endsAtMs: number;
-  /** Of bodies, since the clock was read. */
+  /** Bytes of bodies since the clock was last read. */
   unlookedBytes: number;
-  /** Its time was up before all slots were used. */
+  /** Whether its time was up before all slots were used. */
   isOver: boolean;
 }
 
@@ -349,7 +349,7 @@ export function release(
     }
     dueAt = now;
   }
-  // Only after all are released: they go before messages that came later.
+  // Only after all are released, because they go before messages that came later.
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
 }

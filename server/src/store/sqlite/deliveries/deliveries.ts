@@ -61,14 +61,14 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     recovery: () => calls.ask('recovery'),
     ...lifeOf(options),
     storedTime: () => calls.ask('storedTime'),
-    // Its disk and its files are watched (upkeep/disk.ts, upkeep/files.ts).
+    // The disk and the files are watched elsewhere (upkeep/disk.ts, upkeep/files.ts).
     whyNotWritable: async () => null,
   };
 }
 
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
   return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> =>
-    // One promise and no `then`: each publish passes here.
+    // One promise and no `then`, because this runs for each publish.
     new Promise((resolve, reject) => {
       const bytes = inbox.take(messages);
       // Under a quota nothing is leased at accept, because all of it may be refused.

@@ -1,5 +1,5 @@
-// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step takes,
-// first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step
+// takes, first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
@@ -9,7 +9,7 @@ export interface DueLine {
   readonly name: string;
 }
 
-/** Where the times are. Each column of times has an index of its own, and one by account. */
+/** Where the due times are stored. Each of these columns has its own index, and one by account. */
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at', byAccount: 'queues_next_start_of_account' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at', byAccount: 'flow_keys_next_start_of_account' },
@@ -64,11 +64,11 @@ export class DueLines {
   }
 }
 
-/** So many are taken however long it takes. Then the clock is read after every few. */
+/** This many are taken however long it takes. Then the clock is read after every few. */
 const LINES_MIN = 64;
 const LINES_A_LOOK = 8;
 
-/** The lines, until the time is over. */
+/** Yields the lines until the time is up. */
 export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boolean): Generator<DueLine> {
   for (const [index, line] of lines.entries()) {
     if (index >= LINES_MIN && index % LINES_A_LOOK === 0 && isOver()) return;

@@ -1,5 +1,5 @@
 // Flow control by key: which messages of a key may start. Every change that could free a place ends in `admitWaiting`;
-// nothing else makes a message that waits for its key `ready`. rules/lines/admission.ts plans what is let in.
+// nothing else makes a message that waits for its key `ready`. rules/lines/admission.ts plans what is admitted.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
@@ -62,8 +62,8 @@ export function applyPutOffLimits(database: Database, requestedFlowLimits: DueLi
 }
 
 /**
- * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; a claim looks
- * at a new one from `newDueAt` on.
+ * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; a claim
+ * checks a new one from `newDueAt` on.
  */
 export function isSaidAlready(
   database: Database,
@@ -98,8 +98,8 @@ export function makeKey(
 }
 
 /**
- * Sets new limits. Messages that the old limits let in and that have not started are judged again. Returns whether the
- * limits changed.
+ * Sets new limits. Messages that the old limits admitted and that have not started are checked again. Returns whether
+ * the limits changed.
  */
 export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
   const isSame = flowKey.areSameLimits(toKeyState(row).limits, limits);
@@ -153,7 +153,7 @@ export function noteStart(database: Database, accountId: string, key: string, no
 }
 
 /**
- * Makes as many messages ready as the key lets through, at most `most`. Returns the earliest time at which the key has
+ * Makes as many messages ready as the key admits, at most `most`. Returns the earliest time at which the key has
  * something to claim.
  */
 export function admitWaiting(
@@ -172,7 +172,7 @@ export function admitWaiting(
   return plan.dueAt;
 }
 
-/** For a new message that waits under the key: a claim looks at the key. Admits nothing itself. */
+/** For a new message that waits under the key: a claim will check the key. Admits nothing itself. */
 export function noteKeyDue(database: Database, accountId: string, key: string, at: number): void {
   database.run(
     `UPDATE flow_keys SET next_start_at = ?3
@@ -247,8 +247,8 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
 }
 
 /**
- * Lets messages through for keys that have a new period or have just become due. A key that could not let all of them
- * through, or was not reached, stays due.
+ * Admits messages of keys that have a new period or have just become due. A key that could not admit all of them, or
+ * was not reached, stays due.
  */
 export function admitDueKeys(database: Database, dueKeys: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);

@@ -8,7 +8,7 @@ import { accountAtClaim } from '../resources/accounts-at-claim.ts';
 import type { Database } from '../thread/database.ts';
 import { type ClaimedRow, isPlain } from './claim.ts';
 
-/** Leases of a node, in any order. */
+/** The leases of a node, in any order. */
 export function leasesOf(database: Database, node: string, limit: number): string[] {
   const rows = database.all<{ lease: string }>(
     "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? LIMIT ?",
@@ -18,12 +18,12 @@ export function leasesOf(database: Database, node: string, limit: number): strin
   return rows.map(({ lease }) => lease);
 }
 
-/** Who asks whether other nodes are alive, and when. */
+/** The node that checks whether other nodes are alive, and when. */
 export interface LifeLook {
   readonly asker: string;
   /** On the monotonic clock. */
   readonly nowMs: number;
-  /** The asking process may have stood still a short time ago, and its lanes with it. */
+  /** Whether the checking process, and so its lanes, may have been paused recently. */
   readonly stoodStill: boolean;
 }
 
@@ -43,21 +43,21 @@ export function orphanedClaims(database: Database, look: LifeLook): Claim[] {
 }
 
 /**
- * All dead lanes of the process that `node` was a lane of. If the process has crashed, these are all of its lanes: which
- * message was in flight alone can only be told from all of them.
+ * All dead lanes of the process that `node` was a lane of. If the process has crashed, these are all of its lanes: only
+ * all of them together show which message was in flight alone.
  */
 function deadLanes(database: Database, node: string, look: LifeLook): string[] {
   const process = processOf(node);
   const lanes = database.all<{ node: string }>(
     "SELECT DISTINCT node FROM messages WHERE state = 'claimed' AND node BETWEEN ? AND ?",
     process,
-    // After all texts that begin with the name of the process and a character that names can have.
+    // Sorts after all texts that begin with the name of the process and a character that names can have.
     `${process}~`,
   );
   return lanes.map((lane) => lane.node).filter((lane) => processOf(lane) === process && isDead(database, lane, look));
 }
 
-/** Nobody finds itself dead. */
+/** A node never counts itself as dead. */
 export function isDead(database: Database, node: string, { asker, nowMs, stoodStill }: LifeLook): boolean {
   if (node === asker) return false;
   const row = database.get<{ until: number }>('SELECT alive_until AS until FROM nodes WHERE id = ?', node);

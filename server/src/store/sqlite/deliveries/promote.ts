@@ -5,7 +5,7 @@ import type { Database } from '../thread/database.ts';
 import { around } from './due-lines.ts';
 import { noteKeyDue } from './flow-keys.ts';
 
-/** The clock is read after so many messages. */
+/** The clock is read after this many messages. */
 const PROMOTE_AT_ONCE = 100;
 
 /** Remembers where it stopped, so that the next call continues there. */
@@ -21,8 +21,8 @@ export class Promoter {
   }
 
   /**
-   * Promotes the messages that are due longest. If not all of them are promoted, also promotes a few of other accounts, which
-   * would otherwise wait behind them. `endsAtMs`: when no further piece begins.
+   * Promotes the messages that are due longest. If not all of them are promoted, also promotes a few of other accounts,
+   * which would otherwise wait behind them. No piece begins after `endsAtMs`.
    */
   promote(now: number, endsAtMs: number): void {
     const database = this.#database;
@@ -66,7 +66,7 @@ function promoteDue(
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
-  // The keys take turns with all others that are due.
+  // The keys take turns with all other due keys.
   for (const [accountId, key] of keys.values()) noteKeyDue(database, accountId, key, now);
   return due.length;
 }

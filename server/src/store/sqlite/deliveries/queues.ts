@@ -37,7 +37,9 @@ export function isPaused(database: Database, accountId: string, name: string): b
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!.is_paused === 1;
 }
 
-/** For a new message: creates the queue if it is missing, and lets a claim after `at` look at it. Starts nothing itself. */
+/**
+ * For a new message: creates the queue if it is missing, and lets a claim after `at` check it. Starts nothing itself.
+ */
 export function noteQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
   database.run(
     `INSERT INTO queues (account_id, name, parallelism, is_paused, created_at, updated_at, next_start_at)
@@ -119,9 +121,9 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 }
 
 /**
- * Call it when an attempt is over and its message is not. The message gives its place back if one before it in the order
- * lost its own to a lower parallelism; `startHeads` then gives the place to the first. One that has never had a place does
- * not count (`ready_at`): it came after this message had started, from a node whose clock is behind.
+ * Call it when an attempt is over and its message is not. The message releases its place if one before it in the order
+ * lost its own to a lower parallelism; `startHeads` then gives the place to the first. A message that has never had a
+ * place does not count (`ready_at`): it came after this message had started, from a node whose clock is behind.
  */
 export function giveWay(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
@@ -146,8 +148,8 @@ export function isOrderKeyInQueue(
 }
 
 /**
- * Of the open messages with this order key, only the first may be a head. Call it after each message that came or
- * ended; the previous first message is then among the first two.
+ * Makes only the first of the open messages with this order key a head. Call it after each message that came or ended;
+ * the previous first message is then among the first two.
  */
 export function correctOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
@@ -183,7 +185,10 @@ export function lockOrCreateQueue(database: Database, accountId: string, name: s
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!;
 }
 
-/** After a change of its rules: the heads of the queue get the states that a pause gives or takes, and those that may start do. */
+/**
+ * After a change of its rules: sets the heads of the queue to the states of a paused or resumed queue, and starts those
+ * that may start.
+ */
 export function applyQueueRules(
   database: Database,
   accountId: string,

@@ -1,5 +1,5 @@
 // Limits that messages of the running transaction carry for flow keys, if they differ from the key's own. They are
-// applied once, at its end: even if many messages contradict each other, the key judges its messages again only once.
+// applied once, at its end: even if many messages contradict each other, the key checks its messages again only once.
 // If there are too many keys for one transaction, the limits of the others are noted, and the next claims apply them.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
@@ -19,7 +19,7 @@ export class RequestedFlowLimits {
   readonly #unapplied = new Map<string, Said>();
   /** How many keys had their limits changed in the running transaction. */
   #checked = 0;
-  /** How many keys let messages through after that. */
+  /** How many keys admitted messages after that. */
   #admitted = 0;
 
   constructor(database: Database) {
@@ -39,8 +39,8 @@ export class RequestedFlowLimits {
   }
 
   /**
-   * `said` is from the newest message of a key. If the limits are unchanged, lets through up to `most` messages, or
-   * leaves that to a claim. Returns when the key may have something to claim.
+   * `said` is from the newest message of a key. If the limits are unchanged, admits up to `most` messages, or leaves
+   * that to a claim. Returns when the key may have something to claim.
    */
   say(said: Said, most: number | 'later'): number | null {
     const { accountId, key, limits, now } = said;

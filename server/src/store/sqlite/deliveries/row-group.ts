@@ -3,7 +3,7 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 
-/** How many rows a statement inserts. What is left is inserted row by row. */
+/** How many rows a statement inserts. The remainder is inserted row by row. */
 const ROWS = 8;
 
 type Run = (sql: string, values: readonly SQLInputValue[]) => void;
@@ -20,8 +20,9 @@ export class RowGroup {
     this.table = table;
     this.#run = run;
     this.#columns = columns.length;
-    // OR ROLLBACK, because a failed transaction is undone as a whole in any case. By default SQLite copies every page
-    // that a statement of several rows changes, to undo that statement alone, and that costs what is saved here.
+    // OR ROLLBACK, because a failed transaction is undone as a whole anyway. By default SQLite copies every page that a
+    // multi-row statement changes, to be able to undo that statement alone, and that would cost as much as is saved
+    // here.
     const insert = `INSERT OR ROLLBACK INTO ${table} (${columns.join(', ')}) VALUES`;
     const row = `(${columns.map(() => '?').join(', ')})`;
     this.#insertOne = `${insert} ${row}`;

@@ -65,7 +65,7 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
   if (endedAt === null) return false;
   const first = firstAttempt(settlement);
-  // Its row is in no group: a lease is handed out after the transaction of its message.
+  // Its row is not in a group: a lease is handed out after the transaction of its message.
   const changes = database.runBesideGroups(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
@@ -93,7 +93,7 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
   return true;
 }
 
-/** What is told and counted of an attempt, whatever follows from it. */
+/** The journal row and the counts of an attempt, whatever follows from it. */
 function record(caches: TransactionCaches, seq: number, { accountId, attempt, lagMs }: Settlement): void {
   caches.journal.add(accountId, seq, attempt.number, attempt.endedAt);
   caches.stored.add(accountId, bytesOfAttempt(attempt));

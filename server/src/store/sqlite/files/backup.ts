@@ -28,7 +28,7 @@ export interface BackupReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/** What the thread is asked to do, and what it replies. */
+/** The order for the thread, and its reply. */
 export interface BackupWork {
   readonly directory: string;
   readonly part: string;
@@ -39,7 +39,7 @@ export type BackupAnswer =
 
 export interface Backup {
   readonly done: Promise<BackupReport>;
-  /** Removes the unfinished copy. The process must exit at once, because SQLite cannot be told to stop. */
+  /** Removes the unfinished copy. The process must exit at once, because SQLite cannot be stopped. */
   abandon(): void;
 }
 
@@ -107,7 +107,7 @@ function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
   });
 }
 
-/** Runs on a thread of its own, because SQLite blocks it until the copy is made. Returns how many rows the copy has. */
+/** Runs on its own thread, because SQLite blocks it until the copy is made. Returns how many rows the copy has. */
 export function copyStore({ directory, part }: BackupWork): BackupReport['rows'] {
   const { database, close } = openReader(directory);
   try {

@@ -18,9 +18,9 @@ export interface CheckReport {
   readonly problems: readonly string[];
   readonly bytes: number;
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
-  /** What was done with a damaged log; null if nothing was. */
+  /** The repair of a damaged log; null if there was none. */
   readonly repair: Omit<LogRepair, 'undo'> | null;
-  /** The log of a store that was not closed is missing, and was given up. */
+  /** The log of a store that was not closed is missing, and its content is abandoned. */
   readonly isLogGivenUp: boolean;
 }
 

@@ -17,7 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 
 export const DATABASE_FILE = 'postrider.db';
 export const LOCK_FILE = 'postrider.lock';
-/** Its presence says that the times in the directory are those of a manual clock. */
+/** If it exists, the times in the directory are those of a manual clock. */
 const CLOCK_FILE = 'postrider.clock';
 
 /** Open from the first transaction of a process to its end. SQLite removes none of them during that time. */
@@ -47,8 +47,8 @@ export function prepareDirectory(directory: string): readonly string[] {
 }
 
 /**
- * A directory belongs to a manual clock from the beginning, or never: its times may be years ahead, and a service with a
- * real clock could not go on from there. Throws if the directory belongs to the other kind.
+ * A directory belongs to a manual clock from the beginning, or never: its times may be years ahead, and a service with
+ * a real clock could not continue from there. Throws if the directory belongs to the other kind.
  */
 export function requireClock(directory: string, isManual: boolean): void {
   const mark = join(directory, CLOCK_FILE);
@@ -113,8 +113,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * Closes our files always, but the directory only if it is ours and holds nothing else. Closing a directory that others
- * need would do more harm than leaving it open.
+ * Always closes our own files to others, but the directory only if it is ours and holds nothing else. Closing a
+ * directory that others need would do more harm than leaving it open.
  */
 function closeToOthers(directory: string): string[] {
   const userId = process.getuid?.();

@@ -22,7 +22,7 @@ export function sqliteCode(error: unknown): number | null {
   return typeof code === 'number' ? code & 0xff : null;
 }
 
-/** Explains errors of SQLite. Our own errors already explain themselves. */
+/** Whether the error means a full disk. */
 export function isFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE.full;
 }

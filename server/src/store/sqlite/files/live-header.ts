@@ -9,7 +9,7 @@ import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader, sizeInHeader }
 const readAt = promisify(read);
 const stats = promisify(fstat);
 
-/** A checkpoint writes the header before it writes the pages behind it, so a file that is too short is looked at again. */
+/** A checkpoint writes the header before the pages after it, so a file that is too short is checked again. */
 const LOOKS_MAX = 5;
 const AGAIN_MS = 50;
 
@@ -22,7 +22,7 @@ export class LiveHeader {
   readonly #file: number;
   readonly #clock: Pick<Clock, 'after'>;
   #isOverwritten = false;
-  /** The size at the last look. */
+  /** The size at the last check. */
   #bytes = 0;
 
   /** Opened once and kept open: closing a file drops all locks of the process on it, including those of SQLite. */
@@ -32,8 +32,8 @@ export class LiveHeader {
   }
 
   /**
-   * True once the file is no database, is one without a log, such as a backup, or was cut short. It stays true: later
-   * writes of SQLite may repair the header, but nothing else.
+   * True once the file is not a database, has no log, such as a backup, or was cut short. It stays true: later writes
+   * of SQLite may repair the header, but nothing else.
    */
   async isOverwritten(): Promise<boolean> {
     for (let looks = 1; !this.#isOverwritten; looks += 1) {

@@ -1,5 +1,5 @@
-// Tells whether the log of an open database still has what SQLite wrote to it. SQLite does not read the log again: it
-// goes on behind what another process has emptied or overwritten, and copies from there into the database.
+// Checks whether the log of an open database still has what SQLite wrote to it. SQLite does not read the log again: it
+// continues after the part that another process has emptied or overwritten, and copies from there into the database.
 
 import { closeSync, fstatSync, openSync, read, readSync } from 'node:fs';
 import { endianness } from 'node:os';
@@ -10,16 +10,16 @@ const readAt = promisify(read);
 
 /** The index of the log (`-shm`) begins with two copies of this header (sqlite.org/walformat.html). */
 const INDEX_HEADER_BYTES = 48;
-/** The index changes with every commit. It is looked at again if it changed during a look. */
+/** The index changes with every commit. It is read again if it changed during a read. */
 const LOOKS_MAX = 5;
 const IS_LITTLE = endianness() === 'LE';
 
-/** What the index says about the log: how far it is committed, and which checksum the last frame has. */
+/** The state of the log by its index: how far it is committed, and the checksum of the last frame. */
 interface Committed {
   readonly frames: number;
   readonly frameBytes: number;
   readonly salts: Buffer;
-  /** As they stand in the frame. */
+  /** The bytes as stored in the frame. */
   readonly sums: Buffer;
 }
 
@@ -29,14 +29,14 @@ interface Wanted {
   readonly at: number;
 }
 
-/** Asks for bytes of the two files; gets fewer than it wants at the end of a file. */
+/** Yields requests for bytes of the two files, and gets fewer at the end of a file. */
 type Look<T> = Generator<Wanted, T, Buffer>;
 
 export class LiveLog {
   readonly #log: number;
   readonly #index: number;
   #isChanged = false;
-  /** The last frame at an earlier look. As long as the log is not begun anew, it stays where it is. */
+  /** The last frame at an earlier check. It stays where it is until the log restarts. */
   #before: Committed | null = null;
 
   /** Opened once and kept open: closing the index drops all locks of the process on it, including those of SQLite. */
@@ -45,7 +45,7 @@ export class LiveLog {
     this.#log = openSync(`${databasePath}-wal`, 'r');
   }
 
-  /** True once something that SQLite wrote is no longer there. It stays true: nothing brings it back. */
+  /** True once something that SQLite wrote is missing. It stays true: nothing restores it. */
   async isChanged(): Promise<boolean> {
     const look = this.#looks();
     let step = look.next();
@@ -90,7 +90,7 @@ export class LiveLog {
       const committed = readIndex(before);
       const isThere = committed === null || (yield* this.#isThere(committed));
       const after: Buffer = yield { of: 'index', length: 2 * INDEX_HEADER_BYTES, at: 0 };
-      // SQLite changes the index before it writes over frames that are committed. So what was read belongs together.
+      // SQLite changes the index before it overwrites committed frames. So the bytes that were read belong together.
       if (committed === null || !before.equals(after)) continue;
       if (!isThere) this.#isChanged = true;
       else this.#before = committed;
@@ -101,13 +101,13 @@ export class LiveLog {
 
   *#isThere(committed: Committed): Look<boolean> {
     const { salts } = committed;
-    // Everything is in the database. The next commit begins the log anew.
+    // Everything is in the database. The next commit restarts the log.
     if (committed.frames === 0) return true;
     const header: Buffer = yield { of: 'log', length: LOG_HEADER_BYTES, at: 0 };
     if (!header.subarray(16, 24).equals(salts)) return false;
     const earlier = this.#before?.salts.equals(salts) ? [this.#before] : [];
     for (const { frames, frameBytes, sums } of [...earlier, committed]) {
-      // At the earlier look the log had just been begun anew.
+      // At the earlier check the log had just been restarted.
       if (frames === 0) continue;
       const at = LOG_HEADER_BYTES + (frames - 1) * frameBytes;
       const frame: Buffer = yield { of: 'log', length: FRAME_HEADER_BYTES, at };

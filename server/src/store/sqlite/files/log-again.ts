@@ -1,5 +1,6 @@
 // Writes the log again before a store that was not closed is used. If the earlier process ended because a flush failed,
-// the system may show us log pages that are not on disk, and no later flush writes them: the system takes them for written.
+// the system may show us log pages that are not on disk, and no later flush writes them, because the system considers
+// them written.
 
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Database } from '../thread/database.ts';
@@ -32,14 +33,14 @@ function rewrite(path: string): void {
     const piece = new Uint8Array(PIECE_BYTES);
     let at = 0;
     for (let read = readSync(file, piece, 0, PIECE_BYTES, at); read > 0; ) {
-      // The same bytes at the same place: it does no harm if this is interrupted anywhere.
+      // The same bytes at the same place: an interruption does no harm.
       for (let done = 0; done < read; ) done += writeSync(file, piece, done, read - done, at + done);
       at += read;
       read = readSync(file, piece, 0, PIECE_BYTES, at);
     }
     if (at > 0) fsyncSync(file);
   } finally {
-    // SQLite has no locks on the log itself, which closing would drop.
+    // SQLite has no locks on the log itself that closing would drop.
     closeSync(file);
   }
 }

@@ -1,5 +1,5 @@
-// Tells a write-ahead log that was cut off at its end, which is normal, from one that was damaged after it had been
-// written. With a damaged log, SQLite would silently drop what was acknowledged after the damage.
+// Distinguishes a write-ahead log that was cut off at its end, which is normal, from one that was damaged after it had
+// been written. With a damaged log, SQLite would silently drop what was acknowledged after the damage.
 
 import { type Frame, isSame, LogFile, type Sums } from './log-frames.ts';
 
@@ -7,7 +7,7 @@ export interface LogLook {
   /** False: SQLite ignores the whole log. */
   readonly isHeaderSound: boolean;
   readonly frames: number;
-  /** The first frame that is not as it was written, counted from 0; null if all are good. */
+  /** The first frame that is damaged, counted from 0; null if all are good. */
   readonly firstBad: number | null;
   /** Transactions that ended in the log from there on. SQLite drops them. */
   readonly commitsLeftOut: number;
@@ -19,7 +19,7 @@ export interface CheckedFrame extends Frame {
   readonly isGood: boolean;
 }
 
-/** Judges each frame alone: by the checksums of the previous frame, either as stored or as computed. */
+/** Checks each frame alone: by the checksums of the previous frame, either as stored or as computed. */
 export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
   const { header } = log;
   const salts = header.isSound ? header.salts : saltsOfFrames(log);
@@ -37,7 +37,7 @@ export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
 }
 
 /**
- * If the log header is bad, only the frames tell the salts, and the first frame may be bad too. Returns the salts of
+ * If the log header is bad, only the frames have the salts, and the first frame may be bad too. Returns the salts of
  * the first frame that continues the one before it; frames of an older log come later in the file. If no two frames fit
  * together, returns the salts of the first frame; null if there is no frame.
  */
@@ -69,7 +69,8 @@ export function lookAtLog(path: string, databasePageBytes: number): LogLook | nu
     if (isOurs || !isHeaderSound) frames = index + 1;
     if (!isGood) firstBad ??= index;
     if (firstBad === null || commitPages === 0) continue;
-    // Also counts a bad frame that says it ended a transaction: nearly always its page is bad, not that field.
+    // Also counts a bad frame that is marked as the end of a transaction: nearly always its page is bad, not that
+    // field.
     if (isGood || (isOurs && index === firstBad)) commitsLeftOut += 1;
   }
   return { isHeaderSound, frames, firstBad: firstBad !== null && firstBad < frames ? firstBad : null, commitsLeftOut };

@@ -1,6 +1,6 @@
-// Saves what is readable in a damaged log. It writes all good frames, also those after the damage, into a new log that
-// SQLite accepts whole. Most pages are written many times, so a damaged page often has a newer copy and nothing is
-// lost.
+// Saves what is readable in a damaged log. It writes all good frames, including those after the damage, into a new log
+// that SQLite accepts as a whole. Most pages are written many times, so a damaged page often has a newer copy and
+// nothing is lost.
 
 import {
   closeSync,

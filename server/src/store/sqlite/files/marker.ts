@@ -35,7 +35,7 @@ export function makeMarker(directory: string): void {
 
 /** After this, a file that was created, renamed or removed in the directory stays so after a power cut. */
 export function flushDirectory(directory: string): void {
-  // Windows does not need it and cannot do it: it makes names durable by itself.
+  // Windows does not need it and does not support it: it makes names durable by itself.
   if (process.platform === 'win32') return;
   const file = openSync(directory, 'r');
   try {

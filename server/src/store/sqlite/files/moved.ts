@@ -28,12 +28,12 @@ export function readMoved(directory: string): Moved | null {
     const { at, to, isConfirmed } = JSON.parse(text) as Partial<Moved>;
     return { at: Number(at ?? 0), to: String(to), isConfirmed: isConfirmed === true };
   } catch {
-    // Whoever changed it: its presence counts.
+    // Its content does not matter, only that it exists.
     return { at: 0, to: 'a database', isConfirmed: true };
   }
 }
 
-/** It is on disk, whole, when this returns. */
+/** It is completely on disk when this returns. */
 export function writeMoved(directory: string, moved: Moved): void {
   const part = join(directory, `${MOVED_FILE}.part`);
   const file = openSync(part, 'w', 0o600);

@@ -1,5 +1,5 @@
-// A file beside the database that is there while something may be in the log alone. If it is there and the log is not, the
-// log was taken away from a store that was not closed, and SQLite would start without a word with what is left.
+// A file beside the database that exists while some data may be only in the log. If it exists and the log does not, the
+// log was removed from a store that was not closed, and SQLite would silently start with the rest.
 
 import { closeSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,9 @@ export function isMarkedOpen(directory: string): boolean {
   return statSync(join(directory, OPEN_MARK_FILE), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Only when there is a log on disk that has at least one transaction. Only the existence of the file counts. */
+/**
+ * Call it only when there is a log on disk that has at least one transaction. Only the existence of the file counts.
+ */
 export function markOpen(directory: string): void {
   const file = openSync(join(directory, OPEN_MARK_FILE), 'w', 0o600);
   try {
@@ -27,7 +29,7 @@ export function markOpen(directory: string): void {
   flushDirectory(directory);
 }
 
-/** Only when everything is in the database, and before the log is emptied or removed. */
+/** Call it only when everything is in the database, and before the log is emptied or removed. */
 export function markClosed(directory: string): void {
   // If the directory was moved away, the mark and the log went with it.
   if (!isMarkedOpen(directory)) return;

@@ -45,12 +45,12 @@ export function openDirectory(directory: string): OpenedFile {
     const path = join(directory, FILE);
     makeOwnFile(path);
     const keeper = new LogKeeper(path);
-    // A start that fails must leave the log where it is.
+    // A start that fails must leave the log unchanged.
     if (isMarkedOpen(directory)) explained(directory, () => keeper.open());
     const database = explained(directory, () => openDatabase(path, directory));
     keeper.open();
     const log = new LiveLog(path);
-    // The lock means that no other process is alive, so every node that the file lists is gone.
+    // The lock means that no other process is alive, so every node in the file has ended.
     database.run('DELETE FROM nodes');
     return {
       database,
@@ -116,7 +116,7 @@ export function openBeside(directory: string): OpenedFile {
       requireVersion(database);
       database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
       requireUpToDate(database, directory);
-      // If the service is killed meanwhile, the log stays as it is. The next start looks for it.
+      // If the service is killed meanwhile, the log stays as it is. The next start checks it.
       if (lock === null) keeper.open();
       else {
         // The last to close the database removes the log.
@@ -143,8 +143,8 @@ export function openBeside(directory: string): OpenedFile {
 }
 
 /**
- * A running service has already checked the files. If none runs, the first to open a damaged log would take the damage
- * for its end, so the files are checked here. Returns whether one runs.
+ * A running service has already checked the files. If none runs, the first process to open a damaged log would take the
+ * damage for its end, so the files are checked here. Returns whether a service runs.
  */
 export function requireWholeUnlessInUse(directory: string): boolean {
   const lock = tryLock(directory);
@@ -218,7 +218,7 @@ export function openDatabase(path: string, directory: string | null = null): Dat
  */
 function moveLog(database: Database, directory: string | null): void {
   if (directory !== null && isMarkedOpen(directory)) {
-    // Somebody reads, so that it cannot be moved now. The log stays, and so does the mark.
+    // A reader prevents the move for now. The log stays, and so does the mark.
     if (!isLogMoved(database)) return;
     markClosed(directory);
   }
@@ -233,7 +233,7 @@ function isLogMoved(database: Database): boolean {
   return busy === 0 && log === checkpointed;
 }
 
-/** From now on the log must be there at a start. While the process runs, SQLite never empties it. */
+/** From now on the log must exist at a start. While the process runs, SQLite never empties it. */
 function beginLog(database: Database, directory: string): void {
   if (isMarkedOpen(directory)) return;
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
@@ -249,7 +249,7 @@ function closeLog(database: Database, directory: string, keeper: LogKeeper): voi
   if (isMoved) markClosed(directory);
   keeper.close();
   database.close();
-  // A reader that was in the way may have gone meanwhile.
+  // The reader that prevented it may have ended meanwhile.
   if (!isMoved && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
 }
 

@@ -1,5 +1,5 @@
 // Puts a backup into an empty directory as its store. The copy gets its name only when it is complete, flushed and read
-// back. A directory that has a store, or that a service uses, is left as it is.
+// back. A directory that has a store, or that a service uses, is not changed.
 
 import { constants, copyFileSync, existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -27,7 +27,7 @@ export function restoreStore(from: string, directory: string): BackupReport {
   const target = join(resolve(directory), DATABASE_FILE);
   const part = `${target}.part`;
   try {
-    // Once more, now that nobody else can begin.
+    // Checked again under the lock, when no other process can begin.
     requireEmpty(directory);
     makeOwnFile(part);
     copyFileSync(source, part, constants.COPYFILE_FICLONE);

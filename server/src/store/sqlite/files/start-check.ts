@@ -3,14 +3,14 @@
 
 import type { Database } from '../thread/database.ts';
 
-/** A database up to this size is checked whole: about a second on a slow disk. */
+/** A database up to this size is checked completely: about a second on a slow disk. */
 const BYTES_MAX = 64 * 1024 * 1024;
 /** In a larger database: tables up to this size, until the limit in bytes is used up. */
 const TABLE_BYTES_MAX = BYTES_MAX / 16;
 const PROBLEMS_MAX = 20;
 
 export interface StartCheck {
-  /** What SQLite found, in its words. */
+  /** The problems in the words of SQLite. */
   readonly problems: readonly string[];
   /** Tables that were not checked. */
   readonly unchecked: readonly string[];

@@ -18,7 +18,7 @@ export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 }
 
-/** What the database file itself says, without its log. Null if the file is missing or empty. */
+/** The header of the database file, without its log. Null if the file is missing or empty. */
 interface DatabaseHeader {
   readonly isDatabase: boolean;
   readonly pageBytes: number;
@@ -33,8 +33,8 @@ export function logPath(directory: string): string {
 
 /**
  * Throws if the store here is not complete. The caller must hold the lock of the directory and must not have opened the
- * database: closing one of its files drops all locks of the process on it. With `isLogGivenUp`, a log that was taken away
- * is no reason.
+ * database: closing one of its files drops all locks of the process on it. With `isLogGivenUp`, a removed log is
+ * accepted.
  */
 export function requireWhole(directory: string, isLogGivenUp = false): void {
   const header = readHeader(join(directory, DATABASE_FILE));
@@ -48,7 +48,7 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
   if (!header.isDatabase) {
     const what = 'it is not a SQLite database';
     if (hasMarker(directory)) throw gone(directory, `${what} any more`);
-    // The power went while the store was created. SQLite rolls the file back to an empty one.
+    // The power failed while the store was created. SQLite rolls the file back to an empty one.
     if (hasJournal(directory)) return;
     throw new StoreDamaged(
       `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
@@ -70,7 +70,7 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
   requireGoodLog(directory, header.pageBytes);
 }
 
-/** Whether the store was not closed and its log was taken away. */
+/** Whether the store was not closed and its log was removed. */
 export function isLogMissing(directory: string): boolean {
   const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
   return logBytes <= LOG_HEADER_BYTES && isMarkedOpen(directory);
@@ -100,7 +100,7 @@ export function isLogDamaged(directory: string): boolean {
 function requireGoodLog(directory: string, pageBytes: number): void {
   const look = lookAtLog(logPath(directory), pageBytes);
   if (look === null || !isDamaged(look)) return;
-  // A command beside us may just have been writing. Real damage is still there on the second look.
+  // Another command may just have been writing. Real damage is still there at the second check.
   const again = lookAtLog(logPath(directory), pageBytes);
   if (again === null || !isDamaged(again)) return;
   throw new StoreDamaged(logDamageText(directory, again));

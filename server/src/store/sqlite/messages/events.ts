@@ -95,7 +95,7 @@ function readPart(database: Database, from: string, values: readonly string[], p
   );
 }
 
-/** How many messages are kept: the rows of one are near each other. */
+/** How many messages are cached: the rows of one are near each other. */
 const KEPT = 50;
 
 interface Known {
@@ -104,7 +104,7 @@ interface Known {
   readonly mayBeMeant: boolean;
 }
 
-/** Makes journal rows into the events that the filter asks for. */
+/** Turns journal rows into the events that the filter selects. */
 class Teller {
   readonly #database: Database;
   readonly #filter: EventFilter;

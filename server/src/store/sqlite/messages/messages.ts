@@ -42,14 +42,14 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
 }
 
 /**
- * A longer response makes the row of its message outgrow the room that the end of the claim leaves, and its page is
- * split. So it gets a row of its own.
+ * A longer response makes the row of its message outgrow the space that the end of the claim leaves, and its page is
+ * split. So it gets its own row.
  */
 const FIRST_RESPONSE_BYTES_MAX = 256;
 
 /**
- * What the row of a message keeps of the attempt, if this is the first one and delivered it: then the row itself says
- * the rest. Null if the attempt needs a row of its own.
+ * The part of the attempt that the row of a message stores, if this is the first attempt and delivered it: the row
+ * itself has the rest. Null if the attempt needs its own row.
  */
 export function firstAttempt({
   attempt,
@@ -151,7 +151,7 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
 export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {
   return ids.flatMap((id) => {
     const row = database.get<StateOfRow>(
-      // Whether it is held is read from the index: the column is behind the body.
+      // Whether it is held is read from the index, because the column is stored after the body.
       `SELECT state, (SELECT 1 FROM messages h INDEXED BY messages_held
            WHERE h.account_id = m.account_id AND h.seq = m.seq AND h.held_at IS NOT NULL) AS held_at
          FROM messages m WHERE id = ? AND account_id = ?`,

@@ -13,9 +13,9 @@ import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
 import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
-/** Positions that are read at once, of all ways together. */
+/** Positions that are read at once, for all index paths together. */
 const CHUNK = 200;
-/** Of one way. A way may have nothing more in the order of all than its first. */
+/** Positions that are read at once for one path. Only its first one may be needed. */
 const CHUNK_OF_WAY = 10;
 
 /** Messages that share a body are neighbours, so caching the last body is enough. */
@@ -53,7 +53,7 @@ export function searchMessages(
   return made.upTo(null);
 }
 
-/** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
+/** How many messages match, from a cursor on. Stops at `max`, or when enough was read. */
 export function countPiece(
   database: Database,
   accountId: string,
@@ -109,7 +109,7 @@ class Judge {
   }
 }
 
-/** What is passed over when a row is read without its body. */
+/** The bytes that are passed over when a row is read without its body. */
 export function passedBytes({ body_id, body_bytes }: CandidateRow): number {
   return body_id === null ? body_bytes : 0;
 }
@@ -146,7 +146,7 @@ class Walk {
     for (let first = this.#first(); first !== null; first = this.#first()) {
       for (const head of this.#heads) if (head.seqs[0] === first) head.seqs.shift();
       const row = candidate(this.#database, first);
-      // Only in a damaged file is there none.
+      // A missing row occurs only in a damaged file.
       if (row) return row;
     }
     return null;

@@ -20,7 +20,8 @@ export function openPiece(
   limit: number,
   cursor: number | null,
 ): OpenPiece {
-  // Some columns are behind the body, and to read them costs as much as to read it: its size is looked at before.
+  // Some columns are stored after the body, and reading them costs as much as reading it, so its size is checked
+  // before.
   const piece = pieceLook();
   const after = cursor ?? 0;
   const sizes = database.all<{ seq: number; bytes: number }>(

@@ -29,7 +29,7 @@ export class Stored {
     this.#unwritten.set(accountId, (this.#unwritten.get(accountId) ?? 0) + bytes);
   }
 
-  /** Counts a row that is written already. Null: it counts nothing. */
+  /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
   weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void {
     const where = `WHERE account_id = ? AND ${WEIGHED_TABLES[table]} = ?`;
     const row = this.#database.get<Weighed>(`SELECT stored_bytes FROM ${table} ${where}`, accountId, key);
@@ -38,7 +38,7 @@ export class Stored {
     this.add(accountId, (bytes ?? 0) - (row.stored_bytes ?? 0));
   }
 
-  /** Deletes the rows of a DELETE without its RETURNING, and what they were counted as. Returns how many. */
+  /** Deletes the rows of a DELETE without its RETURNING, and subtracts their stored bytes. Returns how many. */
   delete(accountId: string, sql: string, ...values: SQLInputValue[]): number {
     const gone = this.#database.all<Weighed>(`${sql} RETURNING stored_bytes`, ...values);
     for (const { stored_bytes: bytes } of gone) if (bytes !== null) this.add(accountId, -bytes);
@@ -51,7 +51,7 @@ export class Stored {
     return this.#database.get<{ bytes: number }>(sql, accountId)?.bytes ?? 0;
   }
 
-  /** By how much the count is too high. One statement, so that it sees the rows and the count of the same moment. */
+  /** By how much the count is too high. One statement, so that it sees the rows and the count at the same moment. */
   errorOf(accountId: string): number {
     this.#write();
     const sql = `SELECT coalesce((SELECT bytes FROM stored WHERE account_id = ?1), 0)

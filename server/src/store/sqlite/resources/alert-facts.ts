@@ -1,5 +1,5 @@
-// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; rules/ decides
-// what they mean.
+// The facts for the rules of an account's alerts. Every query reads a bounded number of rows by an index; rules/
+// decides what they mean.
 
 import { usageDay } from '../../../rules/accounts/account.ts';
 import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
@@ -51,7 +51,7 @@ function firstSchedules(database: Database, accountId: string, max: number): str
   return rows.map(({ id }) => id);
 }
 
-/** None if the schedule is deleted: nobody waits for it to do better. */
+/** None for a deleted schedule: its alert need not wait for a better run. */
 function runsOf(database: Database, accountId: string, id: string): alertRows.RunRow[] {
   return database.all<alertRows.RunRow>(
     `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule

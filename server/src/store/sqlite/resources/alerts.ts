@@ -26,7 +26,7 @@ export function notifyAlerts(
       accountId,
       id,
       alert.version,
-      // One that was deleted and made again counts its versions anew.
+      // An alert that was deleted and created again starts with a new version number.
       alert.createdAt,
     );
     if (taken === 0) return 'lost';

@@ -78,7 +78,7 @@ export function onThread<T extends SharedVerbs>(table: T): OnThread<T> {
     name,
     {
       ...marks,
-      // What follows the writes runs on their thread.
+      // A read that follows the writes runs on their thread.
       ...(reads !== 'written' && { reads }),
       ...(makesWork && { makesWorkAt: (reply: never, ...args: never) => makesWork(reply, ...args).dueAt }),
       run: (context: VerbContext, ...args: never) => perform(context, steps(...args)),

@@ -1,5 +1,5 @@
-// The table of the verbs that a node calls to run schedules and bulk operations, to check alerts, and to delete what is past its
-// retention.
+// The table of the verbs that a node calls to run schedules and bulk operations, to evaluate alerts, and to delete what
+// is past its retention.
 
 import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';
 import { deleteJournal } from '../deliveries/journal.ts';

@@ -1,5 +1,5 @@
 // How the store calls its verbs: on the thread that the verb's marks name. After the commit, the engine and the live
-// streams are told what the marks say.
+// streams are notified as the marks say.
 
 import type { Hints } from '../../shared/hints.ts';
 import { News } from '../../shared/news.ts';
@@ -13,7 +13,7 @@ export type Asked<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
 
-/** What runs the verbs that change nothing. The writer, if there is nothing else for them. */
+/** The executors of the verbs that only read. The writer, if there is no other. */
 export interface Readers<R> {
   readonly lookUp: R;
   readonly list: R;
@@ -35,7 +35,7 @@ export class Calls {
     this.news = new News(hints);
   }
 
-  /** Calls a verb, and then tells the listeners. */
+  /** Calls a verb, and then notifies the listeners. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const { reads, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
     if (reads) return this.#readers[reads].call(verb, ...args);
@@ -47,7 +47,7 @@ export class Calls {
     });
   }
 
-  /** Tells the listeners about a verb that was committed. */
+  /** Notifies the listeners of a verb that was committed. */
   tell<V extends VerbName>(verb: V, reply: ReturnType<Verbs[V]>, ...args: Parameters<Verbs[V]>): void {
     const { makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
     if (makesWorkAt) {
@@ -63,7 +63,7 @@ export class Calls {
     if (changesAccess) this.news.noteAccess();
   }
 
-  /** Messages are left that this node has no room for. Other nodes may have room. */
+  /** This node has no room for the messages that are left. Other nodes may have room. */
   noteLeft(): void {
     this.#hints?.work();
   }

@@ -14,13 +14,13 @@ import { type Command, type FailedReply, marksOf, type Reply, type VerbName, typ
 /** How long a command that can wait is delayed if no other command arrives. */
 const LINGER_MS = 5;
 
-/** For one unit of the work of an account that nothing is known of, in microseconds. */
+/** The expected cost of one unit of work of an account without measurements, in microseconds. */
 const ACCEPT_US = 25;
 const CHANGE_US = 12;
 
 interface Waiting {
   readonly command: Command;
-  /** Null for the work of the node itself, which is in the next transaction in any case. */
+  /** Null for the work of the node itself, which is always in the next transaction. */
   readonly work: AccountWork | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -32,16 +32,19 @@ export class Committer {
   readonly #onBroken: (error: Error) => void;
   readonly #timers: Clock | null;
   #waiting: Waiting[] = [];
-  /** One of the waiting commands cannot be delayed. */
+  /** Whether one of the waiting commands cannot be delayed. */
   #isUrgent = false;
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
   #cancelLinger: (() => void) | null = null;
   readonly #turns = new Turns();
-  /** What each verb takes. */
+  /** The measured costs of each verb. */
   readonly #costs = new Map<VerbName, Costs>();
   #commitMs = 0;
-  /** What the accounts' commands of the batch under way are expected to take, in microseconds. Null when it was told. */
+  /**
+   * The expected time of the accounts' commands in the current batch, in microseconds. Null when the executor reported
+   * the real time.
+   */
   #expectedUs: number | null = null;
 
   /** Without timers nothing is delayed. */
@@ -58,7 +61,7 @@ export class Committer {
     return answer;
   }
 
-  /** `call` without a promise of its own: one of the functions gets the result. They must not throw. */
+  /** `call` without a promise: one of the functions gets the result. They must not throw. */
   callThen<V extends VerbName>(
     verb: V,
     args: Parameters<Verbs[V]>,
@@ -69,7 +72,7 @@ export class Committer {
     this.#hurry();
   }
 
-  /** For a command that can wait: it shares the fsync of the next command, or gets its own after a moment. */
+  /** For a command that can wait: it shares the fsync of the next command, or gets its own shortly after. */
   callSometime<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
     if (!this.#running) this.#linger();
@@ -118,7 +121,7 @@ export class Committer {
       this.#cancelLinger = null;
       try {
         const commands = batch.map((waiting) => waiting.command);
-        // Only what took long is told.
+        // The executor reports only what took long.
         this.#commitMs = 0;
         const replies = await this.#executor.execute(commands, this.#node, (took) => this.#noteTook(batch, took));
         if (this.#expectedUs !== null) this.#noteShort(batch, this.#expectedUs);
@@ -133,8 +136,8 @@ export class Committer {
   }
 
   /**
-   * All that waits, if it takes no longer than one transaction should, and no piece of it is long. Else the accounts take
-   * turns: nobody gets a reply before the transaction is done.
+   * Everything that waits, if it takes no longer than one transaction should, and no piece of it is long. Else the
+   * accounts take turns: no call gets a reply before the transaction is done.
    */
   #nextBatch(): Waiting[] {
     const waiting = this.#waiting;
@@ -200,7 +203,7 @@ export class Committer {
     });
   }
 
-  /** What is not told was short. If more was expected of it, that was too much. */
+  /** A batch that was not reported was short. If more was expected of it, the estimate was too high. */
   #noteShort(batch: readonly Waiting[], expectedUs: number): void {
     const shortUs = longCost(partUs(0));
     if (expectedUs <= shortUs) return;
@@ -213,7 +216,7 @@ export class Committer {
     }
   }
 
-  /** The transaction had no time left for them. They came before everything that waits now. */
+  /** The transaction had no time left for these. They came before everything that waits now. */
   #goFirst(putOff: readonly Waiting[]): void {
     this.#waiting = [...putOff, ...this.#waiting];
     this.#isUrgent = true;
@@ -234,7 +237,7 @@ function partUs(commitMs: number): number {
   return (transactionMs(commitMs) * 1000) / lanes();
 }
 
-/** False if the command is to be sent again. */
+/** False if the command must be sent again. */
 function answer(waiting: Waiting, reply: Reply): boolean {
   if ('isPutOff' in reply) return false;
   if ('value' in reply) waiting.resolve(reply.value);

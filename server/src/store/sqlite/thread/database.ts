@@ -27,7 +27,7 @@ export class Database {
 
   readonly #begin: string;
   readonly #watchers: TransactionWatcher[] = [];
-  /** A failed transaction could not be rolled back yet. */
+  /** Whether a failed transaction could not be rolled back yet. */
   #isUndoDue = false;
 
   constructor(path: string, options: { readonly isReader?: boolean } = {}) {
@@ -58,7 +58,7 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
-  /** This and the next are for statements that cannot concern rows still in a group, although they name the table. */
+  /** This and the next are for statements that cannot affect rows still in a group, although they name the table. */
   getBesideGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
     return this.#find(sql).statement.get(...values) as T | undefined;
   }
@@ -109,7 +109,8 @@ export class Database {
       try {
         this.#undo();
       } catch {
-        // For want of memory. The next transaction begins with it, and the caller needs the error that came first.
+        // The rollback failed for lack of memory. The next transaction begins with it, and the caller needs the first
+        // error.
       }
       throw error;
     }
@@ -148,8 +149,8 @@ export class Database {
 }
 
 /**
- * SQLite looks at the value of a parameter that is the whole limit of a query, and compiles the statement anew each time
- * it runs. That costs several times as much as the query itself. The sign hides the parameter and changes nothing.
+ * SQLite inspects the value of a parameter that is the whole LIMIT of a query, and compiles the statement again each
+ * time it runs. That costs several times as much as the query itself. The sign hides the parameter and changes nothing.
  */
 function preparedOnce(sql: string): string {
   return sql.replaceAll(/\b(LIMIT|OFFSET) \?/g, '$1 +?');

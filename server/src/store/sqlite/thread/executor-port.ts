@@ -1,4 +1,5 @@
-// What runs the commands of a store: in the caller's thread, on one of its own, or over a port to one.
+// The port to what runs the commands of a store: in the caller's thread, on a separate thread, or on a thread behind a
+// message port.
 
 import type { MessagePort } from 'node:worker_threads';
 import type { Took } from './shared-transaction.ts';
@@ -7,7 +8,7 @@ import type { Command, Reply } from './verbs.ts';
 export interface Executor {
   /**
    * Rejects only if the store is broken for good. `from` is the node that sends the batch. An executor that measures
-   * calls `onTook` with what a long batch took, before it replies.
+   * calls `onTook` with the times of a long batch, before it replies.
    */
   execute(commands: readonly Command[], from: string, onTook?: (took: Took) => void): Promise<readonly Reply[]>;
   /**
@@ -16,8 +17,7 @@ export interface Executor {
    */
   onOthers?(node: string, listener: (hasCancelled: boolean) => void): void;
   /**
-   * Moves the write-ahead log into the database; completely, if nobody reads. The next write starts the log from the
-   * beginning.
+   * Moves the write-ahead log into the database; completely, if there is no reader. The next write restarts the log.
    */
   emptyLog?(): Promise<void>;
   /** A port over which another thread can have its own executor. */

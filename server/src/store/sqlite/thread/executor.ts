@@ -1,4 +1,4 @@
-// Runs the commands. In the server they run on a thread of their own, so that an fsync never delays a request; for the
+// Runs the commands. In the server they run on a separate thread, so that an fsync never delays a request; for the
 // simulation and small tools they run in the caller's thread. One batch is always one transaction.
 
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export function besideExecutor(directory: string): Executor {
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
-  /** For the writer: what the thread that moves its log is doing. */
+  /** For the writer: the state of the thread that moves its log. */
   readonly moving: Moving | null;
 }
 
@@ -47,9 +47,9 @@ export interface ThreadData {
 export type ThreadOrder = 'close' | 'emptyLog' | { readonly connect: MessagePort };
 
 /**
- * On a thread of its own; the writer's thread owns the data directory. Rejects with a message for people if the
- * directory cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used; `onFound`
- * with what the writer found when it opened the database.
+ * On a separate thread; the writer's thread owns the data directory. Rejects with a message for people if the directory
+ * cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used; `onFound` with what
+ * the writer found when it opened the database.
  */
 export async function threadExecutor(
   directory: string,
@@ -96,7 +96,7 @@ export async function threadExecutor(
   };
 }
 
-/** The thread that moves the log of an open directory. It starts when it is needed first. */
+/** The thread that moves the log of an open directory. It starts when it is first needed. */
 class LogMover {
   readonly #data: MoverData;
   readonly #onError: (error: unknown) => void;
@@ -130,7 +130,10 @@ class LogMover {
     }
   }
 
-  /** For want of open files, for example, it cannot start. The writer moves the log alone then, and orders it again later. */
+  /**
+   * It cannot start, for example for lack of file handles. Then the writer moves the log alone, and orders the thread
+   * again later.
+   */
   #end(why: unknown): void {
     if (!isOpen(this.#data.moving)) setAway(this.#data.moving);
     else if (why !== null) this.#onError(why);
@@ -145,7 +148,10 @@ class LogMover {
   }
 }
 
-/** The stores that share an executor. Each plans with the due times it knows, so it must hear what the others write. */
+/**
+ * The stores that share an executor. Each plans with the due times it knows, so it must be notified of what the others
+ * write.
+ */
 class Neighbours {
   readonly #listeners = new Map<string, (hasCancelled: boolean) => void>();
 

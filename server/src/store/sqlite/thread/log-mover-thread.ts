@@ -8,7 +8,7 @@ import { MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
 
 const { directory, moving } = workerData as MoverData;
 const database = new Database(join(directory, DATABASE_FILE));
-// What has been moved is flushed before the log may begin anew.
+// What has been moved is flushed before the log may restart.
 database.exec('PRAGMA synchronous = FULL');
 setOpen(moving, true);
 while (true) {

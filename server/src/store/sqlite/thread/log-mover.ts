@@ -1,28 +1,28 @@
-// When the log is moved into the database: most of it by a thread beside the writer, so that no transaction waits for it.
-// The writer moves only the short rest after which the next transaction begins the log anew.
+// When the log is moved into the database: most of it by a thread beside the writer, so that no transaction waits for
+// it. The writer moves only the short rest, after which the next transaction restarts the log.
 
 import { brokenText, isFull, SQLITE, sqliteCode } from '../files/errors.ts';
 import type { Database } from './database.ts';
 
-/** So many frames, each of one page, are worth moving. */
+/** From this many frames (of one page each) on, moving is worthwhile. */
 const WORTH_FRAMES = 1000;
-/** A log of so many should begin anew. */
+/** A log of this many frames should restart. */
 const LONG_FRAMES = 2000;
-/** What the writer moves itself: it takes no longer than a commit. */
+/** The writer itself moves up to this many frames: that takes no longer than a commit. */
 const SHORT_FRAMES = 250;
-/** If the thread beside it cannot keep up, the writer moves all of it. */
+/** If the other thread cannot keep up, the writer moves everything from this many frames on. */
 const ALONE_FRAMES = 4000;
 
-/** What the thread that moves is doing: `away` until an order starts it. Both sides wait for changes of it. */
+/** The state of the moving thread: `away` until an order starts it. Both sides wait for its changes. */
 export const MOVING = { away: 0, waits: 1, ordered: 2, close: 3 } as const;
-/** What it is doing, and whether it has opened the database. */
+/** Its state, and whether it has opened the database. */
 export type Moving = Int32Array<SharedArrayBuffer>;
 
 export function newMoving(): Moving {
   return new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** For the thread, and for whoever starts it. */
+/** For the thread, and for its starter. */
 export function setOpen(moving: Moving, isOpen: boolean): void {
   Atomics.store(moving, 1, Number(isOpen));
 }
@@ -37,7 +37,7 @@ export function setAway(moving: Moving): void {
   Atomics.notify(moving, 0);
 }
 
-/** For the thread. */
+/** The data of the thread. */
 export interface MoverData {
   readonly directory: string;
   readonly moving: Moving;
@@ -46,9 +46,9 @@ export interface MoverData {
 /** How long the writer waits for the thread to finish. */
 const WAIT_MS_MAX = 5000;
 
-/** Who moves the log now. `sinceOrder`: the frames that were added after the last time that it was moved. */
+/** Who moves the log now. `sinceOrder`: the frames that were added since it was last moved. */
 export function whoMoves(frames: number, unmoved: number, sinceOrder: number): 'nobody' | 'mover' | 'writer' {
-  // Something that reads may keep it from being moved: then it is not tried after every transaction.
+  // A reader may prevent the move: then it is not tried after every transaction.
   if (sinceOrder < SHORT_FRAMES) return 'nobody';
   if (frames >= LONG_FRAMES && unmoved > 0) return unmoved <= SHORT_FRAMES ? 'writer' : 'mover';
   return unmoved >= WORTH_FRAMES ? 'mover' : 'nobody';
@@ -69,14 +69,14 @@ export class LogLength {
     database.exec(`PRAGMA wal_autocheckpoint = ${ALONE_FRAMES}`);
   }
 
-  /** After a transaction. */
+  /** Call it after a transaction. */
   look(): void {
     const before = Atomics.load(this.#moving, 0);
     if (before === MOVING.ordered || before === MOVING.close) return;
     const { log, checkpointed } = this.#database.get<{ log: number; checkpointed: number }>(
       'PRAGMA wal_checkpoint(NOOP)',
     )!;
-    // It has begun anew.
+    // The log has restarted.
     if (log < this.#ordered) this.#ordered = 0;
     const who = whoMoves(log, log - checkpointed, log - this.#ordered);
     if (who === 'nobody') return;
@@ -88,15 +88,15 @@ export class LogLength {
     }
   }
 
-  /** All of it, if nobody reads and the disk has space. */
+  /** Moves everything, if there is no reader and the disk has space. */
   empty(): void {
-    // Two cannot move it at once, and the one that comes second does nothing.
+    // Two threads cannot move it at once: the second does nothing.
     Atomics.wait(this.#moving, 0, MOVING.ordered, WAIT_MS_MAX);
     moveLog(this.#database);
   }
 }
 
-/** PASSIVE waits for nobody, and leaves in the log what is still being read, or what finds no space on a full disk. */
+/** PASSIVE does not wait, and leaves in the log what is still being read, or what finds no space on a full disk. */
 export function moveLog(database: Pick<Database, 'exec'>): void {
   try {
     database.exec('PRAGMA wal_checkpoint(PASSIVE)');

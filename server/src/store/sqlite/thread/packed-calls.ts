@@ -24,7 +24,7 @@ import { type Command, type FailedReply, failedReply, type Reply } from './verbs
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
-/** Smaller ones are copied: to hand memory over takes longer. */
+/** Smaller ones are copied: transferring memory takes longer. */
 const LARGE_BYTES = 16 * 1024;
 const NOTHING: ArrayBuffer[] = [];
 
@@ -89,8 +89,8 @@ export function packReplies(commands: readonly Command[], replies: readonly Repl
 }
 
 /**
- * The memory of the large bodies in these replies, to be transferred. To copy 1 MB takes both threads longer than all else that
- * is done for its message, and leaves twice the garbage.
+ * The memory of the large bodies in these replies, to be transferred. Copying 1 MB takes both threads longer than the
+ * rest of the work for its message, and leaves twice the garbage.
  */
 export function largeBodies(commands: readonly Command[], replies: readonly Reply[]): ArrayBuffer[] {
   const found = new Set<ArrayBuffer>();

@@ -6,7 +6,7 @@ import { withEntry } from '../../../runtime/collections/short-list.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];
-  /** All bodies in a row; the values tell the length of each. */
+  /** All bodies in a row; the values have the length of each. */
   readonly bodies: Uint8Array<ArrayBuffer>;
 }
 
@@ -14,8 +14,8 @@ export interface Packed {
 const SAME_BODY = -1;
 
 /**
- * Where values are put before their number is known. A list that grows value by value would be copied several times.
- * One is enough: nothing waits between the first value and `packed`.
+ * Holds values before their number is known. A list that grows value by value would be copied several times. One is
+ * enough: nothing waits between the first value and `packed`.
  */
 let scratch: unknown[] = [];
 /** A longer one is not kept for the next packing. */

@@ -1,4 +1,4 @@
-// Runs commands on another thread, over a port to it. One batch is on its way at a time for each port; the thread may
+// Runs commands on another thread, over a message port. One batch is in transit at a time for each port; the thread may
 // run the batches of several ports as one transaction.
 
 import type { MessagePort, Worker } from 'node:worker_threads';
@@ -14,11 +14,11 @@ export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed; readonly took: Took | null }
   | { readonly kind: 'closed' | 'emptied' }
-  /** Not in reply to anything: the log has become long for the first time. */
+  /** Not a reply: the log has become long for the first time. */
   | { readonly kind: 'moverWanted' }
   | { readonly kind: 'broken'; readonly message: string };
 
-/** Sends, and receives the messages in the order in which they were asked for. */
+/** Sends, and receives the messages in the order of the requests. */
 export class PortCalls {
   readonly #port: Worker | MessagePort;
   readonly #onEnd: (error: Error) => void;
@@ -68,7 +68,7 @@ export class PortCalls {
     if (refused !== null && sent.length === 0) return refused as readonly Reply[];
     const message = await this.next();
     const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
-    // What was not sent makes the numbers mean other commands.
+    // If some commands were not sent, the numbers refer to other commands.
     if (message.kind === 'replies' && message.took && refused === null) onTook?.(message.took);
     return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
   }

@@ -1,5 +1,6 @@
 // A thread that reads, started by its first read. It changes nothing, so the process survives its end: its calls are
-// refused, and after a pause a new thread starts. All lanes of a node read with the same thread, and accounts take turns.
+// refused, and after a pause a new thread starts. All lanes of a node read with the same thread, and accounts take
+// turns.
 
 import type { Clock } from '../../../runtime/world.ts';
 import { AccountLine } from '../../turns/account-line.ts';
@@ -14,7 +15,7 @@ const PAUSE_MS_MAX = 5000;
 
 export interface ReaderOptions {
   readonly directory: string;
-  /** Of all readers of this directory. */
+  /** The reads of all readers of this directory. */
   readonly underWay: ReadsUnderWay;
   /** The real clock. */
   readonly timers: Clock;
@@ -27,7 +28,7 @@ export class Reader implements Executor {
   readonly #line: AccountLine;
   /** Null while no thread runs. */
   #thread: Executor | null = null;
-  /** The start that is under way. */
+  /** The current start. */
   #starting: Promise<void> | null = null;
   #isPausing = false;
   #pauseMs = PAUSE_MS;
@@ -39,7 +40,7 @@ export class Reader implements Executor {
     this.#line = new AccountLine(1, () => options.timers.monotonicMs());
   }
 
-  /** One read after the other: several lanes ask, each for the account whose turn it is there. */
+  /** One read after the other: several lanes send reads, each for the account whose turn it is there. */
   execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
     return this.#line.run(accountOf(commands), () => this.#read(commands, from));
   }
@@ -113,7 +114,7 @@ export class Reader implements Executor {
   }
 }
 
-/** Whose turn it is. The reads of a batch share a turn; a lane sends one at a time. */
+/** The account whose turn it is. The reads of a batch share a turn; a lane sends one at a time. */
 function accountOf([first]: readonly Command[]): string {
   const account = first?.args[0];
   return typeof account === 'string' ? account : '';

@@ -1,5 +1,5 @@
-// The reads of all reader threads that are under way. While one reads, the writer's log cannot be emptied, so a log that has
-// grown is emptied when none does.
+// The running reads of all reader threads. While one reads, the writer's log cannot be emptied, so a log that has grown
+// is emptied when none does.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ export class ReadsUnderWay {
   readonly #log: string;
   readonly #emptyLog: () => Promise<void>;
   #running = 0;
-  /** Reads wait until it has ended. */
+  /** Reads wait until this has ended. */
   #emptying: Promise<void> | null = null;
   #onLastEnd = () => {};
-  /** The log after it was emptied last. Until something is written, there is nothing more to empty. */
+  /** The log after it was last emptied. Until something is written, there is nothing more to empty. */
   #emptied = '';
 
   /** `emptyLog` empties the log of the writer of this directory. */

@@ -1,32 +1,33 @@
-// One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts the rest of
-// its accounts' commands off. Also measures what each command took, so that the sender can share out the time.
+// One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts off the
+// rest of its accounts' commands. Also measures each command, so that the sender can share out the time.
 
 import type { Database } from './database.ts';
 import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs.ts';
 
 /**
- * How long the commands of accounts may run in one transaction, as far as is known before; all ports together. If a
- * commit takes longer than that, as long as a commit: then at most half of the time is spent on waiting for the disk.
+ * How long the commands of accounts may run in one transaction, by the estimate, for all ports together. If a commit
+ * takes longer, as long as a commit: then at most half of the time is spent on waiting for the disk.
  */
 export const TRANSACTION_MS = 10;
-/** A transaction in which they take so many times as long is ended: less was expected of them. */
+/** A transaction that takes this many times longer than estimated is ended. */
 const OVERRUN = 2;
 /**
- * A commit takes as long as the shortest of so many: what a slow disk takes in any case. One that wrote much, or moved the log
- * into the file, took longer because of that, and must not make the next transaction longer.
+ * The time of a commit is the shortest of this many: the base cost of a slow disk. A commit that wrote much, or moved
+ * the log into the file, took longer because of that, and must not make the next transaction longer.
  */
 const COMMITS_LOOKED_AT = 8;
-/** What took less is not worth telling. */
+/** A shorter time is not reported. */
 const TOLD_MS_MIN = 5;
 /** More than this for a unit is not due to what was written: the disk was busy, or the log was moved. */
 const COMMIT_UNIT_US = 100;
 
-/** A command that writes so much takes long; others would wait for its end. */
+/** A command that writes this much takes long; others would wait for its end. */
 const LONG_UNITS = 200;
 
 /**
- * Which of the batches that have arrived run first, by their numbers: all those without a long command as one transaction, or
- * the first of the others alone. They take turns: `hasLongWaited` if those without one have just had theirs.
+ * Which of the batches that have arrived run first, by their numbers: all those without a long command as one
+ * transaction, or the first of the others alone. They take turns: `hasLongWaited` if those without a long command have
+ * just had theirs.
  */
 export function nextTogether(
   batches: readonly (readonly Command[])[],
@@ -44,7 +45,7 @@ function isLong({ verb, args }: Command): boolean {
   return (marksOf(verb).work?.(...args).units ?? 0) > LONG_UNITS;
 }
 
-/** What a batch took. */
+/** The measured times of a batch. */
 export interface Took {
   readonly commitMs: number;
   /** For each command, in microseconds. */
@@ -118,7 +119,7 @@ export class SharedTransactions {
   }
 }
 
-/** Much to write makes a commit take longer than others: each command has its part of that, by what it wrote. */
+/** Writing much makes a commit take longer than others: each command gets its part of that, by what it wrote. */
 function addCommit(commands: readonly Command[], commandsUs: number[], longerUs: number): void {
   if (longerUs < TOLD_MS_MIN * 1000) return;
   const units = commands.map(({ verb, args }, index) =>

@@ -27,7 +27,7 @@ function sayBroken(error: unknown): void {
   for (const port of ports) port.postMessage(message);
 }
 
-/** The next batch that has arrived at a port, if any. An order that arrived before it is obeyed at once. */
+/** The next batch that has arrived at a port, if any. An order that arrived before it is carried out at once. */
 function received(port: MessagePort, obey: (order: ThreadOrder) => void): Packed | null {
   const next = receiveMessageOnPort(port) as { readonly message: Packed | ThreadOrder } | undefined;
   if (!next) return null;

@@ -1,4 +1,4 @@
-// The in-memory helpers that accept and settle use besides their statements. Each connection has one set.
+// The in-memory state that accept and settle use besides their statements. Each connection has one set.
 
 import type { ExpiredTurns } from '../../shared/expired.ts';
 import type { Journal } from '../deliveries/journal.ts';

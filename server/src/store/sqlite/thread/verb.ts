@@ -1,5 +1,5 @@
-// A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that tell the
-// adapter on which thread it runs and whom to tell after the commit.
+// A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that say on
+// which thread it runs and whom to notify after the commit.
 
 import type { AccountWork } from '../../resources/shared-verb.ts';
 import type { Claimer } from '../deliveries/claim.ts';
@@ -13,7 +13,7 @@ export interface VerbContext {
   readonly claimer: Claimer;
 }
 
-/** Without a mark, a verb runs on the writer's thread and nobody is told. */
+/** Without a mark, a verb runs on the writer's thread and nobody is notified. */
 export interface Marks<A extends readonly unknown[], R> {
   /** It changes nothing, and runs on the thread that reads for look-ups by a name, or on the one for lists and searches. */
   readonly reads?: 'lookUp' | 'list';
@@ -22,11 +22,11 @@ export interface Marks<A extends readonly unknown[], R> {
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
-  /** It changes who may do what. */
+  /** It changes permissions. */
   readonly changesAccess?: true;
   /** It may cancel what another node has claimed. */
   readonly cancels?: true;
-  /** It is done for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
+  /** It works for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
   readonly work?: (...args: A) => AccountWork;
 }
 
@@ -42,12 +42,12 @@ export function on<A extends unknown[], R>(
   return { ...marks, run: ({ database }, ...args) => verb(database, ...args) };
 }
 
-/** The same, on the thread that reads lists. It may take a while. */
+/** The same, on the thread that reads lists. It may take longer. */
 export function listing<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'list' });
 }
 
-/** The same, on the thread that looks up what has a name. */
+/** The same, on the thread for look-ups by name. */
 export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'lookUp' });
 }

@@ -44,7 +44,7 @@ export type Verbs = {
     : never;
 };
 
-/** `nowMs`: a clock that never goes back. One that stands still lets everything take as long as it takes. */
+/** `nowMs`: a clock that never goes back. With a stopped clock, nothing is bounded in time. */
 export function createVerbs(database: Database, nowMs: () => number = () => 0): Verbs {
   const stored = new Stored(database);
   const caches: TransactionCaches = {
@@ -76,7 +76,8 @@ export interface Command {
 }
 
 /**
- * Why a command failed, if known: the disk is full, the thread is gone, the file cannot be read, or the reply was lost.
+ * Why a command failed, if known: the disk is full, the thread has ended, the file cannot be read, or the reply was
+ * lost.
  */
 export type FailureReason = 'full' | 'unavailable' | 'unreadable' | 'doubtful';
 
@@ -86,7 +87,7 @@ export interface FailedReply {
   readonly reason: FailureReason | null;
 }
 
-/** The transaction had no time left. Nothing of the command was run: it is to be sent again. */
+/** The transaction had no time left. Nothing of the command was run: it must be sent again. */
 export interface PutOffReply {
   readonly isPutOff: true;
 }
@@ -97,14 +98,14 @@ export function failedReply(error: unknown, reason: FailureReason | null = null)
   return { error: error instanceof Error ? error.message : String(error), reason };
 }
 
-/** The file can no longer be trusted to hold what we write. A failed fsync is never tried again. */
+/** The file is no longer certain to hold what we write. A failed fsync is never tried again. */
 export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
 
-/** For whoever bounds how long a transaction takes. */
+/** Bounds how long a transaction takes. */
 export interface BatchWatch {
-  /** Asked before each command: false puts it off. */
+  /** Called before each command: false puts it off. */
   mayRun(index: number): boolean;
   /** Called after each command that ran. */
   ran(index: number): void;
