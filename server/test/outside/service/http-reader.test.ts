@@ -15,7 +15,8 @@ process.env.POSTRIDER_TEST_HTTP_READER = 'node';
 await import('../publish/one-connection.test.ts');
 await import('../security/strict-requests.test.ts');
 
-const byNode = sharedRider({ callerTimes: { bodyMs: 400, lookMs: 50 } });
+const byNode = sharedRider();
+const quick = sharedRider({ callerTimes: { bodyMs: 400, lookMs: 50 } });
 const byBoth = sharedRider({ flags: ['--http-reader', 'own'] });
 
 test('the setting says who reads a publish that arrives whole', async (t) => {
@@ -30,7 +31,7 @@ test('the setting says who reads a publish that arrives whole', async (t) => {
 });
 
 test('a body that brings next to nothing is cut off with 408, and its bytes are free again', async (t) => {
-  const rider = byNode();
+  const rider = quick();
   const caller = (await RawCaller.dial(t, rider.url)).listen();
   const head = `Host: localhost\r\nAuthorization: Bearer ${rider.token}\r\nContent-Length: 4000`;
   caller.say(`POST /v2/publish/http://127.0.0.1:9/ HTTP/1.1\r\n${head}\r\n\r\n[`);
