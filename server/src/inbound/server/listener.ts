@@ -44,7 +44,7 @@ export interface ListenerOptions {
   readonly turns: LoopTurns;
   /** The machine's clock. */
   readonly clock: Pick<Clock, 'machineNow'>;
-  /** `own`: publishes that come whole are read without node:http. `node`: nothing relies on the inside of Node.js. */
+  /** `own`: publishes that come whole are read without node:http. `node`: connections and bodies are read by public calls. */
   readonly reader: 'own' | 'node';
   /** Logs an internal error and returns the id it is logged under. */
   readonly onFault: (error: unknown) => string;
@@ -72,7 +72,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 class OneListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #server: NodeServer;
-  /** Whether nothing relies on the inside of Node.js. */
+  /** Whether connections and bodies are read by public calls. */
   readonly #isPublic: boolean;
   readonly #refusals: Refusals;
   readonly #dateText: () => string;

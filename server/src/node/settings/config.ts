@@ -202,7 +202,7 @@ export const SETTINGS = {
     'http-reader',
     oneOf('<reader>', HTTP_READERS),
     both<'own' | 'node'>('own'),
-    'own: a publish that arrives whole is read without node:http, which takes less CPU time. node: node:http reads every request, and nothing relies on undocumented behaviour of Node.js; responses are the same.',
+    'own: a publish that arrives whole is read without node:http, which takes less CPU time. node: node:http reads every request, and connections and bodies are read by documented calls of Node.js alone; responses are the same.',
   ),
   logLevel: setting(
     'log-level',
