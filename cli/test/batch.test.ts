@@ -85,7 +85,7 @@ test('a file is sent whole, and refused lines are named by their number', async 
   assert.match(ran.stderr, /postrider: line 4 is refused: /);
   const nowhere = await cli(['batch', file, '--progress-file', join(file, '..', 'nowhere', 'progress')]);
   assert.equal(nowhere.code, EXIT.failed);
-  assert.match(nowhere.stderr, /cannot keep how far the sending is: ENOENT.*\n {2}Nothing was sent\./);
+  assert.match(nowhere.stderr, /cannot save the progress: ENOENT.*\n {2}Nothing was sent\./);
   assert.deepEqual(await bodiesOf('whole'), ['1', '3']);
   assert.equal(existsSync(`${file}.progress.lock`), false);
   const json = await cli(['batch', fileOf(t, [element('json', '1')]), '--json']);
@@ -111,7 +111,7 @@ test('a broken line is named, and nothing is sent; what was sent before is not s
   const url = await proxy(t, (call) => (call <= 2 ? 'pass' : 'cut before'));
   const cut = await cli(['batch', file, '--chunk', '2'], { isHurried: true }, url);
   assert.equal(cut.code, EXIT.unreachable);
-  assert.match(cut.stderr, /4 of 6 lines are done\. To go on after them, run the same command again\./);
+  assert.match(cut.stderr, /4 of 6 lines are done\. To continue after them, run the same command again\./);
 
   writeFileSync(file, `${[...lines.slice(0, 5), '{"destination": '].join('\n')}\n`);
   const broken = await cli(['batch', file], {}, url);
@@ -157,7 +157,7 @@ test('an answer that was lost does not send a line twice; when nobody can know, 
   writeFileSync(`${file}.progress`, JSON.stringify(late));
   const asked = await cli(['batch', file], {}, url);
   assert.equal(asked.code, EXIT.usage);
-  assert.match(asked.stderr, /nobody knows whether the service has accepted the lines 3 to 4/);
+  assert.match(asked.stderr, /it is unknown whether the service has accepted the lines 3 to 4/);
   writeFileSync(`${file}.progress`, JSON.stringify(progress));
   const done = await cli(['batch', file], {}, url);
   assert.equal(done.code, EXIT.done, done.stderr);

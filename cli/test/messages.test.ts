@@ -141,14 +141,14 @@ suite('--wait', () => {
     assert.deepEqual(steps.slice(1), [
       'CREATED',
       'ACTIVE            attempt 1',
-      'ERROR             attempt 1, the destination answered 500',
-      'FAILED            attempt 1, the destination answered 500',
+      'ERROR             attempt 1, the destination returned 500',
+      'FAILED            attempt 1, the destination returned 500',
       '',
     ]);
 
     const late = await cli(['publish', receiver.url, '--delay', '1h', '--wait', '--wait-max', '10ms']);
     assert.equal(late.code, EXIT.notDelivered);
-    const [, id] = /Stopped waiting\. The service goes on with (msg_\w+): postrider why /.exec(late.stderr)!;
+    const [, id] = /Stopped waiting\. The service continues with (msg_\w+): postrider why /.exec(late.stderr)!;
     const cancelled = cli(['publish', receiver.url, '--delay', '1h', '--wait'], {
       onOutput: (all) => {
         if (!all.includes('CREATED')) return;
@@ -240,7 +240,7 @@ suite('messages, dead letters and tail', () => {
     const { dlqId } = list[0]!;
     assert.match(
       (await ok('dlq', 'list', '--queue', 'dead-one')).stdout,
-      /^DEAD LETTER .*WHY\n.* 503 .*the destination answered 503/,
+      /^DEAD LETTER .*WHY\n.* 503 .*the destination returned 503/,
     );
     assert.match((await ok('dlq', 'get', dlqId)).stdout, /why .*503[\s\S]*answered away\n/);
     assert.match((await ok('dlq', 'groups')).stdout, new RegExp(` +2 +127\\.0\\.0\\.1:${receiver.port} `));
@@ -358,17 +358,17 @@ suite('a service that is away, is another one, or refuses', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { code, stderr } = await runCli(['messages', '--url', url]);
     assert.equal(code, EXIT.denied);
-    assert.match(stderr, /wants a token, and none was given\n {2}Give one by POSTRIDER_TOKEN, .*token create --admin/);
+    assert.match(stderr, /needs a token, and none was given\n {2}Give one by POSTRIDER_TOKEN, .*token create --admin/);
   });
 
   test('a port that speaks no HTTP, and a connection that is cut, are told', async (t) => {
     const cases: readonly (readonly [onData: (socket: Socket) => void, said: RegExp])[] = [
-      [(socket) => socket.end('SSH-2.0-OpenSSH_9\r\n'), /: what listens there does not speak HTTP\n {2}Check the port/],
+      [(socket) => socket.end('SSH-2.0-OpenSSH_9\r\n'), /: what listens there does not use HTTP\n {2}Check the port/],
       [
         (socket) => socket.end(),
-        /: the connection was cut before the answer\n {2}It may still have done what was asked/,
+        /: the connection was cut before the response\n {2}It may still have carried out the call/,
       ],
-      [(socket) => socket.resetAndDestroy(), /: the connection was cut before the answer\n/],
+      [(socket) => socket.resetAndDestroy(), /: the connection was cut before the response\n/],
     ];
     for (const [onData, said] of cases) {
       const server = createProxy((socket) => socket.on('error', () => {}).once('data', () => onData(socket)));
@@ -448,7 +448,7 @@ suite('a service that is away, is another one, or refuses', () => {
       for (const argv of all) {
         const { code, stdout, stderr } = await runCli([...argv, ...(answer === '17' ? ['--json'] : [])], { env });
         assert.deepEqual([code, stdout], [EXIT.unreachable, ''], `${argv.join(' ')}, ${answer}: ${stderr}`);
-        assert.match(stderr, /answered with JSON, but not with that of Postrider/, argv.join(' '));
+        assert.match(stderr, /returned JSON, but not that of Postrider/, argv.join(' '));
       }
     }
   });
@@ -603,7 +603,10 @@ suite('as a process', () => {
     const [stderr] = await Promise.all([text(child.stderr!), once(child, 'close')]);
     closeSync(full);
     assert.equal(child.exitCode, EXIT.failed);
-    assert.match(stderr, /^postrider: cannot write the answer: ENOSPC.*\n {2}What was asked may be done\..*\n$/);
+    assert.match(
+      stderr,
+      /^postrider: cannot write the result: ENOSPC.*\n {2}The call may have been carried out\..*\n$/,
+    );
   });
 
   test('a reader that leaves a pipe, Ctrl-C, and a token on the command line', async (t) => {

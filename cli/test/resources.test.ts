@@ -308,10 +308,10 @@ alerts:
     await ok('export', '-o', exported);
     assert.equal(statSync(exported).mode & 0o777, 0o600);
     assert.equal((await cli(['export', '-o', exported])).code, EXIT.failed, 'none is overwritten');
-    assert.match((await ok('apply', '-f', exported)).stderr, /The service is as the file says/);
+    assert.match((await ok('apply', '-f', exported)).stderr, /The service matches the file/);
     assert.match(readFileSync(exported, 'utf8'), /settings:\n {6}[\s\S]*Timeout: 20s/);
     await ok('export', '--json', '-o', join(folder, 'exported.json'));
-    assert.match((await ok('apply', '-f', join(folder, 'exported.json'))).stderr, /The service is as the file says/);
+    assert.match((await ok('apply', '-f', join(folder, 'exported.json'))).stderr, /The service matches the file/);
 
     const { rule } = (await ok('alerts', 'get', 'bills', '--json')).json<{ rule: object }>();
     assert.deepEqual(rule, { type: 'messageFailed', count: 1, window: '10m', label: 'bill' });
@@ -340,7 +340,7 @@ alerts:
 
   test('only --prune deletes what the file does not name, and only when that is meant', async () => {
     const few = 'queues: []\nschedules: []\nalerts: []\n';
-    assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service is as the file says/);
+    assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service matches the file/);
     const unsaid = await cli(['apply', '-f', '-', '--prune'], { stdin: few });
     assert.deepEqual([unsaid.code, /this needs a yes: Delete 4 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
     const pruned = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: few });

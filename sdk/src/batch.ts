@@ -167,7 +167,7 @@ async function sendChunk(
     throw error;
   });
   if (Array.isArray(results) && results.length === taken.length) return results as readonly BatchResult[];
-  throw new PostriderError(200, '', 'the answer does not have a result for each element');
+  throw new PostriderError(200, '', 'the response does not have a result for each element');
 }
 
 function slotOf(result: BatchResult, isKeyOurs: boolean): AcceptedMessage | AcceptedMessages | Refused {

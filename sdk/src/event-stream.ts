@@ -107,7 +107,7 @@ async function* readEventStream(
       waiting += decoder.decode(value, { stream: true });
       const blocks = waiting.split('\n\n');
       waiting = blocks.pop()!;
-      if (waiting.length > LINE_LENGTH_MAX) throw new PostriderError(200, '', 'the answer is not a stream of events');
+      if (waiting.length > LINE_LENGTH_MAX) throw new PostriderError(200, '', 'the response is not a stream of events');
       for (const block of blocks) {
         const { id, data } = parseBlock(block);
         const event = data === '' ? null : eventOf(data);
@@ -137,6 +137,6 @@ function eventOf(data: string): MessageEvent {
   try {
     return JSON.parse(data) as MessageEvent;
   } catch {
-    throw new PostriderError(200, '', 'the answer is not a stream of events');
+    throw new PostriderError(200, '', 'the response is not a stream of events');
   }
 }

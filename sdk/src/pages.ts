@@ -79,5 +79,5 @@ function listOf(answer: unknown, list: string | null): readonly unknown[] {
   const lists = new Map(list === null ? [] : Object.entries(answer ?? {}));
   const found = list === null ? answer : lists.get(list);
   if (Array.isArray(found)) return found as readonly unknown[];
-  throw new PostriderError(200, '', 'the answer has no list');
+  throw new PostriderError(200, '', 'the response has no list');
 }

@@ -268,7 +268,7 @@ function refused(reason: string): Verdict {
 function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
   // An object that a parser has made would be taken for an empty body.
   if (body && !('byteLength' in Object(body)) && typeof body !== 'string')
-    throw new TypeError('body: give it as it came, not parsed');
+    throw new TypeError('body: give it as it was received, not parsed');
   return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
 }
 

@@ -151,7 +151,7 @@ export function exchangeWith(
         signal?.throwIfAborted();
         if (cause instanceof PostriderError) throw cause;
         const isLate = signals.some((each) => each.aborted);
-        throw new UnreachableError(`no answer${isLate ? ` within ${timeoutMs} ms` : ''} from ${baseUrl}`, { cause });
+        throw new UnreachableError(`no response${isLate ? ` within ${timeoutMs} ms` : ''} from ${baseUrl}`, { cause });
       }
     };
     return policy ? policy(call, headerPrefix, attempt, signal) : attempt({});
@@ -166,7 +166,7 @@ export async function readJson(response: Response): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    throw new PostriderError(response.status, '', 'the answer is not JSON');
+    throw new PostriderError(response.status, '', 'the response is not JSON');
   }
 }
 

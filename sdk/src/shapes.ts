@@ -320,15 +320,15 @@ export interface Alert {
   readonly remindEvery?: string;
   readonly state: 'calm' | 'firing';
   readonly since?: number;
-  /** When its target was told last. Milliseconds since 1970. */
+  /** When its target was last notified. Milliseconds since 1970. */
   readonly toldAt?: number;
   /** The last message to its target. */
   readonly messageId?: string;
-  /** What that message said. */
+  /** The text of that message. */
   readonly text?: string;
-  /** Why its target could not be told, although it should have been. */
+  /** Why its target could not be notified, although it should have been. */
   readonly problem?: string;
-  /** Up to when it was judged. It stays while there is a `problem`. Milliseconds since 1970. */
+  /** Up to when it was evaluated. It does not advance while there is a `problem`. Milliseconds since 1970. */
   readonly judgedAt?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -524,7 +524,7 @@ export interface SinkRequest {
 export interface ServiceClock {
   readonly now: number;
   readonly clock: 'real' | 'frozen' | 'running';
-  /** An advance is under way, and ends at this time. */
+  /** When the running advance ends. */
   readonly advancingTo?: number;
   /** Attempts that have not ended: the first 100. */
   readonly underWay: readonly { readonly messageId: string; readonly url: string; readonly since?: number }[];

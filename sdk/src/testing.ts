@@ -70,8 +70,8 @@ export class StillUnderWayError extends Error {
     const first = underWay.slice(0, 3).map(({ messageId, url }) => `${messageId} to ${url}`);
     const more = underWayCount > first.length ? `, and ${underWayCount - first.length} more` : '';
     super(
-      `the clock has moved, but receivers have not answered yet: ${first.join(', ')}${more}. ` +
-        'Give them longer with { wait }, or go on without them with { allowUnderWay: true }',
+      `the clock has moved, but receivers have not responded yet: ${first.join(', ')}${more}. ` +
+        'Give them longer with { wait }, or continue without them with { allowUnderWay: true }',
     );
     this.clock = clock;
   }

@@ -166,7 +166,10 @@ test('what a program without types may get wrong is told in words', async () => 
   await assert.rejects(loose(request, {}), /^TypeError: keys: give the signing keys/);
   await assert.rejects(loose(request, { keys: 'sig_one' }), /the request is not signed/);
   const parsed = { ...request, body: { a: 1 } };
-  await assert.rejects(loose(parsed, { keys: ['sig_one'] }), /^TypeError: body: give it as it came, not parsed/);
+  await assert.rejects(
+    loose(parsed, { keys: ['sig_one'] }),
+    /^TypeError: body: give it as it was received, not parsed/,
+  );
   assert.throws(() => retryAfter(Number.POSITIVE_INFINITY), /is not a duration/);
 });
 

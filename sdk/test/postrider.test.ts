@@ -194,7 +194,7 @@ test('nonsense in place of an answer is an error that says so', async () => {
     troubled.next('error of another');
     await assert.rejects(postrider.queues.get('q'), { code: '', message: 'the service returned 403' });
     const nobody = new Postrider({ ...options, baseUrl: 'http://127.0.0.1:1' });
-    await assert.rejects(nobody.queues.get('q'), { message: 'no answer from http://127.0.0.1:1' });
+    await assert.rejects(nobody.queues.get('q'), { message: 'no response from http://127.0.0.1:1' });
     troubled.next('not a list');
     await assert.rejects(postrider.messages.list().all(), /has no list/);
     troubled.next('not a list');
@@ -204,7 +204,7 @@ test('nonsense in place of an answer is an error that says so', async () => {
     await assert.rejects(postrider.publish({ url: 'https://example.com/', label: 'a\nb' }), TypeError);
     troubled.next('silence');
     const short = new Postrider({ ...options, timeoutMs: 50 });
-    await assert.rejects(short.queues.get('q'), /no answer within 50 ms/);
+    await assert.rejects(short.queues.get('q'), /no response within 50 ms/);
     troubled.next('silence');
     const stop = new AbortController();
     const waiting = postrider.queues.get('q', { signal: stop.signal });

@@ -11,7 +11,7 @@ export async function confirm({ given, io, out }: Invocation, question: string):
   if (!io.stdin.isTTY || out.isJson) {
     throw new Failure(`this needs a yes: ${question}`, {
       exit: EXIT.usage,
-      hint: 'Nothing was changed. Nobody can be asked here: give --yes if it is meant.',
+      hint: 'Nothing was changed. This is not a terminal, so nobody can confirm: give --yes to do it.',
     });
   }
   const asking = createInterface({ input: process.stdin, output: process.stderr });

@@ -288,7 +288,7 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
   if (isRight) return;
   throw new NotPostriderResponse(
     `${origin} answered ${response.status} with ${printable(kind)}, where Postrider answers with JSON`,
-    'Something else listens at this address, or a proxy in between has answered. Check --url and its path.',
+    'Something else listens at this address, or a proxy in between has responded. Check --url and its path.',
   );
 }
 
@@ -298,7 +298,7 @@ function requireJson(response: Response, body: ArrayBuffer, url: string): void {
   } catch {
     throw new NotPostriderResponse(
       `${new URL(url).origin} answered ${response.status} with text that is not JSON`,
-      'The answer may be cut off. Look at the log of a proxy in between.',
+      'The response may be cut off. Look at the log of a proxy in between.',
     );
   }
 }

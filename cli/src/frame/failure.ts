@@ -48,7 +48,7 @@ export class NotPostriderResponse extends Error {
 
 export function foreignJson(url: string): NotPostriderResponse {
   return new NotPostriderResponse(
-    `${url} answered with JSON, but not with that of Postrider`,
+    `${url} returned JSON, but not that of Postrider`,
     'Something else listens at this address. Check --url and its path. If a proxy gives only some paths to the service, give --header-prefix.',
   );
 }
@@ -94,7 +94,7 @@ function refused(error: PostriderError, where: Where): Failure {
 }
 
 function noEntry(message: string, { url, hasToken }: Where, known: FailureParts): Failure {
-  const said = hasToken ? `does not accept the token: ${message}` : 'wants a token, and none was given';
+  const said = hasToken ? `does not accept the token: ${message}` : 'needs a token, and none was given';
   const first = hasToken ? 'Look for a typing error or a revoked token.' : `Give one by ${TOKEN_WAYS}.`;
   return new Failure(`${url} ${said}`, {
     ...known,
@@ -104,10 +104,10 @@ function noEntry(message: string, { url, hasToken }: Where, known: FailureParts)
 }
 
 function notAsPostrider(status: number, url: string): Failure {
-  return new Failure(`${url} answered ${status}, but not as Postrider does`, {
+  return new Failure(`${url} returned ${status}, but not as Postrider does`, {
     status,
     exit: EXIT.unreachable,
-    hint: 'A proxy in between may have answered. Check --url, and what the proxy logs.',
+    hint: 'A proxy in between may have responded. Check --url, and what the proxy logs.',
   });
 }
 
@@ -129,11 +129,11 @@ function noSuchPath(message: string, url: string, known: FailureParts): Failure 
 type Reason = readonly [why: string, hint: string];
 
 const CUT: Reason = [
-  'the connection was cut before the answer',
-  'It may still have done what was asked: look before you repeat it. The log of the service, or of a proxy in between, says more.',
+  'the connection was cut before the response',
+  'It may still have carried out the call: check before you repeat it. The log of the service, or of a proxy in between, says more.',
 ];
 
-const NOT_HTTP: Reason = ['what listens there does not speak HTTP', 'Check the port in --url or POSTRIDER_URL.'];
+const NOT_HTTP: Reason = ['what listens there does not use HTTP', 'Check the port in --url or POSTRIDER_URL.'];
 
 const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['ECONNREFUSED', ['nothing listens there', 'Is the service running? Check the address: --url or POSTRIDER_URL.']],
@@ -148,7 +148,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
     'UND_ERR_CONNECT_TIMEOUT',
     ['it does not respond', 'A firewall may drop the packets. Check the address and the port.'],
   ],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', ['it does not speak TLS', 'Use http:// in place of https://.']],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', ['it does not use TLS', 'Use http:// in place of https://.']],
 ]);
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
@@ -161,7 +161,7 @@ function unreachable(cause: unknown, url: string): Failure {
   const code = inner?.code ?? '';
   const known = inner?.name === 'HTTPParserError' ? NOT_HTTP : REASONS.get(code);
   const [why, hint] = known ?? [
-    inner?.message ?? 'there was no answer',
+    inner?.message ?? 'there was no response',
     CERTIFICATE.test(code)
       ? 'If the service has a certificate of your own authority, name it in NODE_EXTRA_CA_CERTS.'
       : 'Check the address: --url or POSTRIDER_URL.',

@@ -64,7 +64,7 @@ function checkDisk(folder: string, freeBytesMin: number): Finding {
     return finding(
       'disk',
       'wrong',
-      'no file can be made: the file system is out of inodes',
+      'no file can be created: the file system is out of inodes',
       'Remove files, or use another disk.',
     );
   if (free < freeBytesMin) {

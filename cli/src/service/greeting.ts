@@ -31,7 +31,7 @@ export function greeting(ready: {
   }
   if (config.clock === 'manual') {
     lines.push(
-      'Clock    stands still; to move it by an hour, and wait for what becomes due:',
+      'Clock    is stopped; to move it by an hour, and wait for what becomes due:',
       `           curl -X POST ${url}/v2/dev/clock -H 'Authorization: Bearer ${token}' -d '{"advance":"1h"}'`,
     );
   }

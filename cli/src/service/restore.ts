@@ -37,7 +37,7 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
     );
     out.note(
       `Next: postrider serve --data ${directory}. The tokens are those of the backup.\n` +
-        'What was open at the backup is delivered, even if it was delivered since. Start it only when the old service is gone.',
+        'Messages that were open at the backup are delivered, even if they were delivered since. Start it only when the old service is gone.',
     );
   }
   return EXIT.done;

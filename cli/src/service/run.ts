@@ -90,7 +90,7 @@ function announce(
 
 function farewellExit(farewell: Farewell, isOutdated: boolean): number {
   if (farewell.left > 0 || !farewell.isStoreClosed) {
-    process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
+    process.stderr.write(`postrider stops, but the store did not respond. ${leftWords(farewell)}\n`);
     // Pending store calls would keep the process alive.
     process.exit(EXIT.storeAway);
   }

@@ -107,7 +107,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
   },
   {
     name: 'account resume',
-    summary: 'resume a suspended account: its messages go on in their order',
+    summary: 'resume a suspended account: its messages continue in their order',
     arguments: [{ name: 'account', about: 'its name or id' }],
     flags: STORE_FLAGS,
     scope: 'admin',

@@ -16,7 +16,7 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'alerts get',
-    summary: 'show an alert, and what its target was told last',
+    summary: 'show an alert, and its last notification',
     arguments: [ALERT],
     scope: 'manage',
     load: async () => (await import('../commands/setup/alerts.ts')).getAlert,
@@ -25,17 +25,17 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
     name: 'alerts create',
     summary: 'make an alert, or replace the one with the same id',
     about:
-      'Makes an alert: a rule, and a URL that is told when the rule begins to apply and when that is over. diskLow needs the scope admin.',
+      'Makes an alert: a rule, and a URL that is notified when the rule begins to apply and when that is over. diskLow needs the scope admin.',
     arguments: [{ name: 'rule', about: 'the type of the rule', values: RULE_TYPES }],
     flags: [
-      { name: 'target', placeholder: '<url>', about: 'Required. The URL to tell.' },
+      { name: 'target', placeholder: '<url>', about: 'Required. The URL to notify.' },
       { name: 'slack', about: 'Send only {"text": …}, as Slack and other chats read it.' },
       { name: 'id', placeholder: '<id>', about: 'Its id. An alert with this id is replaced.' },
       {
         name: 'remind-every',
         placeholder: '<duration>',
         kind: 'duration',
-        about: 'Tell again, at most this often, while it lasts.',
+        about: 'Notify again, at most this often, while it lasts.',
       },
       { name: 'host', placeholder: '<host>', about: 'Only messages to this host.' },
       { name: 'queue', placeholder: '<name>', about: 'Only this queue.' },
@@ -57,7 +57,7 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
         name: 'minimum',
         placeholder: '<number>',
         kind: 'number',
-        about: 'failureRate: of fewer messages, the share says nothing. Default: 10.',
+        about: 'failureRate: fewer ended messages are not enough for a share. Default: 10.',
       },
       {
         name: 'older-than',

@@ -52,7 +52,11 @@ export const CONNECTION_FLAGS: readonly FlagSpec[] = [
   },
 ];
 
-export const YES: FlagSpec = { name: 'yes', short: 'y', about: 'Do not ask. Needed where nobody can be asked.' };
+export const YES: FlagSpec = {
+  name: 'yes',
+  short: 'y',
+  about: 'Do not ask for confirmation. Required where there is no terminal.',
+};
 
 /** Selects messages: the filters of the API. */
 export const FILTER_FLAGS: readonly FlagSpec[] = [

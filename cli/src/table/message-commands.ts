@@ -70,7 +70,7 @@ const PUBLISH_FLAGS: readonly FlagSpec[] = [
   {
     name: 'deduplication-id',
     placeholder: '<id>',
-    about: 'While a message with this id stands, no other is accepted.',
+    about: 'While a message with this id is in the deduplication window, no other is accepted.',
   },
   {
     name: 'content-deduplication',
@@ -83,7 +83,7 @@ const PUBLISH_FLAGS: readonly FlagSpec[] = [
     needs: 'wait',
     placeholder: '<duration>',
     kind: 'duration',
-    about: 'With --wait: give up waiting after this time. The message goes on.',
+    about: 'With --wait: stop waiting after this time. The message continues.',
   },
 ];
 
@@ -125,7 +125,7 @@ const SENDING: readonly CommandSpec[] = [
       {
         name: 'order-key',
         placeholder: '<key>',
-        about: 'Messages with the same key go one after the other, others beside them.',
+        about: 'Messages with the same key are delivered one after the other, others in parallel.',
       },
     ],
     scope: 'publish',
@@ -134,16 +134,16 @@ const SENDING: readonly CommandSpec[] = [
   },
   {
     name: 'batch',
-    summary: 'send a file of messages, and go on where a stopped run ended',
+    summary: 'send a file of messages, and continue where a stopped run ended',
     about:
-      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. How far it is stands in a file beside it: after a stop, a crash or an error, the same command goes on. That file stays when all is sent, and keeps the lines from being sent again. Each message gets a deduplication id, so that none is accepted twice.',
+      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. The progress is saved in a file beside it: after a stop, a crash or an error, the same command continues. That file stays when everything is sent, so that no line is sent again. Each message gets a deduplication id, so that none is accepted twice.',
     arguments: [{ name: 'file', about: 'the file, or - for standard input (which cannot be resumed)' }],
     flags: [
       { name: 'chunk', placeholder: '<number>', kind: 'number', about: 'Messages in one call. Default: 500.' },
       {
         name: 'progress-file',
         placeholder: '<file>',
-        about: 'Where it is kept how far the sending is. Default: <file>.progress.',
+        about: 'The file for the progress. Default: <file>.progress.',
       },
       {
         name: 'restart',
@@ -167,7 +167,7 @@ const SENDING: readonly CommandSpec[] = [
     name: 'tail',
     summary: 'show events as they happen',
     about:
-      'Prints the events of messages as they happen, until Ctrl-C. After a broken connection it goes on with the event after the last.',
+      'Prints the events of messages as they happen, until Ctrl-C. After a broken connection it continues with the event after the last.',
     flags: [
       ...FILTER_FLAGS,
       { name: 'message', placeholder: '<id>', isList: true, about: 'Of this message.' },
@@ -259,7 +259,7 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages release',
-    summary: 'let a held message go on',
+    summary: 'release a held message',
     arguments: [ID],
     scope: 'manage',
     load: async () => (await import('../commands/messages/messages.ts')).releaseMessage,

@@ -23,9 +23,9 @@ export const RESTORE: CommandSpec = {
 export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'config set',
-    summary: 'keep an address and a token in the config file',
+    summary: 'store an address and a token in the config file',
     about:
-      'Keeps an address and a token in the config file, for all later calls. The file is for its owner alone. With --profile they are kept under that name.',
+      'Stores an address and a token in the config file, for all later calls. Only its owner can read the file. With --profile they are stored under that name.',
     flags: CONNECTION_FLAGS.filter(({ name }) => name !== 'request-timeout'),
     examples: [
       'postrider config set --url https://postrider.example.com --token-file -',
@@ -53,9 +53,9 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'doctor',
-    summary: 'look for what is wrong on this machine, and say what to do',
+    summary: 'find what is wrong on this machine, and what to do',
     about:
-      'Looks at the settings, the disk, the store, the clock, the port, a running service and its token, and with --destination at DNS, the egress guard and the way out. Says what is wrong and what to do. Exits with 1 when something is wrong. It changes nothing and calls nobody but the service and that destination.',
+      'Checks the settings, the disk, the store, the clock, the port, a running service and its token, and with --destination at DNS, the egress guard and the connection. Prints what is wrong and what to do. Exits with 1 when something is wrong. It changes nothing and calls only the service and that destination.',
     flags: [
       {
         name: 'destination',

@@ -44,7 +44,7 @@ const QUEUES: readonly CommandSpec[] = [
   },
   {
     name: 'queues resume',
-    summary: 'let a queue go on',
+    summary: 'resume a queue',
     arguments: [QUEUE],
     scope: 'manage',
     load: async () => (await import('../commands/setup/queues.ts')).resumeQueue,
@@ -141,7 +141,7 @@ const SCHEDULES: readonly CommandSpec[] = [
   },
   {
     name: 'schedules resume',
-    summary: 'let a schedule go on',
+    summary: 'resume a schedule',
     arguments: [SCHEDULE],
     scope: 'manage',
     load: async () => (await import('../commands/setup/schedules.ts')).resumeSchedule,
@@ -194,7 +194,7 @@ const FLOW: readonly CommandSpec[] = [
   },
   {
     name: 'flow resume',
-    summary: 'let a flow key go on',
+    summary: 'resume a flow key',
     arguments: [KEY],
     scope: 'manage',
     load: async () => (await import('../commands/setup/flow.ts')).resumeFlowKey,
@@ -238,7 +238,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
     name: 'apply',
     summary: 'bring queues, topics, schedules and alerts to the state of a file',
     about:
-      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced whole; what the file does not say of a queue or a topic stays. docs/apply.md describes the file.',
+      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced completely; fields of a queue or a topic that the file does not mention stay. docs/apply.md describes the file.',
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },

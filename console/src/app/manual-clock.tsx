@@ -25,7 +25,7 @@ export function ManualClock() {
   if (!data || data.clock === 'real') return null;
   return (
     <p className="border-t border-line px-4 py-2 text-xs text-ink-3">
-      Manual clock, {data.clock === 'frozen' ? 'stands still at' : 'runs'}
+      Manual clock, {data.clock === 'frozen' ? 'stopped at' : 'runs'}
       <br />
       <time className="num" dateTime={new Date(now).toISOString()}>
         {exactTime(now)}

@@ -192,7 +192,7 @@ function liveWords({ live, heardAt }: FeedState): readonly [short: string, full:
     case 'connecting':
       return ['Connecting', 'Connecting', 'Connecting to the live stream'];
     case 'offline':
-      return ['Offline', 'Offline', `The service does not respond. Last heard of at ${clockTime(heardAt)}`];
+      return ['Offline', 'Offline', `The service does not respond. Last response at ${clockTime(heardAt)}`];
     case 'stale':
       return [
         'Not live',

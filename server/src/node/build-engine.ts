@@ -138,7 +138,7 @@ function keepAlerts({ config, log, store, disk, facts, publications, manualTime 
     freeBytes: () => disk.freeBytes(),
     isByHand: manualTime !== null,
     onProblem: ({ accountId, id }, why) =>
-      log.warn({ account: accountId, alert: id, why }, 'the target of an alert could not be told'),
+      log.warn({ account: accountId, alert: id, why }, 'the target of an alert could not be notified'),
   });
 }
 

@@ -237,7 +237,7 @@ function showStored(metrics: Metrics, room: StoredRoom, disk: DiskWatch | null):
 
 /** Registers the metrics of the node's current state. */
 function showNode({ metrics, clock, room, disk, config }: Ground, engine: Engine): void {
-  metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
+  metrics.gauge('postrider_attempts_in_flight', 'Attempts in flight on this node.', () => engine.attemptsInFlight);
   metrics.gauge(
     'postrider_messages_held',
     'Messages of all accounts that are held, because they may have crashed the server. A person must release or cancel them. Counted every 5 seconds.',

@@ -174,14 +174,14 @@ function watchDisk(
   const { command, data, minFreeDiskBytes: freeBytesMin } = config;
   const onChange = (isThere: boolean) => {
     if (isThere) log.debug({}, 'the reserve of disk space was made');
-    else log.error({}, 'the disk is full: the reserve of disk space was given up, so that deliveries can end');
+    else log.error({}, 'the disk is full: the reserve of disk space was released, so that deliveries can end');
   };
   const hasReserve = command === 'serve' && freeBytesMin > 0;
   if (hasReserve && inDatabase) {
     const onRefused = (err: unknown) =>
       log.warn(
         { err },
-        'the database lets this node make no reserve of disk space: on a full disk no delivery can end',
+        'the database does not let this node create a reserve of disk space: on a full disk no delivery can end',
       );
     return databaseDiskWatch({
       reserve: inDatabase,

@@ -11,7 +11,7 @@ export interface Migration {
 /** The migrations of an adapter: `0001-name.sql` and so on, without gaps. */
 export function readMigrations(files: Files): Migration[] {
   const names = [...files.keys()].filter((name) => name.endsWith('.sql')).sort();
-  if (names.length === 0) throw new Error('the migrations are missing: this copy of the program is not whole');
+  if (names.length === 0) throw new Error('the migrations are missing: this copy of the program is incomplete');
   return names.map((name, index) => {
     const version = Number.parseInt(name, 10);
     if (version !== index + 1) throw new Error(`migration ${name} should be number ${index + 1}`);

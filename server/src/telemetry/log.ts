@@ -84,7 +84,7 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
     const way = `${formatDurationMs(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'}`;
     log.warn(
       { offMs },
-      `the clock of this node had run ${way} the database's; the node claims no messages until it runs evenly`,
+      `the clock of this node had run ${way} the database's; the node claims no messages until it is accurate again`,
     );
   };
 }

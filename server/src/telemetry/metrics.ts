@@ -79,7 +79,7 @@ export class Metrics {
     return all
       .set(
         'postrider_pool_used',
-        family('gauge', 'Used part of a pool that all accounts share.', ({ used }) => [['', used]]),
+        family('gauge', 'Used amount of a pool that all accounts share.', ({ used }) => [['', used]]),
       )
       .set(
         'postrider_pool_max',
@@ -286,7 +286,7 @@ export function showLoop(metrics: Metrics, loop: SharedLoop, isHidden: boolean):
   );
   metrics.gauge(
     'postrider_loop_waits',
-    'How often a caller that had used more than its part of a busy event loop had to wait for its turn, since the start.',
+    'How often a caller had to wait for its turn, because it had used more than its share of a busy event loop, since the start.',
     () => loop.waits,
   );
 }

@@ -126,7 +126,7 @@ function tooLong(now: number): Problem {
   const reached = new Date(now).toISOString();
   return {
     code: 'advance_too_long',
-    message: `advance: something became due at ${ADVANCE_STEPS_MAX} moments, up to ${reached}, and the clock stopped there; advance again to go on`,
+    message: `advance: something became due at ${ADVANCE_STEPS_MAX} moments, up to ${reached}, and the clock stopped there; advance again to continue`,
   };
 }
 

@@ -55,7 +55,7 @@ describe('a drain while the database is away', { concurrency: true }, () => {
       answer();
       const { code } = await endedInTime(stopping);
       assert.equal(code, 3, first.stderr);
-      assert.match(first.stderr, /the store did not answer\. The result of 2 attempts could not be stored/);
+      assert.match(first.stderr, /the store did not respond\. The result of 2 attempts could not be stored/);
       const second = new ServerProcess(['--store', direct]);
       t.after(() => second.kill());
       await second.ready;
@@ -69,7 +69,7 @@ describe('a drain while the database is away', { concurrency: true }, () => {
       takeAway(proxy);
       const { code } = await endedInTime(node.stop());
       assert.equal(code, 3, node.stderr);
-      assert.match(node.stderr, /the store did not answer\. The results of all attempts are stored/);
+      assert.match(node.stderr, /the store did not respond\. The results of all attempts are stored/);
     });
   }
 });

@@ -19,7 +19,7 @@ export const FILTERS: readonly MessageFilter[] = [
   { scheduleIds: ['scd_1'] },
   { labels: ['l1', 'l2'] },
   { sourceMessageIds: ['msg_1'] },
-  { failures: ['the destination answered 500'], states: ['FAILED'] },
+  { failures: ['the destination returned 500'], states: ['FAILED'] },
   { flowKeys: ['f1'] },
   { callerIps: ['192.0.2.1'] },
   { statuses: [500] },

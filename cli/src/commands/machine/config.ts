@@ -34,7 +34,7 @@ export async function setConfig({ given, out, io }: Invocation): Promise<number>
     ...(headerPrefix !== undefined && { headerPrefix }),
   };
   if (Object.keys(change).length === 0) {
-    throw new Failure('there is nothing to keep: give --url, --token-file or --header-prefix', { exit: EXIT.usage });
+    throw new Failure('there is nothing to store: give --url, --token-file or --header-prefix', { exit: EXIT.usage });
   }
   const profile = given.text('profile');
   writeClientFile(path, changed(readClientFile(path, false) ?? {}, profile, change));

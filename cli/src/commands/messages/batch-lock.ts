@@ -48,7 +48,7 @@ function made(path: string): number {
       closeSync(opened);
     }
   } catch (error) {
-    throw new Failure(`cannot keep how far the sending is: ${(error as Error).message}`, {
+    throw new Failure(`cannot save the progress: ${(error as Error).message}`, {
       hint: 'Nothing was sent. Choose a place that can be written with --progress-file.',
     });
   }

@@ -139,7 +139,7 @@ export async function startOf(
   }
   // The last line had no line break when it was sent. It gets one now, or it is another line.
   if (found.isLineOpen && !/^\r?\n/.test(rest.toString('latin1'))) throw changed(path, found.line);
-  out.note(`Goes on after line ${found.line} of ${total}.`);
+  out.note(`Continues after line ${found.line} of ${total}.`);
   return found.isLineOpen ? { ...found, line: found.line - 1 } : found;
 }
 
@@ -147,7 +147,7 @@ export async function startOf(
 function refuseForgotten({ doubt, line }: Progress, now: number): void {
   if (doubt === null || now - doubt.at <= KNOWN_FOR_MS) return;
   throw new Failure(
-    `nobody knows whether the service has accepted the lines ${line + 1} to ${doubt.toLine}: the run was cut off at ${timeText(doubt.at)}, before the answer came`,
+    `it is unknown whether the service has accepted the lines ${line + 1} to ${doubt.toLine}: the run was cut off at ${timeText(doubt.at)}, before the response came`,
     {
       exit: EXIT.usage,
       hint: 'Too much time has passed for the service to recognise them. Look with "postrider messages", then choose --doubtful send (they may be delivered twice) or --doubtful skip.',

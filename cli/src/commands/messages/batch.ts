@@ -65,7 +65,9 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
   const lines = linesOf(source, sending.progress);
   const chunks = chunksOf(lines, given.number('chunk') ?? ELEMENTS_MAX, doubt?.toLine ?? null);
   const tellRest = () =>
-    out.note(`${sending.progress.line} of ${total} lines are done. To go on after them, run the same command again.`);
+    out.note(
+      `${sending.progress.line} of ${total} lines are done. To continue after them, run the same command again.`,
+    );
   try {
     await sendChunks(chunks, new Sender(invocation, connection, runId), sending, invocation, total);
   } catch (error) {

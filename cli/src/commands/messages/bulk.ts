@@ -42,7 +42,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   await confirm(invocation, `${verb} ${number}?`);
   const job = await endOf(invocation, await started(invocation, () => client.startBulk(action, filter, perSecond)));
   if (io.interrupted.aborted) {
-    out.note(`Stopped looking. The service goes on with the operation ${job.jobId}.`);
+    out.note(`Stopped looking. The service continues the operation ${job.jobId}.`);
     return interruptedExit(io.interrupted);
   }
   out.result(job, `${counted(job.done, what)}: ${done}.`);
@@ -53,7 +53,8 @@ async function started({ io, out }: Invocation, start: () => Promise<Job>): Prom
   try {
     return await start();
   } catch (error) {
-    if (io.interrupted.aborted) out.note('Stopped before the service responded: it may have begun, and then goes on.');
+    if (io.interrupted.aborted)
+      out.note('Stopped before the service responded: it may have begun, and then continues.');
     throw error;
   }
 }

@@ -180,7 +180,7 @@ export async function hurryMessage({ given, out, connect }: Invocation): Promise
 
 export async function releaseMessage({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.releaseMessage(given.words[0]!);
-  out.result(answer, `${printable(given.words[0]!)}  goes on`);
+  out.result(answer, `${printable(given.words[0]!)}  is released`);
   return EXIT.done;
 }
 

@@ -53,7 +53,7 @@ export async function waitForEnd(client: Client, ids: readonly string[], options
 function outcomeOf({ open, failed }: Waiting, { out, io }: WaitOptions): number {
   if (open.size === 0) return failed === 0 ? EXIT.done : EXIT.notDelivered;
   const left = [...open].slice(0, 3).join(', ') + (open.size > 3 ? ` and ${open.size - 3} more` : '');
-  out.note(`Stopped waiting. The service goes on with ${left}: postrider why ${[...open][0]}`);
+  out.note(`Stopped waiting. The service continues with ${left}: postrider why ${[...open][0]}`);
   return io.interrupted.aborted ? interruptedExit(io.interrupted) : EXIT.notDelivered;
 }
 

@@ -55,7 +55,7 @@ function nothingMade(
     return isDifferenceAnError ? EXIT.different : EXIT.done;
   }
   if (out.isJson && !isDryRun) out.json({ changes, failed: [] });
-  out.note('The service is as the file says.');
+  out.note('The service matches the file.');
   return EXIT.done;
 }
 

@@ -92,7 +92,7 @@ export async function pauseSchedule({ given, out, connect }: Invocation): Promis
 
 export async function resumeSchedule({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.resumeSchedule(given.words[0]!);
-  out.result(answer, `${printable(given.words[0]!)}  goes on`);
+  out.result(answer, `${printable(given.words[0]!)}  is resumed`);
   return EXIT.done;
 }
 

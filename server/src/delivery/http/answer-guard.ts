@@ -90,7 +90,7 @@ export class GuardedAnswer {
       if (status < 100 || status >= 200 || status === SWITCHING_PROTOCOLS) return this.#passHead(bytes, headEnd);
       this.#interimCount += 1;
       if (this.#interimCount > eachMax('interimAnswers')) {
-        throw new AnswerTooLargeError(`more than ${eachMax('interimAnswers')} interim answers`);
+        throw new AnswerTooLargeError(`more than ${eachMax('interimAnswers')} interim responses`);
       }
       bytes = bytes.subarray(headEnd + HEAD_END.length);
       from = 0;
@@ -107,7 +107,7 @@ export class GuardedAnswer {
   #passHead(bytes: Buffer, headEnd: number): Buffer {
     const head = bytes.toString('latin1', 0, headEnd);
     if (lineBreaks(head) > eachMax('answerHeaders')) {
-      throw new AnswerTooLargeError(`answer has more than ${eachMax('answerHeaders')} headers`);
+      throw new AnswerTooLargeError(`response has more than ${eachMax('answerHeaders')} headers`);
     }
     this.#held = null;
     this.head = head;
@@ -122,7 +122,7 @@ export class GuardedAnswer {
       const passedOn = chunks.pass(rest);
       if (chunks.isOverLimit) {
         const words = chunks.hasTooManyChunks
-          ? `answer has more than ${eachMax('answerChunks')} chunks`
+          ? `response has more than ${eachMax('answerChunks')} chunks`
           : `chunk extensions and trailers are larger than ${kib('answerFramingBytes')}`;
         this.failure = new AnswerTooLargeError(words);
       }
@@ -185,7 +185,7 @@ class HeldBytes {
     if (neededBytes > this.#buffer.length) {
       const size = Math.max(neededBytes, 2 * this.#buffer.length, 512);
       if (!this.#takeBytes(size - this.#buffer.length)) {
-        throw new AnswerTooLargeError('this server has no room for more unfinished answers');
+        throw new AnswerTooLargeError('this server has no room for more unfinished responses');
       }
       const grown = Buffer.allocUnsafeSlow(size);
       this.#buffer.copy(grown, 0, 0, this.#length);
@@ -251,7 +251,7 @@ function isChunked(head: string): boolean {
 }
 
 function headTooLarge(): AnswerTooLargeError {
-  return new AnswerTooLargeError(`answer headers are larger than ${kib('answerHeadBytes')}`);
+  return new AnswerTooLargeError(`response headers are larger than ${kib('answerHeadBytes')}`);
 }
 
 function kib(key: 'answerHeadBytes' | 'answerFramingBytes'): string {

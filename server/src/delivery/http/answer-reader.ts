@@ -50,7 +50,7 @@ export class AnswerReader {
     if (bytes.length > 0) {
       if (!this.#isHeadRead) {
         const { head } = this.#guard;
-        if (head === null) throw new NotHttpError('it does not begin like an answer');
+        if (head === null) throw new NotHttpError('it does not begin like a response');
         this.#readHead(head);
         bytes = bytes.subarray(head.length + HEAD_END_BYTES);
       }
@@ -75,7 +75,7 @@ export class AnswerReader {
     if (statusText === undefined) throw new NotHttpError('its status line is not one');
     const status = Number(statusText);
     if (status === SWITCHING_PROTOCOLS)
-      throw new NotHttpError('it switches protocols, but the request did not ask for that');
+      throw new NotHttpError('it switches protocols, but the request did not request that');
     const found = new FramingHeaders(version === '1');
     const kept = at === -1 ? NO_HEADERS : [];
     let keptBytes = 0;

@@ -162,7 +162,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
 
   #reasonOf(error: Error & { code?: string }): string {
     if (error instanceof UnreachableError || error instanceof AnswerTooLargeError) return error.message;
-    if (error instanceof NotHttpError) return `answer is not HTTP: ${error.message}`;
+    if (error instanceof NotHttpError) return `response is not HTTP: ${error.message}`;
     return exchangeWords(error, this.#status !== null);
   }
 

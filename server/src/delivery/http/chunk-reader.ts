@@ -86,7 +86,7 @@ export class ChunkReader {
   }
 
   #expect(byte: number, wanted: number, next: Next): void {
-    if (byte !== wanted) throw new NotHttpError('a chunk is longer than it says');
+    if (byte !== wanted) throw new NotHttpError('a chunk is longer than its size');
     this.#next = next;
   }
 }

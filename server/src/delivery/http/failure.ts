@@ -54,13 +54,13 @@ export function connectWords(error: SystemError, host: string, naming: 'byName' 
 export function tlsWords(error: SystemError): string {
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return 'TLS: connection closed during the handshake';
   if (error.code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `TLS: certificate is for another name: ${error.reason}`;
-  const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? ' (the port may not speak TLS)' : '';
+  const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? ' (the port may not use TLS)' : '';
   return `TLS: ${error.reason ?? error.message}${hint}`;
 }
 
 /** For an established connection: what happened to the exchange on it. */
 export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
-  const until = isAnswerBegun ? 'before the answer was complete' : 'before an answer';
+  const until = isAnswerBegun ? 'before the response was complete' : 'before a response';
   if (error instanceof ClosedError) return `connection closed ${until}`;
   switch (error.code) {
     case 'ECONNRESET':
@@ -68,19 +68,19 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     case 'EPIPE':
       return `connection closed ${until}`;
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      return isAnswerBegun ? `connection closed ${until}` : 'answer is not HTTP: its headers contradict each other';
+      return isAnswerBegun ? `connection closed ${until}` : 'response is not HTTP: its headers contradict each other';
     case 'UND_ERR_SOCKET':
       // Compares messages, because undici has one code for all of these.
       if (error.message === 'bad upgrade')
-        return 'answer is not HTTP: it switches protocols, but the request did not ask for that';
-      if (error.message === 'bad response') return 'answer is not HTTP: it does not belong to the request';
+        return 'response is not HTTP: it switches protocols, but the request did not request that';
+      if (error.message === 'bad response') return 'response is not HTTP: it does not belong to the request';
       return `connection closed ${until}`;
     default:
       break;
   }
   // By name: undici is loaded only when a destination has HTTPS.
   if (error.name === 'HTTPParserError') {
-    return `answer is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
+    return `response is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
   }
   if (error.code?.startsWith('ERR_SSL_')) return tlsWords(error);
   return `connection failed ${until}: ${error.code ?? error.message}`;

@@ -66,6 +66,6 @@ export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>
   if (requested === 0) return {};
   reply.code(202);
   const who = requested === 1 ? 'One message is' : `${requested} messages are`;
-  const detail = `${who} claimed by a node that has not answered. The claimed attempt may still start. No other attempt starts, and after it the message is CANCELLED.`;
+  const detail = `${who} claimed by a node that has not confirmed. The claimed attempt may still start. No other attempt starts, and after it the message is CANCELLED.`;
   return { requested, state: 'CANCEL_REQUESTED' as const, detail };
 }

@@ -171,7 +171,7 @@ export const SETTINGS = {
       'clock',
       oneOf('<clock>', CLOCKS),
       both<'real' | 'manual'>('real'),
-      'real, or manual: a clock for tests, which stands still until POST /v2/dev/clock moves it. With a manual clock the data is in a temporary folder that is removed at the end, unless --data names an empty directory. Not with --store.',
+      'real, or manual: a clock for tests, which is stopped until POST /v2/dev/clock moves it. With a manual clock the data is in a temporary folder that is removed at the end, unless --data names an empty directory. Not with --store.',
     ),
   ),
   untilStdinEnds: onlyIn(

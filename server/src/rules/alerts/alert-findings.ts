@@ -167,8 +167,8 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
     isWrong: failing.length > 0,
     text:
       failing.length > 0
-        ? `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no answer in time, or a status of 500 or more.`
-        : `${rule.host ?? 'Every host'} answers again, or was not asked ${isCut ? 'lately' : 'for an hour'}.`,
+        ? `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no response in time, or a status of 500 or more.`
+        : `${rule.host ?? 'Every host'} responds again, or was not called ${isCut ? 'lately' : 'for an hour'}.`,
     facts: {
       hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => ({ host, failedInARow: row })),
       ...(isCut && { isCut }),

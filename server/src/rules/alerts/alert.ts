@@ -97,7 +97,7 @@ export interface Finding {
 }
 
 /** Shown as the `problem` of an alert. */
-export const OVER_QUOTA = 'the daily quota of the account is used up, so its target cannot be told';
+export const OVER_QUOTA = 'the daily quota of the account is used up, so its target cannot be notified';
 
 export type AlertEvent = 'begin' | 'remind' | 'over';
 

@@ -119,7 +119,7 @@ function verdictOf(message: Message, end: AttemptEnd, headerPrefix: string): Ver
     case 'answered':
       if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'delivered', counts };
       if (isMarkedNotRetryable(outcome.status, outcome.headers, headerPrefix)) {
-        return { kind: 'failed', failure: `${describe(outcome)} and said not to retry`, counts };
+        return { kind: 'failed', failure: `${describe(outcome)} and requested no retry`, counts };
       }
       return retryOrFail(message, outcome, retryAfterMs(outcome.headers, end.endedAt));
     case 'unreachable':
@@ -210,9 +210,9 @@ function followUps(message: Message, attempt: Attempt, hasFailed: boolean, newId
 export function describe(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'answered':
-      return `the destination answered ${outcome.status}`;
+      return `the destination returned ${outcome.status}`;
     case 'timedOut':
-      return `no complete answer within ${formatDurationMs(outcome.timeoutMs)}`;
+      return `no complete response within ${formatDurationMs(outcome.timeoutMs)}`;
     case 'unreachable':
     case 'refusedByPolicy':
     case 'interrupted':

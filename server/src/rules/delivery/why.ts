@@ -68,7 +68,7 @@ export function whyNotDelivered(input: WhyInput): Why {
       text: `its cancel was requested; attempt ${message.attempts + 1} was claimed before that, and no other attempt follows`,
     };
   }
-  if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is under way` };
+  if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is running` };
   if (message.state === 'held') return { reason: 'held', text: `it is held: ${heldReason(message)}` };
   if (queue?.isPaused) {
     return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to continue` };

@@ -8,15 +8,15 @@ export const ALERT_BUDGETS = {
     beyond: '412 `limit_exceeded`',
   },
   dueAlerts: {
-    what: 'Alerts that are judged in one step, those that have waited longest first',
+    what: 'Alerts that are evaluated in one step, those that have waited longest first',
     unit: 'alerts',
     each: 100,
-    beyond: 'the others are judged in the next step; deliveries do not wait for them',
+    beyond: 'the others are evaluated in the next step; deliveries do not wait for them',
   },
   alertRows: {
-    what: 'Failed messages, steps of the journal (both the newest ones), or queues (the first by name) that are read to judge the alerts of one account. Of schedules, a tenth',
+    what: 'Failed messages, steps of the journal (both the newest ones), or queues (the first by name) that are read to evaluate the alerts of one account; for schedules, a tenth of it',
     unit: 'rows',
     each: 2000,
-    beyond: 'the rest is not looked at; of messages and steps, the message of the alert says so with `isCut`',
+    beyond: 'the rest is not read; for messages and steps, the message of the alert says so with `isCut`',
   },
 };

@@ -14,7 +14,7 @@ export const CALLER_BUDGETS = {
     unit: 'connections',
     node: 4096,
     beyond:
-      'a connection that the server is closing is destroyed; else the oldest connection of the network with the most, if callers without a known token have more than their part; else the longest idle connection of the account with the most. A request with a known token is never given up for a new connection',
+      'a connection that the server is closing is destroyed; else the oldest connection of the network with the most, if callers without a known token have more than their part; else the longest idle connection of the account with the most. A request with a known token is never dropped for a new connection',
   },
   unknownCallers: {
     what: 'Part of these connections for callers whose token is not known yet, or who sent none. They are counted by network: the /24 of an IPv4 address, the /64 of an IPv6 address; with `--trusted-proxy` that of the address in `X-Forwarded-For`',
@@ -64,7 +64,7 @@ export const CALLER_BUDGETS = {
     beyond: '408 `body_too_slow`; the connection is closed',
   },
   bodyBytesMin: {
-    what: 'Least size of that part',
+    what: 'Smallest size of that part',
     unit: 'bytes',
     each: 16 * KIB,
     beyond: 'less is refused',

@@ -8,7 +8,7 @@ export const CONNECTION_BUDGETS = {
     beyond: 'the connection that has been idle longest is closed',
   },
   oneShotOrigins: {
-    what: 'Destinations whose connections are not used again for a minute: they closed one right after its first response, or sent bytes that no request asked for',
+    what: 'Destinations whose connections are not used again for a minute: they closed one right after its first response, or sent bytes without a request',
     unit: 'destinations',
     node: 1024,
     beyond: 'the oldest is forgotten',

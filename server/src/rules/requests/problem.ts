@@ -12,7 +12,7 @@ export const PROBLEMS = {
   bad_forward_header: [400, 'A header cannot be forwarded: its name or value is not allowed.'],
   bad_filter: [
     400,
-    'A filter of a list or a bulk call is not valid, or a bulk call has no filter and does not ask for all.',
+    'A filter of a list or a bulk call is not valid, or a bulk call has no filter and does not select all.',
   ],
   bad_alert: [400, 'The rule or the target of an alert is not valid. The error text names everything that is wrong.'],
   bad_cron: [400, 'The cron expression of a schedule is missing or not valid.'],
@@ -20,7 +20,7 @@ export const PROBLEMS = {
     400,
     'A message in a queue must wait for its turn. Only a head that waits because crashes interrupted it can start now.',
   ],
-  not_supported: [400, 'The request asks for something that this service does not have, such as a workflow.'],
+  not_supported: [400, 'The request needs something that this service does not have, such as a workflow.'],
   batch_too_long: [400, 'A batch has more elements than the server accepts.'],
   loop_detected: [400, 'The message came back to this service too often: its destination is the service itself.'],
   unauthorized: [401, 'There is no Authorization header, or its token is not valid.'],
@@ -50,7 +50,7 @@ export const PROBLEMS = {
   conflict: [409, 'This name is already in use.'],
   advance_too_long: [
     409,
-    'Only in dev: too much became due in one advance of the manual clock. It stopped on its way; advance again to go on.',
+    'Only in dev: too much became due in one advance of the manual clock. It stopped halfway; advance again to continue.',
   ],
   clock_not_manual: [409, 'Only in dev: the clock is the real one. A clock that can be moved needs `--clock manual`.'],
   last_admin_token: [409, 'This is the last token with the scope `admin`, so it cannot be revoked.'],

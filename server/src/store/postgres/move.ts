@@ -43,7 +43,7 @@ export async function openMoveTarget(options: Waiting & { readonly url: string }
   } catch (error) {
     await close();
     if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
-    throw new Error(`another move into ${shownDatabase(options.url)} is under way`);
+    throw new Error(`another move into ${shownDatabase(options.url)} is running`);
   }
   const columnsOf = new Map<MovedTable, Promise<Column[]>>();
   return {

@@ -41,7 +41,7 @@ export class AccountLine {
       line.push({
         isGone,
         start: async () => work().then(resolve, reject),
-        drop: () => reject(new AskerGone('whoever asked has gone')),
+        drop: () => reject(new AskerGone('the caller has disconnected')),
       });
       this.#waiting.set(accountId, line);
       this.#next();

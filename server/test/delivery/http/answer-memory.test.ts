@@ -89,7 +89,7 @@ test('an answer whose head is not whole fails where the share of its account end
   const outcome = await attempt('a', receiver.url);
   assert.deepEqual(outcome, {
     kind: 'unreachable',
-    reason: 'this server has no room for more unfinished answers',
+    reason: 'this server has no room for more unfinished responses',
   });
   assert.equal(answers.used, 0);
 });

@@ -26,15 +26,15 @@ test('refuses the connection', async (t) => {
 });
 
 const BROKEN_OFF: readonly (readonly [when: string, sent: string, until: string])[] = [
-  ['before the answer', '', 'before an answer'],
-  ['in the status line', 'HTTP/1.1 20', 'before an answer'],
-  ['in the headers', `${HEAD}Content-Le`, 'before an answer'],
-  ['in a body of known length', `${HEAD}Content-Length: 100\r\n\r\nhello`, 'before the answer was complete'],
-  ['in a chunked body', `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`, 'before the answer was complete'],
+  ['before the answer', '', 'before a response'],
+  ['in the status line', 'HTTP/1.1 20', 'before a response'],
+  ['in the headers', `${HEAD}Content-Le`, 'before a response'],
+  ['in a body of known length', `${HEAD}Content-Length: 100\r\n\r\nhello`, 'before the response was complete'],
+  ['in a chunked body', `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`, 'before the response was complete'],
   [
     'in the body of a last answer',
     `${HEAD}Connection: close\r\nContent-Length: 100\r\n\r\nhello`,
-    'before the answer was complete',
+    'before the response was complete',
   ],
 ];
 for (const [when, sent, words] of BROKEN_OFF) {
@@ -185,7 +185,7 @@ test('sends 10,000 headers', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: receiver.url }), {
     kind: 'unreachable',
-    reason: 'answer headers are larger than 64 KiB',
+    reason: 'response headers are larger than 64 KiB',
   });
 });
 
@@ -204,7 +204,7 @@ test('sends one endless header', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: receiver.url }), {
     kind: 'unreachable',
-    reason: 'answer headers are larger than 64 KiB',
+    reason: 'response headers are larger than 64 KiB',
   });
 });
 
@@ -232,7 +232,7 @@ for (const [what, answer] of [
     const { outcome } = startSender(t);
     const result = await outcome({ url: receiver.url });
     assert.ok(result.kind === 'unreachable');
-    assert.match(result.reason, /^answer is not HTTP: /);
+    assert.match(result.reason, /^response is not HTTP: /);
   });
 }
 
@@ -244,7 +244,7 @@ test('switches protocols unasked', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: receiver.url }), {
     kind: 'unreachable',
-    reason: 'answer is not HTTP: it switches protocols, but the request did not ask for that',
+    reason: 'response is not HTTP: it switches protocols, but the request did not request that',
   });
 });
 

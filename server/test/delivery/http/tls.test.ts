@@ -37,7 +37,7 @@ test('a port that does not speak TLS is named as such', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: `https://127.0.0.1:${receiver.port}/` }), {
     kind: 'unreachable',
-    reason: 'TLS: wrong version number (the port may not speak TLS)',
+    reason: 'TLS: wrong version number (the port may not use TLS)',
   });
 });
 

@@ -106,7 +106,7 @@ test('6 callback: when there was no HTTP answer it says status 0 and why', async
   await rider.accepted(receiver.url, { headers: { 'Service-Retries': '0', 'Service-Callback': reports.url } });
   const report = reportIn((await reports.received(1))[0]!);
   assert.equal(report.status, 0);
-  assert.match(report.error ?? '', /connection (closed|reset) before an answer/);
+  assert.match(report.error ?? '', /connection (closed|reset) before a response/);
   assert.equal(report.body, '');
   assert.deepEqual(report.header, {});
 });

@@ -134,7 +134,7 @@ test('8.3 backoff: an attempt without an answer in time is a failed one', async 
   await rider.advance(1);
   const { attempts } = await rider.attempted(messageId, 1);
   assert.equal(attempts[0]!.outcome, 'timedOut');
-  assert.equal(attempts[0]!.error, 'no complete answer within 7s');
+  assert.equal(attempts[0]!.error, 'no complete response within 7s');
   await rider.advance(1000);
   assert.equal((await rider.ended(messageId)).state, 'DELIVERED');
 });

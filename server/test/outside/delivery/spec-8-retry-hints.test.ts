@@ -60,7 +60,7 @@ for (const [what, answer] of [
     const receiver = await startReceiver(t, () => answer);
     const message = await rider.ended(await rider.accepted(receiver.url));
     assert.equal(message.state, 'FAILED');
-    assert.match(message.failure ?? '', /said not to retry/);
+    assert.match(message.failure ?? '', /requested no retry/);
     await rider.advance(86_400_000);
     assert.equal(receiver.arrivals.length, 1);
   });

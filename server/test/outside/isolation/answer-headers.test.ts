@@ -62,7 +62,7 @@ test('6,000 headers on every connection: the attempts fail, and another account 
   assert.equal((await attemptAt(rider, good.url, quiet.token)).state, 'DELIVERED');
   for (const id of ids) {
     const { attempts } = await rider.ended(id, hostile.token);
-    assert.equal(attempts[0]!.error, `answer has more than ${eachMax('answerHeaders')} headers`);
+    assert.equal(attempts[0]!.error, `response has more than ${eachMax('answerHeaders')} headers`);
   }
   await waitFor('the connections to be cut off', () => receiver.open.size === 0);
 });

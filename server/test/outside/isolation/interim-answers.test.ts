@@ -34,7 +34,7 @@ test('receivers that flood interim answers: their attempts end, and another acco
   for (const id of floods) {
     const { state, attempts } = await rider.ended(id, hostile.token);
     assert.equal(state, 'FAILED');
-    assert.equal(attempts[0]!.error, `more than ${MAX} interim answers`);
+    assert.equal(attempts[0]!.error, `more than ${MAX} interim responses`);
   }
   await waitFor('the connections to be cut off', () => flooding.open.size === 0);
   isFlooding = false;
@@ -68,5 +68,5 @@ test('few interim answers that are large count with the head: together they are 
   const receiver = await startRawReceiver(t, (socket) => socket.write(large + large + OK));
   const { state, attempts } = await rider.ended(await rider.published(receiver.url, ONCE));
   assert.equal(state, 'FAILED');
-  assert.equal(attempts[0]!.error, 'answer headers are larger than 64 KiB');
+  assert.equal(attempts[0]!.error, 'response headers are larger than 64 KiB');
 });

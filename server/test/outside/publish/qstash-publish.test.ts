@@ -148,7 +148,7 @@ test('publishJSON: a timeout ends an attempt that hangs', async (t) => {
   const receiver = await startReceiver(t, () => 'hang');
   const { messageId } = await client.publishJSON({ url: receiver.url, retries: 0, timeout: 1 });
   const log = await logOf(messageId, 'FAILED');
-  assert.equal(log.at(-1)!.error, 'no complete answer within 1s');
+  assert.equal(log.at(-1)!.error, 'no complete response within 1s');
 });
 
 test('publishJSON: a deduplicationId and the content find the message that is there already', async () => {

@@ -183,7 +183,7 @@ test('hostFailing names the hosts from the one that failed most often in a row o
   ];
   assert.deepEqual(found({ rule: hostFailing, facts: { attempts: { rows, isCut: false } } }), {
     isWrong: true,
-    text: 'The last 4 attempts to b.example:443, c.example:443, a.example:443 failed: no connection, no answer in time, or a status of 500 or more.',
+    text: 'The last 4 attempts to b.example:443, c.example:443, a.example:443 failed: no connection, no response in time, or a status of 500 or more.',
     facts: {
       hosts: [
         { host: 'b.example:443', failedInARow: 4 },
@@ -194,15 +194,15 @@ test('hostFailing names the hosts from the one that failed most often in a row o
   });
   assert.deepEqual(found({ rule: hostFailing }), {
     isWrong: false,
-    text: 'Every host answers again, or was not asked for an hour.',
+    text: 'Every host responds again, or was not called for an hour.',
     facts: { hosts: [] },
   });
   assert.equal(
     found({ rule: { ...hostFailing, host: 'b.example' } })!.text,
-    'b.example answers again, or was not asked for an hour.',
+    'b.example responds again, or was not called for an hour.',
   );
   const lately = found({ rule: hostFailing, facts: { attempts: { rows: [], isCut: true } } })!;
-  assert.equal(lately.text, 'Every host answers again, or was not asked lately.');
+  assert.equal(lately.text, 'Every host responds again, or was not called lately.');
 });
 
 test('hostFailing looks an hour back, its first instant included', () => {

@@ -296,7 +296,7 @@ test('hostFailing: so many failures in a row; an answer below 500 ends the row',
   assert.equal(finding({ ...rule, host: 'c.example' }, of(down, true), FIRING), null, 'nothing is known about it');
   const cut = finding(rule, of([attempt({ host: 'b.example:443' })], true), FIRING)!;
   assert.deepEqual([cut.isWrong, cut.facts.isCut], [false, true]);
-  assert.match(cut.text, /not asked lately/);
+  assert.match(cut.text, /not called lately/);
   assert.equal('isCut' in finding(rule, of(down))!.facts, false);
 });
 

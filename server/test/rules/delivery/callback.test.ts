@@ -27,7 +27,7 @@ const NO_ANSWER: Attempt = {
   ...ATTEMPT,
   outcome: 'timedOut',
   status: null,
-  error: 'no complete answer within 30s',
+  error: 'no complete response within 30s',
   responseHeaders: [],
   responseBody: new Uint8Array(0),
 };
@@ -80,7 +80,7 @@ test('a callback reports the attempt and what was published', () => {
 
 test('an attempt without an answer is reported as status 0 with its error', () => {
   const { status, error, header, body } = report(source(), NO_ANSWER);
-  assert.deepEqual([status, error, header, body], [0, 'no complete answer within 30s', {}, '']);
+  assert.deepEqual([status, error, header, body], [0, 'no complete response within 30s', {}, '']);
 });
 
 test('a copy of a topic names its topic and endpoint, and only then', () => {

@@ -7,7 +7,7 @@ function fact(id: string, some: Partial<FailureFact> = {}): FailureFact {
     id,
     url: `https://a.example/${id}`,
     host: 'a.example:443',
-    failure: 'the destination answered 500',
+    failure: 'the destination returned 500',
     lastStatus: 500,
     createdAt: 100,
     endedAt: 1000,
@@ -27,7 +27,7 @@ test('dead letters of one host and one reason are one group, with the first and 
   assert.deepEqual(others, []);
   assert.deepEqual(group, {
     host: 'a.example:443',
-    failure: 'the destination answered 500',
+    failure: 'the destination returned 500',
     status: 501,
     count: 5,
     firstAt: 500,

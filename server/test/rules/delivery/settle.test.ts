@@ -72,9 +72,9 @@ test('everything else that was tried is repeated while there are retries left', 
 
 test('the last retry fails the message, and says why', () => {
   const table: [Outcome, string][] = [
-    [answered(500), 'the destination answered 500'],
+    [answered(500), 'the destination returned 500'],
     [UNREACHABLE, 'the connection was refused'],
-    [TIMED_OUT, 'no complete answer within 30s'],
+    [TIMED_OUT, 'no complete response within 30s'],
   ];
   for (const [outcome, failure] of table) {
     for (const retries of [0, 3]) {
@@ -134,7 +134,7 @@ test('a hint does not make a message failed for good or one without retries try 
 
 test('489 ends the message at once, retries or not', () => {
   const { next, retried } = settle(withRetries(5), answered(489));
-  const failure = 'the destination answered 489 and said not to retry';
+  const failure = 'the destination returned 489 and requested no retry';
   assert.deepEqual(next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
   assert.equal(retried, 0);
 });
@@ -250,7 +250,7 @@ test('an attempt without an answer is kept with its reason in words', () => {
     assert.equal(attempt.error, 'reason' in outcome ? outcome.reason : null);
     assert.deepEqual([attempt.status, attempt.responseHeaders, attempt.responseBody.length], [null, [], 0]);
   }
-  assert.equal(settle(withRetries(5), TIMED_OUT).attempt.error, 'no complete answer within 30s');
+  assert.equal(settle(withRetries(5), TIMED_OUT).attempt.error, 'no complete response within 30s');
 });
 
 test('the store is told which results a retry, a callback or the next message follows', () => {

@@ -65,7 +65,7 @@ test('an attempt under way, a requested cancel and a held message come before al
   const paused = { queue: { ...QUEUE, isPaused: true } };
   assert.deepEqual(why({ ...DUE, state: 'claimed', attempts: 2 }, paused), {
     reason: 'active',
-    text: 'attempt 3 is under way',
+    text: 'attempt 3 is running',
   });
   const cancelled = why({ ...DUE, state: 'claimed', attempts: 2, cancelRequestedAt: 0 }, paused);
   assert.equal(cancelled.reason, 'cancelRequested');

@@ -1,5 +1,5 @@
 // A commit whose answer gets lost: what was leased by it belongs to a node that does not know of it. It is given back
-// as soon as the database answers again, and is handed out once.
+// as soon as the database responds again, and is handed out once.
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -123,7 +123,7 @@ test('what was leased by an acceptance whose answer was lost is given back', () 
     await assertGivenBack(a, b, due.id);
   }));
 
-/** Which statement a node stands still at, and what becomes of its answer. */
+/** Which statement a node stopped at, and what becomes of its answer. */
 const STILL: readonly (readonly [string, string, typeof loseAnswerTo])[] = [
   ['was cut off', 'BEGIN', loseAnswerTo],
   ['had looked what is due', 'schedule_at', delayAnswerTo],

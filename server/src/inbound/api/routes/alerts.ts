@@ -31,7 +31,7 @@ const AlertBody = Type.Object({
       'An object with the `type` of the rule and its fields, such as {"type": "failureRate", "share": 0.1, "window": "5m"}.',
   }),
   target: Type.Unknown({
-    description: 'An object with the `url` to tell, and its `format`: `json` (the default) or `slack`.',
+    description: 'An object with the `url` to notify, and its `format`: `json` (the default) or `slack`.',
   }),
   remindEvery: Type.Optional(Type.Unknown({ description: 'A duration, such as "1h". Without it: no reminders.' })),
 });
@@ -109,7 +109,7 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     scope: 'manage',
     params: AlertId,
     body: AlertBody,
-    summary: 'Create an alert with this id, or replace it; what its target was told stays',
+    summary: 'Create an alert with this id, or replace it; its last notification stays',
     answer: AlertAnswer,
     handle: async ({ principal, params, body, reply }) => {
       requireNoDelivery(context, reply);

@@ -27,7 +27,7 @@ const Order = Type.Object(
   {
     advance: Duration('How far: a duration such as 1h, or seconds.'),
     advanceTo: Duration('To which instant: an ISO date such as 2030-01-01T00:00:00Z, or milliseconds since 1970.'),
-    freeze: Type.Optional(Type.Literal(true, { description: 'The clock stands still from now on.' })),
+    freeze: Type.Optional(Type.Literal(true, { description: 'Stops the clock.' })),
     run: Type.Optional(Type.Literal(true, { description: 'The clock runs from now on, as fast as real time.' })),
     wait: Duration('How long an advance waits for one attempt, in real time. Default: 10s.'),
   },
@@ -60,7 +60,7 @@ export function clockRoutes(
     method: 'GET',
     path: '/v2/dev/clock',
     scope: 'read',
-    summary: 'What the clock of the service shows, and the attempts under way',
+    summary: 'The current time of the service, and the running attempts',
     answer: ClockAnswer,
     isRead: false,
     handle: async ({ principal }) => shown(steering?.underWay() ?? [], principal),

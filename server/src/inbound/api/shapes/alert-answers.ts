@@ -31,13 +31,16 @@ export const AlertAnswer = open({
   remindEvery: optional(DurationText),
   state: Type.String({ enum: ['calm', 'firing'] }),
   since: optional(Ms),
-  toldAt: optional(Type.Integer({ description: 'When its target was told last. Milliseconds since 1970.' })),
+  toldAt: optional(Type.Integer({ description: 'When its target was last notified. Milliseconds since 1970.' })),
   messageId: optional(Type.String({ description: 'The last message to its target.' })),
-  text: optional(Type.String({ description: 'What that message said.' })),
-  problem: optional(Type.String({ description: 'Why its target could not be told, although it should have been.' })),
+  text: optional(Type.String({ description: 'The text of that message.' })),
+  problem: optional(
+    Type.String({ description: 'Why its target could not be notified, although it should have been.' }),
+  ),
   judgedAt: optional(
     Type.Integer({
-      description: 'Up to when it was judged. It stays while there is a `problem`. Milliseconds since 1970.',
+      description:
+        'Up to when it was evaluated. It does not advance while there is a `problem`. Milliseconds since 1970.',
     }),
   ),
   createdAt: Ms,

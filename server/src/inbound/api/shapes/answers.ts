@@ -346,7 +346,7 @@ export const OwnAccountAnswer = open({
 export const ClockAnswer = open({
   now: Ms,
   clock: Type.String({ enum: ['real', 'frozen', 'running'] }),
-  advancingTo: optional(Type.Integer({ description: 'An advance is under way, and ends at this time.' })),
+  advancingTo: optional(Type.Integer({ description: 'When the running advance ends.' })),
   underWay: Type.Array(open({ messageId: Type.String(), url: Type.String(), since: optional(Ms) }), {
     description: 'Attempts that have not ended: the first 100.',
   }),

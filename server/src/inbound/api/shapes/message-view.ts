@@ -111,7 +111,7 @@ export function eventView({ at, state, message, attempt, attemptNumber = attempt
 }
 
 function errorText(attempt: Attempt | null): string {
-  return attempt?.error ?? `the destination answered ${attempt?.status}`;
+  return attempt?.error ?? `the destination returned ${attempt?.status}`;
 }
 
 /** Headers and body, redacted where needed. */

@@ -21,7 +21,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query callerIp', 'Address of the caller who published the message.'],
   ['query count', 'Most entries of a page: 100 unless given, at most 1,000.'],
   ['query cron', 'A cron expression, such as CRON_TZ=Europe/Berlin 0 9 * * 1-5.'],
-  ['query cursor', 'The next page: the cursor of the answer before, with the same filters and order.'],
+  ['query cursor', 'The next page: the cursor of the previous response, with the same filters and order.'],
   ['query dlqIds', 'Ids of dead letters.'],
   ['query failure', 'Why it failed, in exactly the words of the field failure.'],
   ['query flowControlKey', 'Flow key of the message.'],
@@ -40,7 +40,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query period', 'Period of the rate, such as 1m. 1s unless given.'],
   ['query queueName', 'Queue of the message.'],
   ['query rate', 'Most messages of the key that start in a period.'],
-  ['query responseStatus', 'Status of the last answer; 0 when the last attempt got none.'],
+  ['query responseStatus', 'Status of the last response; 0 when the last attempt got none.'],
   ['query retried', 'Dead letters that were retried: true for only these, false for none of them, any for both.'],
   ['query scheduleId', 'Schedule of the message.'],
   ['query sourceMessageId', 'Messages that this one led to: its callbacks, and the retry of its dead letter.'],
@@ -48,7 +48,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query text', 'A part of id, URL, queue, topic, schedule, label or body, in any case.'],
   ['query toDate', 'Accepted at this time or earlier.'],
   ['query topicName', 'Topic of the message.'],
-  ['query url', 'URL of the destination, whole.'],
+  ['query url', 'The complete URL of the destination.'],
 ]);
 
 /** For calls that differ from the others. */

@@ -120,7 +120,7 @@ export function givenOptions(given: string): GivenOptions {
 export class NoAnswer extends Error {
   constructor(ms: number) {
     super(
-      `a new connection did not answer within ${ms} ms. Behind a connection pooler, its pool may be too small: a node needs ` +
+      `a new connection did not respond within ${ms} ms. Behind a connection pooler, its pool may be too small: a node needs ` +
         'up to 18 connections',
     );
   }

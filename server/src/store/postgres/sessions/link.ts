@@ -279,7 +279,7 @@ export class Link {
     }
     if (this.#isClosed) return;
     this.#away = null;
-    log('info', {}, 'the database answers again');
+    log('info', {}, 'the database responds again');
     this.#schedulePing();
     onBack();
   }

@@ -224,7 +224,8 @@ export class Pool {
     const { away } = this.#link;
     if (away !== null) throw new StoreUnavailable(away.reason, away.text);
     // It waited for a connection that was closed meanwhile.
-    if (this.#link.connections !== connections) throw new StoreUnavailable('unavailable', 'the database was away');
+    if (this.#link.connections !== connections)
+      throw new StoreUnavailable('unavailable', 'the database was unavailable');
     // The heartbeat is always tried: whether this node keeps its claims does not depend on whether messages can be
     // written.
     if (role === 'adders' || role === 'settlers' || role === 'writers') this.#writes.requireWritable();

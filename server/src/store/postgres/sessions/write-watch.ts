@@ -131,7 +131,7 @@ export class WriteWatch {
   }
 }
 
-const NO_COMMIT = 'the database does not confirm commits; a synchronous standby may be away';
+const NO_COMMIT = 'the database does not confirm commits; a synchronous standby may be unavailable';
 
 function whyStalled(error: unknown, isAdding: boolean): string | null {
   if (isReadOnly(error)) return 'the database is read-only';

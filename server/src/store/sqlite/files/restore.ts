@@ -51,7 +51,7 @@ function requireBackup(source: string): void {
   pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), header.schemaVersion);
   const beside = [`${source}-wal`, `${source}-journal`].find((path) => existsSync(path));
   if (beside !== undefined) {
-    throw new Error(`${beside} lies beside it: this is the file of a running or killed service, not a backup`);
+    throw new Error(`${beside} is beside it: this is the file of a running or killed service, not a backup`);
   }
 }
 

@@ -79,7 +79,7 @@ export function isLogMissing(directory: string): boolean {
 function logMissingText(directory: string): string {
   return (
     `the store in ${directory} was not closed, and its log ${DATABASE_FILE}-wal is missing or empty: messages that were ` +
-    'acknowledged may have been in it alone. Nothing was changed. Put the log back or restore a backup. Only to go on with ' +
+    'acknowledged may have been in it alone. Nothing was changed. Put the log back or restore a backup. Only to continue with ' +
     `what is in ${DATABASE_FILE}, run "postrider check --repair --data ${directory}".`
   );
 }
