@@ -47,7 +47,7 @@ test('no port of the store has more than 18 verbs', () => {
 });
 
 test('complicated functions do not become more', () => {
-  const agreed = { 'server/src': { over10: 110, worst: 24 }, 'cli/src': { over10: 5, worst: 12 } };
+  const agreed = { 'server/src': { over10: 110, worst: 20 }, 'cli/src': { over10: 5, worst: 12 } };
   for (const [folder, { over10, worst }] of Object.entries(agreed)) {
     const found = complexFunctions(ROOT, folder, 10);
     assert.ok(found.length > 0, 'Biome counts');

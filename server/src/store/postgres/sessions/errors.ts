@@ -126,6 +126,12 @@ export class CutOff extends Error {
   }
 }
 
+/** Throws what must not run again: anything else, and what was cut off for the second time. */
+export function requireFirstCutOff(error: unknown, tries: number): void {
+  if (!(error instanceof CutOff)) throw error;
+  if (tries > 1) throw error.cause;
+}
+
 export function cutOff(error: unknown): never {
   // Not run again: its caller has waited long enough.
   if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);

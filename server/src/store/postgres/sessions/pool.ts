@@ -10,7 +10,6 @@ import type { Connections, Role } from './connections.ts';
 import { Database } from './database.ts';
 import {
   CommitInDoubt,
-  CutOff,
   committing,
   cutOff,
   isDiskFull,
@@ -18,6 +17,7 @@ import {
   isNotOurs,
   isReadOnly,
   mayRunAgain,
+  requireFirstCutOff,
   TooLate,
   toStoreError,
 } from './errors.ts';
@@ -201,13 +201,12 @@ export class Pool {
           usesReserve = await this.#makeRoom(onFull, times);
           if (usesReserve) continue;
         }
-        if (!(error instanceof CutOff)) throw error;
-        if (tries > 1) throw error.cause;
+        requireFirstCutOff(error, tries);
       }
     }
   }
 
-  /** Whether the statement may be tried again in the room that was made. */
+  /** Whether the statement may run again in the room that was made. */
   async #makeRoom(onFull: OnFull, times: number): Promise<boolean> {
     if (onFull === 'fails') return false;
     const made = this.#fullDisk.makeRoom(times);

@@ -52,18 +52,25 @@ export function accept(database: Database, caches: TransactionCaches, command: A
     if (message.queueName !== null || message.flow) {
       lines ??= new Lines();
       lines.add(message);
-      if (message.orderKey !== null && !newKeys.has(message)) correctFirstOfKey(database, message, seq);
+      noteOrderKey(database, message, newKeys, seq);
     }
-    if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
+    if (isInNoLine(state)) dueAt = earlier(dueAt, message.dueAt);
   }
   if (lines !== null) dueAt = earlier(dueAt, startLines(database, requestedFlowLimits, lines, now));
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
 }
 
+/** Whether a claim looks for it by its time alone. */
+function isInNoLine(state: ReturnType<typeof firstState>): boolean {
+  return state === 'delayed' || state === 'ready';
+}
+
 /** A new message counts as the first of its order key, unless others have the key. */
-function correctFirstOfKey(database: Database, { accountId, queueName, orderKey }: NewMessage, seq: number): void {
+function noteOrderKey(database: Database, message: NewMessage, newKeys: ReadonlySet<NewMessage>, seq: number): void {
+  const { accountId, queueName, orderKey } = message;
+  if (orderKey === null || newKeys.has(message)) return;
   database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
-  correctOrderKey(database, accountId, queueName!, orderKey!);
+  correctOrderKey(database, accountId, queueName!, orderKey);
 }
 
 /** Those whose order key no other message has, neither here nor in the queue. Looked up before the first of them is written. */

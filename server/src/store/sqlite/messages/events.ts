@@ -44,15 +44,16 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   for (let chunk = page.limit + 1; ; chunk *= 2) {
     const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
     const rows = readJournal(database, accountId, filter.messages.messageIds, { at: made.at, floor, isDown, limit });
-    for (const row of rows) {
-      const wanted = teller.tell(row);
-      if (wanted === 'later') return made.upTo(made.at);
-      if (!made.add(row.position, isDown ? wanted.toReversed() : wanted)) return made.upTo(made.at);
-      if (looking.isEnough) return made.upTo(made.at);
-    }
+    if (!rows.every((row) => addStep(made, row, teller, isDown) && !looking.isEnough)) return made.upTo(made.at);
     if (rows.length < limit) return made.upTo(null);
     if (made.isFull) return made.upTo(made.at);
   }
+}
+
+/** Adds the events of a row. False when the page has no room for them now. */
+function addStep(made: PageOfEvents, row: JournalRow, teller: Teller, isDown: boolean): boolean {
+  const wanted = teller.tell(row);
+  return wanted !== 'later' && made.add(row.position, isDown ? wanted.toReversed() : wanted);
 }
 
 /** The part of the journal after `at`, and not below `floor`. */
