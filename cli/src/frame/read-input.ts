@@ -3,7 +3,7 @@
 import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 
-/** Ends as soon as it is too much: what is named may be a device, or a pipe without end. */
+/** Stops when the input is too large: it may be a device, or a pipe without end. */
 export async function collect(
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,

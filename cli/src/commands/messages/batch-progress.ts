@@ -201,7 +201,7 @@ function writeProgress(path: string, progress: Progress): void {
   }
 }
 
-/** The hash of the first bytes of a file, which goes on with later ones. */
+/** The hash of the first bytes of a file. The caller can continue it with later bytes. */
 async function hashOfStart(path: string, bytes: number): Promise<Hash> {
   const hash = createHash('sha256');
   if (bytes === 0) return hash;

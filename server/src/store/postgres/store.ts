@@ -65,7 +65,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const life = new OwnLife({ pool, timers, hints, about, schema });
   const groups = new Groups({ pool, timers, node, offer, doubts, calls, life });
   const cancels = createCancels({ calls, offer, node, timers, say });
-  // Real time is right here: it only decides in which window of a flow key a start no longer counts.
+  // Real time is precise enough: it only decides from which window of a flow key a start is subtracted.
   const releaseDoubts = calls.writing((database: Database) => doubts.release(database, node, timers.now()));
 
   const parts = { pool, timers, node, offer, hints, doubts, calls, life, groups, cancels, inbox };

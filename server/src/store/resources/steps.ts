@@ -35,7 +35,7 @@ export interface AdapterSteps {
   lockAccount(accountId: string): void;
   /** The same for all tokens. A node that starts may wait longer for it than a request. */
   lockTokens(asker: 'request' | 'start'): void;
-  /** An account is about to change: what the adapter keeps of accounts is to be read anew. */
+  /** An account is about to change: the adapter must read its cached accounts again. */
   forgetAccounts(): void;
   /** The queue, created if it is missing. Nobody else changes it or its line until the end of the transaction. */
   lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;

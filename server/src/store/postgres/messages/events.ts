@@ -26,7 +26,7 @@ import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf } from './search.
 
 const CHUNK = 500;
 /** The number of steps that are read together: their attempts and their bodies are read with one statement each. */
-const TOLD_AT_ONCE = 50;
+const STEPS_AT_ONCE = 50;
 
 type JournalRow = CandidateRow & { journal_seq: number; step: number; at: number };
 
@@ -42,7 +42,7 @@ export async function listEvents(
   // A reader that continues must not have passed a position that is still to be written. Read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
   const looking = new Looking(page.look);
-  const teller = new Teller(database, accountId, filter, page, looking);
+  const maker = new EventMaker(database, accountId, filter, page, looking);
   const made = new PageOfEvents(page, looking);
   // Not more than the page can hold: the next page would read the rest again.
   for (let chunk = page.limit + 1; ; chunk *= 2) {
@@ -50,12 +50,12 @@ export async function listEvents(
     const part = { at: made.at, floor, end, isDown, limit };
     const rows = await readJournal(database, accountId, filter.messages.messageIds, part);
     for (let index = 0; index < rows.length; ) {
-      const told = await teller.next(rows.slice(index), made.isBegun);
-      for (const { position, events, count } of told) {
+      const some = await maker.next(rows.slice(index), made.isBegun);
+      for (const { position, events, count } of some) {
         if (!made.add(position, events)) return made.upTo(made.at);
         index += count;
       }
-      if (told.length === 0 || looking.isEnough) return made.upTo(made.at);
+      if (some.length === 0 || looking.isEnough) return made.upTo(made.at);
     }
     if (rows.length < limit) return made.upTo(null);
     if (made.isFull) return made.upTo(made.at);
@@ -113,7 +113,7 @@ function readPart(database: Database, from: string, values: readonly Value[], pa
 }
 
 /** The events of one position that the filter selects. */
-interface Told {
+interface MadeEvents {
   readonly position: number;
   /** In the order of the page. */
   readonly events: readonly MessageEvent[];
@@ -122,7 +122,7 @@ interface Told {
 }
 
 /** Turns journal rows into the events that the filter selects. */
-class Teller {
+class EventMaker {
   readonly #database: Database;
   readonly #accountId: string;
   readonly #filter: EventFilter;
@@ -143,22 +143,22 @@ class Teller {
    * The first positions. Stops when enough was read, and before a position for whose bodies there is no room. The first
    * position of a page is always included, however large its bodies are.
    */
-  async next(rows: readonly JournalRow[], isBegun: boolean): Promise<Told[]> {
-    const lastAtOnce = rows[TOLD_AT_ONCE - 1]?.journal_seq;
-    const some = rows.filter((row, index) => index < TOLD_AT_ONCE || row.journal_seq === lastAtOnce);
-    const bare = await this.#tellBare(some);
+  async next(rows: readonly JournalRow[], isBegun: boolean): Promise<MadeEvents[]> {
+    const lastAtOnce = rows[STEPS_AT_ONCE - 1]?.journal_seq;
+    const some = rows.filter((row, index) => index < STEPS_AT_ONCE || row.journal_seq === lastAtOnce);
+    const bare = await this.#makeBare(some);
     const toRead = new BodiesToRead(this.#looking);
-    const told: JournalRow[][] = [];
+    const made: JournalRow[][] = [];
     for (const position of Map.groupBy(some, ({ journal_seq }) => journal_seq).values()) {
-      const isFirst = !isBegun && told.length === 0;
+      const isFirst = !isBegun && made.length === 0;
       if (!position.every((row) => this.#take(row, bare.get(row)!, toRead, isFirst))) break;
-      told.push(position);
+      made.push(position);
     }
     const bodies = await toRead.read(this.#database, (row) =>
       this.#matcher.hasText ? null : eventBodyBytes(bare.get(row as JournalRow)!.message),
     );
     const isDown = this.#page.order === 'newestFirst';
-    return told.map((position) => ({
+    return made.map((position) => ({
       position: position[0]!.journal_seq,
       events: position.flatMap((row) => {
         const events = this.#whole(row, bare.get(row)!, bodies);
@@ -169,7 +169,7 @@ class Teller {
   }
 
   /** Whether an event is wanted does not depend on the body, so that is known before the body is read. */
-  async #tellBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
+  async #makeBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
     const messages = new Map(rows.map((row) => [row, toMessage(row)]));
     const meant = rows.filter((row) => this.#matcher.mayBeMeant(messages.get(row)!));
     const tried = meant.filter((row) => bareStep(row) === null);

@@ -42,18 +42,18 @@ export async function searchMessages(
 ): Promise<MessagePage> {
   const walk = new Walk(database, await waysTo(database, accountId, chooseWay(filter)), page);
   const looking = new Looking(page.look);
-  const judge = new Judge(database, filter, page.withBodies, looking);
+  const rowFilter = new RowFilter(database, filter, page.withBodies, looking);
   const made = new PageOfMessages(page, looking);
   const atOnce = page.withLastAttempts ? ATTEMPTS_AT_ONCE : CHUNK;
   let cursor = page.cursor;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let at = 0; at < rows.length; ) {
       const some = rows.slice(at, at + atOnce);
-      const judged = await judge.next(some, made.left);
+      const filtered = await rowFilter.next(some, made.left);
       // There is no room for the next body now.
-      if (judged.length === 0) return made.upTo(cursor);
-      const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, judged) : [];
-      const taken = take(made, some, judged, lasts);
+      if (filtered.length === 0) return made.upTo(cursor);
+      const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, filtered) : [];
+      const taken = take(made, some, filtered, lasts);
       at += taken;
       cursor = some[taken - 1]!.seq;
       if (made.isFull || looking.isEnough) {
@@ -69,14 +69,14 @@ export async function searchMessages(
 function take(
   made: PageOfMessages,
   rows: readonly CandidateRow[],
-  judged: readonly (Message | null)[],
+  filtered: readonly (Message | null)[],
   lasts: readonly (Attempt | null)[],
 ): number {
-  for (const [index, message] of judged.entries()) {
+  for (const [index, message] of filtered.entries()) {
     if (message) made.add(message, lasts[index] ?? null, rows[index]!);
     if (made.isFull) return index + 1;
   }
-  return judged.length;
+  return filtered.length;
 }
 
 /** Parallel to the matching rows: the last attempt, or null. */
@@ -84,15 +84,15 @@ async function lastAttemptsOf(
   database: Database,
   accountId: string,
   rows: readonly CandidateRow[],
-  judged: readonly (Message | null)[],
+  filtered: readonly (Message | null)[],
 ): Promise<(Attempt | null)[]> {
-  const meant = rows.flatMap((row, index) => (judged[index] && row.attempts > 0 ? [{ row, index }] : []));
+  const meant = rows.flatMap((row, index) => (filtered[index] && row.attempts > 0 ? [{ row, index }] : []));
   const attempts = await readAttempts(
     database,
     accountId,
     meant.map(({ row }) => ({ seq: row.seq, number: row.attempts })),
   );
-  const beside: (Attempt | null)[] = judged.map(() => null);
+  const beside: (Attempt | null)[] = filtered.map(() => null);
   for (const [at, { index }] of meant.entries()) beside[index] = attempts[at] ?? null;
   return beside;
 }
@@ -109,14 +109,14 @@ export async function countPiece(
   const ways = await waysTo(database, accountId, chooseWay(filter));
   const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
   const looking = new Looking(look);
-  const judge = new Judge(database, filter, false, looking);
+  const rowFilter = new RowFilter(database, filter, false, looking);
   const tally = new StateTally();
   let at = cursor;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let index = 0; index < rows.length; ) {
-      const judged = await judge.next(rows.slice(index), max - tally.count);
-      if (judged.length === 0) return tally.piece(at, looking.looked);
-      for (const message of judged) {
+      const filtered = await rowFilter.next(rows.slice(index), max - tally.count);
+      if (filtered.length === 0) return tally.piece(at, looking.looked);
+      for (const message of filtered) {
         at = rows[index]!.seq;
         index += 1;
         if (message) tally.add(message);
@@ -129,7 +129,7 @@ export async function countPiece(
 }
 
 /** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
-class Judge {
+class RowFilter {
   readonly #database: Database;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
@@ -147,7 +147,7 @@ class Judge {
    * for which there is no room, and after `limit` messages that match whatever their bodies contain.
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
-    const judged: (Message | null)[] = [];
+    const filtered: (Message | null)[] = [];
     const toRead = new BodiesToRead(this.#looking);
     let meant = 0;
     for (const row of rows) {
@@ -157,12 +157,12 @@ class Judge {
       const isRead = mayBeMeant && (this.#withBodies || !isMeantBare);
       if (isRead ? !toRead.add(row) : this.#looking.isEnough) break;
       if (!isRead) this.#looking.add(0);
-      judged.push(mayBeMeant ? bare : null);
+      filtered.push(mayBeMeant ? bare : null);
       if (isMeantBare) meant += 1;
       if (meant >= limit) break;
     }
     const bodies = await toRead.read(this.#database);
-    return judged.map((bare, index) => {
+    return filtered.map((bare, index) => {
       const row = rows[index]!;
       if (bare === null || !toRead.has(row)) return bare;
       const body = bodies.get(row.seq);
@@ -259,7 +259,7 @@ class Walk {
       .reduce((first, row) => (this.#isDown === row.seq > first.seq ? row : first));
   }
 
-  /** Reads the next chunk of each way that is used up, and drops the ways that have ended. */
+  /** Reads the next chunk of each index path that is used up, and drops the paths that have ended. */
   async #fill(): Promise<void> {
     for (const head of this.#heads) {
       if (head.rows.length > 0) continue;

@@ -38,21 +38,21 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
   const looking = new Looking(page.look);
-  const teller = new Teller(database, filter, page, looking);
+  const maker = new EventMaker(database, filter, page, looking);
   const made = new PageOfEvents(page, looking);
   // Not more than the page can hold: the next page would read the rest again.
   for (let chunk = page.limit + 1; ; chunk *= 2) {
     const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
     const rows = readJournal(database, accountId, filter.messages.messageIds, { at: made.at, floor, isDown, limit });
-    if (!rows.every((row) => addStep(made, row, teller, isDown) && !looking.isEnough)) return made.upTo(made.at);
+    if (!rows.every((row) => addStep(made, row, maker, isDown) && !looking.isEnough)) return made.upTo(made.at);
     if (rows.length < limit) return made.upTo(null);
     if (made.isFull) return made.upTo(made.at);
   }
 }
 
 /** Adds the events of a row. False when the page has no room for them now. */
-function addStep(made: PageOfEvents, row: JournalRow, teller: Teller, isDown: boolean): boolean {
-  const wanted = teller.tell(row);
+function addStep(made: PageOfEvents, row: JournalRow, maker: EventMaker, isDown: boolean): boolean {
+  const wanted = maker.eventsOf(row);
   return wanted !== 'later' && made.add(row.position, isDown ? wanted.toReversed() : wanted);
 }
 
@@ -106,7 +106,7 @@ interface Known {
 }
 
 /** Turns journal rows into the events that the filter selects. */
-class Teller {
+class EventMaker {
   readonly #database: Database;
   readonly #filter: EventFilter;
   readonly #page: PageRequest;
@@ -127,17 +127,17 @@ class Teller {
   }
 
   /** The events of a step that are wanted. `later`: there is no room for the body now, and it was not read. */
-  tell(row: JournalRow): MessageEvent[] | 'later' {
+  eventsOf(row: JournalRow): MessageEvent[] | 'later' {
     const isNew = !this.#known.has(row.message_seq);
     const known = this.#messageOf(row.message_seq);
     const passed = isNew && known ? passedBytes(known.row) : 0;
     const step = known?.mayBeMeant ? stepOf(this.#database, row) : null;
-    const told = step ? this.#eventsOf(known!.message, step, row) : [];
+    const events = step ? this.#eventsOf(known!.message, step, row) : [];
     const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
     // Whether an event is wanted does not depend on the body, so that is known before the body is read.
-    if (told.length === 0 || !(this.#page.withBodies || this.#matcher.hasText)) {
+    if (events.length === 0 || !(this.#page.withBodies || this.#matcher.hasText)) {
       this.#looking.add(responseBytes, passed);
-      return told;
+      return events;
     }
     const isWhole = this.#matcher.hasText || eventBodyBytes(known!.message) === null;
     const bodies = isWhole ? this.#whole : this.#cut;
@@ -146,7 +146,7 @@ class Teller {
     this.#looking.add(bytes + responseBytes);
     const whole = { ...known!.message, body: bodies.read(known!.row) };
     if (!this.#matcher.isMeant(whole)) return [];
-    return this.#page.withBodies ? this.#eventsOf(whole, step!, row) : told;
+    return this.#page.withBodies ? this.#eventsOf(whole, step!, row) : events;
   }
 
   #messageOf(seq: number): Known | null {

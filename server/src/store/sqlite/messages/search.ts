@@ -40,11 +40,11 @@ export function searchMessages(
 ): MessagePage {
   const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), page);
   const looking = new Looking(page.look);
-  const judge = new Judge(database, filter, page.withBodies, looking);
+  const rowFilter = new RowFilter(database, filter, page.withBodies, looking);
   const made = new PageOfMessages(page, looking);
   let at = page.cursor;
   for (let row = walk.next(); row; row = walk.next()) {
-    const message = judge.meant(row);
+    const message = rowFilter.meant(row);
     if (message === 'later') return made.upTo(at);
     at = row.seq;
     if (message) made.add(message, page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null, row);
@@ -64,11 +64,11 @@ export function countPiece(
 ): CountPiece {
   const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), { cursor, order: 'newestFirst' });
   const looking = new Looking(look);
-  const judge = new Judge(database, filter, false, looking);
+  const rowFilter = new RowFilter(database, filter, false, looking);
   const tally = new StateTally();
   let at = cursor;
   for (let row = walk.next(); row; row = walk.next()) {
-    const message = judge.meant(row);
+    const message = rowFilter.meant(row);
     if (message === 'later') return tally.piece(at, looking.looked);
     at = row.seq;
     if (message) tally.add(message);
@@ -78,7 +78,7 @@ export function countPiece(
 }
 
 /** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
-class Judge {
+class RowFilter {
   readonly #matcher: Matcher;
   readonly #bodies: Bodies;
   readonly #withBodies: boolean;
