@@ -398,10 +398,10 @@ suite('a service that is away, is another one, or refuses', () => {
       200,
       { 'Content-Type': 'text/html' },
       '<h1>Sign in</h1>',
-      /answered 200 with text\/html, where Postrider answers with JSON/,
+      /returned 200 with text\/html; Postrider returns JSON/,
     ],
-    [502, { 'Content-Type': 'text/html' }, '<h1>Bad gateway</h1>', /answered 502 with text\/html/],
-    [502, {}, 'Bad gateway', /answered 502 with no Content-Type, where Postrider answers with JSON/],
+    [502, { 'Content-Type': 'text/html' }, '<h1>Bad gateway</h1>', /returned 502 with text\/html/],
+    [502, {}, 'Bad gateway', /returned 502 with no Content-Type; Postrider returns JSON/],
     [
       301,
       { Location: 'https://elsewhere.example/' },

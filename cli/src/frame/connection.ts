@@ -287,7 +287,7 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
   const isRight = isStream && response.ok ? kind.startsWith('text/event-stream') : /[/+]json\b/.test(kind);
   if (isRight) return;
   throw new NotPostriderResponse(
-    `${origin} answered ${response.status} with ${printable(kind)}, where Postrider answers with JSON`,
+    `${origin} returned ${response.status} with ${printable(kind)}; Postrider returns JSON`,
     'Something else listens at this address, or a proxy in between has responded. Check --url and its path.',
   );
 }
@@ -297,7 +297,7 @@ function requireJson(response: Response, body: ArrayBuffer, url: string): void {
     JSON.parse(Buffer.from(body).toString('utf8'));
   } catch {
     throw new NotPostriderResponse(
-      `${new URL(url).origin} answered ${response.status} with text that is not JSON`,
+      `${new URL(url).origin} returned ${response.status} with text that is not JSON`,
       'The response may be cut off. Look at the log of a proxy in between.',
     );
   }

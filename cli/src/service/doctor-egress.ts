@@ -62,7 +62,7 @@ interface Target {
 function tryConnect({ ip, host, port, isTls }: Target, clock: Clock): Promise<string | null> {
   return new Promise((resolve) => {
     let socket: Socket | null = null;
-    const cancel = clock.after(CONNECT_MS_MAX, () => end(`no answer within ${CONNECT_MS_MAX / 1000} s`));
+    const cancel = clock.after(CONNECT_MS_MAX, () => end(`no response within ${CONNECT_MS_MAX / 1000} s`));
     const end = (why: string | null) => {
       cancel();
       socket?.destroy();

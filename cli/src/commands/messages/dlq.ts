@@ -69,12 +69,12 @@ export async function getDeadLetter({ given, out, connect }: Invocation): Promis
       ['accepted', timeText(letter.createdAt)],
       ['failed', letter.endedAt === undefined ? null : timeText(letter.endedAt)],
       ['why', letter.failure ?? letter.error],
-      ['status', letter.responseStatus ? String(letter.responseStatus) : 'none: there was no answer'],
+      ['status', letter.responseStatus ? String(letter.responseStatus) : 'none: there was no response'],
       ['retries', `${letter.retried} of ${letter.maxRetries}`],
       ['retried as', letter.retriedAs],
     ]);
     const answer = answerOf(letter);
-    if (answer !== null) out.line(`answered ${bodyText(answer)}`);
+    if (answer !== null) out.line(`response ${bodyText(answer)}`);
   }
   return EXIT.done;
 }

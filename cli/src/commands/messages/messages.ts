@@ -106,7 +106,7 @@ function attemptLines(attempt: Attempt, out: Output): string[] {
   return [
     head,
     ...(attempt.error === undefined ? [] : [`  ${printable(attempt.error)}`]),
-    ...(body === null || body.length === 0 ? [] : [`  answered ${bodyText(body)}`]),
+    ...(body === null || body.length === 0 ? [] : [`  response ${bodyText(body)}`]),
   ];
 }
 
