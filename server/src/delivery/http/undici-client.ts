@@ -97,7 +97,7 @@ export class UndiciClient implements HttpClient {
 
 async function loadUndici(): Promise<Undici> {
   const loaded = await import('undici');
-  await testFeature('answerGuard', () => testReadGuard(loaded));
+  await testFeature('answerGuard', (late) => testReadGuard(loaded, late));
   return loaded;
 }
 

@@ -1,6 +1,11 @@
 // What the service does by the inside of Node.js, undici, pg and pino. Each feature has a file in this folder, which says what it
 // relies on, and a self-test. A feature that fails its self-test is not used: the public way is taken, and the log says so once.
 
+import { systemWorld } from '../world.ts';
+
+/** What has not happened by then does not happen. Only a feature that does not work takes so long. */
+const PATIENCE_S = 10;
+
 /** For each feature, what is different without it. Operators read it. */
 export const FEATURES = {
   httpReader: 'every request is read by node:http, as with --http-reader node; a publish costs more CPU time',
@@ -29,15 +34,49 @@ export function tellBroken(tell: (feature: Feature, why: string) => void): void 
   for (const [feature, why] of broken) tell(feature, why);
 }
 
-/** Runs a self-test, which throws if the feature does not work. */
-export async function testFeature(feature: Feature, test: () => Promise<void> | void): Promise<void> {
+/**
+ * Runs a self-test, which throws if the feature does not work. When `late` is aborted, the result is known, and the test
+ * closes what it has opened: a connection that stays open would keep the process alive.
+ */
+export async function testFeature(feature: Feature, test: (late: AbortSignal) => Promise<void> | void): Promise<void> {
+  const patience = new Patience();
   try {
-    await test();
+    await Promise.race([test(patience.late), patience.ended]);
   } catch (error) {
     if (broken.has(feature)) return;
     const why = error instanceof Error ? error.message : String(error);
     broken.set(feature, why);
     report(feature, why);
+  } finally {
+    patience.cancel();
+  }
+}
+
+/**
+ * How long a self-test may take. Counted in short timers: after a pause of the machine, a timer ends before the bytes are
+ * read that have arrived.
+ */
+class Patience {
+  readonly #late = new AbortController();
+  readonly ended: Promise<never>;
+  cancel: () => void = () => {};
+
+  constructor() {
+    this.ended = new Promise((_, reject) => {
+      this.late.addEventListener('abort', () => reject(this.late.reason), { once: true });
+    });
+    this.#wait(PATIENCE_S);
+  }
+
+  get late(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  #wait(seconds: number): void {
+    this.cancel = systemWorld().clock.after(1000, () => {
+      if (seconds > 1) this.#wait(seconds - 1);
+      else this.#late.abort(new Error('something that was expected was not called'));
+    });
   }
 }
 

@@ -69,7 +69,10 @@ class AnsweringStream extends MemoryStream {
 }
 
 /** In memory. Once undici is loaded. */
-export async function testReadGuard({ Client: Opening }: { readonly Client: typeof Client }): Promise<void> {
+export async function testReadGuard(
+  { Client: Opening }: { readonly Client: typeof Client },
+  late?: AbortSignal,
+): Promise<void> {
   const stream = new AnsweringStream() as unknown as Socket;
   let passedBytes = 0;
   const guard: ReadGuard = {
@@ -81,6 +84,7 @@ export async function testReadGuard({ Client: Opening }: { readonly Client: type
   };
   replaceRead(stream, guard);
   const client = new Opening('http://in.memory', { connect: (_options, done) => process.nextTick(done, null, stream) });
+  late?.addEventListener('abort', () => void client.destroy().catch(() => {}), { once: true });
   let bodyBytes = 0;
   await new Promise<void>((resolve, reject) => {
     client.dispatch(
