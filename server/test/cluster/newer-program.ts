@@ -19,6 +19,9 @@ export class NewerProgram {
     const server = join(folder, 'server');
     for (const part of ['bin', 'src', 'package.json'])
       cpSync(join(SERVER, part), join(server, part), { recursive: true });
+    // Copied, not linked: a module is loaded from where a link leads, and so would be the service behind it.
+    cpSync(join(SERVER, '..', 'cli', 'src'), join(folder, 'cli', 'src'), { recursive: true });
+    cpSync(join(SERVER, '..', 'cli', 'package.json'), join(folder, 'cli', 'package.json'));
     for (const part of ['node_modules', 'console']) symlinkSync(join(SERVER, '..', part), join(folder, part));
     this.bin = join(server, 'bin', 'postrider.js');
     this.#migrations = join(server, MIGRATIONS);
