@@ -2,6 +2,7 @@
 // stopped. `postrider restore`: into an empty directory, and into no other.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -103,6 +104,22 @@ test('a file that an earlier run began to send elsewhere is not sent, and --rest
   const { code, stderr } = await cli(['batch', file]);
   assert.equal(code, EXIT.usage);
   assert.match(stderr, /: an earlier run began to send this file to \S+, not to \S+\n.*--restart/);
+});
+
+test('a list of something else is not taken for accepted messages', async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url === '/') response.writeHead(404, { 'Content-Type': 'text/html' }).end('<h1>Not found</h1>');
+    else response.writeHead(200, { 'Content-Type': 'application/json' }).end('[{},{}]');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const file = join(temporaryFolder(t), 'lines.jsonl');
+  writeFileSync(file, `${element('a', '1')}\n${element('a', '2')}\n`);
+  const ran = await cli(['batch', file], {}, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  assert.equal(ran.code, EXIT.unreachable, ran.stderr);
+  assert.match(ran.stderr, /returned JSON, but not that of Postrider/);
+  assert.doesNotMatch(ran.stdout, /accepted/);
 });
 
 test('a broken line is named, and nothing is sent; what was sent before is not sent again', async (t) => {

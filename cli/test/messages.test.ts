@@ -190,7 +190,7 @@ suite('messages, dead letters and tail', () => {
     const shown = await ok('messages', 'get', id);
     assert.match(
       shown.stdout,
-      /body {5}a\\u001b\]0;x\\u0007b\n\nattempt 1 .*status 200 .*\n {2}answered \\u001b\[2Jgotcha/,
+      /body {5}a\\u001b\]0;x\\u0007b\n\nattempt 1 .*status 200 .*\n {2}response \\u001b\[2Jgotcha/,
     );
     const all = [list, shown, await ok('messages', 'get', id, '--json')].map((ran) => ran.stdout).join('');
     assert.ok(!all.includes('\u001b') && !all.includes('\u0007'));
@@ -242,7 +242,7 @@ suite('messages, dead letters and tail', () => {
       (await ok('dlq', 'list', '--queue', 'dead-one')).stdout,
       /^DEAD LETTER .*WHY\n.* 503 .*the destination returned 503/,
     );
-    assert.match((await ok('dlq', 'get', dlqId)).stdout, /why .*503[\s\S]*answered away\n/);
+    assert.match((await ok('dlq', 'get', dlqId)).stdout, /why .*503[\s\S]*response away\n/);
     assert.match((await ok('dlq', 'groups')).stdout, new RegExp(` +2 +127\\.0\\.0\\.1:${receiver.port} `));
     receiver.answer = () => 200;
     const again = await ok('dlq', 'retry', dlqId, '--new-url', `${receiver.url}/again`, '-d', 'changed');

@@ -79,8 +79,11 @@ async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise
     signal,
   });
   const events: TestEvent[] = [];
+  // A process that ends early has not run the files behind that one.
+  const unseen = new Set(isSeveral ? job.files : []);
   let isGood = false;
   for await (const event of stream as AsyncIterable<TestEvent>) {
+    if (event.type === 'test:pass' || event.type === 'test:fail') unseen.delete(event.data.name);
     const isOfFile = (event.data as { file?: string } | undefined)?.file !== undefined;
     if (isOfFile && isOnly) onEvent(job, event);
     else if (isOfFile) events.push(event);
@@ -88,7 +91,8 @@ async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise
     else if (event.type === 'test:summary') isGood = event.data.success;
   }
   for (const event of events) onEvent(job, event);
-  return isGood;
+  for (const file of unseen) process.stderr.write(`${file} did not run: its process ended before\n`);
+  return isGood && unseen.size === 0;
 }
 
 /** How much of the processors' time nobody used since it was last asked. */

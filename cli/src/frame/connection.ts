@@ -225,8 +225,8 @@ interface Root {
 }
 
 /**
- * Identifies the service before the first call. Nothing is sent to anything else, not even the token. With another
- * header prefix all settings would be ignored, and a delayed message would be sent at once. A service whose prefix the
+ * Identifies the service before the first call. Nothing is sent to something else that returns JSON at its root, not even the
+ * token. A proxy may hide the root: then the call is made. With another header prefix all settings would be ignored, and a delayed message would be sent at once. A service whose prefix the
  * caller has given is not asked.
  */
 function introduction(baseUrl: string, { value: prefix, source }: Sourced): Introduce {

@@ -254,7 +254,7 @@ class Sender {
     for (let tries = 1; ; tries += 1) {
       try {
         const results = await client.batch(elements as Parameters<Client['batch']>[0]);
-        if (results.length !== elements.length) throw foreignJson(url);
+        if (results.length !== elements.length || !results.every(isResult)) throw foreignJson(url);
         this.#isKnown = true;
         return results;
       } catch (error) {
@@ -273,6 +273,12 @@ class Sender {
     await pause(io.world.clock, waitMs, io.interrupted);
     if (io.interrupted.aborted) throw error;
   }
+}
+
+/** Something else that returns a list must not count as having accepted messages. */
+function isResult(result: BatchResult): boolean {
+  const parts: readonly { readonly messageId?: unknown; readonly error?: unknown }[] = [result].flat();
+  return parts.every((each) => typeof (each?.messageId ?? each?.error) === 'string');
 }
 
 function refusalOf(result: BatchResult): string | null {
