@@ -91,18 +91,6 @@ export const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
   ].map((name) => `server/test/outside/${name}.test.ts`),
 );
 
-/**
- * Folders whose files may run in one process, so that the sources of the service are loaded once for several of them. Their tests have an account or a
- * service of their own, and none looks at its process: its memory, its time, its environment.
- */
-const TOGETHER = [
-  'server/test/{rules,inbound}/**/*.test.ts',
-  // Not runtime/node-internals: what a test breaks there stays broken in its process.
-  'server/test/runtime/{*,collections/*}.test.ts',
-  'server/test/outside/{accounts,alerts,dead-letters,flow-control,messages,publish,queues,schedules,security,topics}/*.test.ts',
-];
-export const TOGETHER_MAX = 6;
-
 /** One at a time, beside nothing else: they demand that a node answers soon, or note when each delivery arrives. */
 export const ALONE: ReadonlySet<string> = new Set([
   'server/test/cluster/cluster.test.ts',
@@ -145,11 +133,6 @@ export const TEST_FILES = [
 export function rowOf(file: string): Row | undefined {
   const path = file.replaceAll('\\', '/');
   return ROWS.find(({ files }) => matchesGlob(path, files));
-}
-
-export function mayRunTogether(file: string): boolean {
-  const path = file.replaceAll('\\', '/');
-  return TOGETHER.some((files) => matchesGlob(path, files)) && !LONG.includes(path);
 }
 
 export function isIn(command: Command, file: string): boolean {

@@ -1,8 +1,7 @@
-// Runs test files in processes of their own, each alone or a few together, several processes at once: at least as many as keep the processors busy when all of
+// Runs test files, each in a process of its own, several at once: at least as many as keep the processors busy when all of
 // them work, and more while processors are idle, because tests often wait. Each file runs with an environment of its own.
 
 import { availableParallelism, cpus } from 'node:os';
-import { join } from 'node:path';
 import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -15,11 +14,10 @@ const MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 const IDLE_MIN = 0.3;
 const LOOK_MS = 1000;
 const TIMEOUT_MS = 900_000;
-const SEVERAL_FILES = join(import.meta.dirname, 'support', 'several-files.ts');
 
 export interface Job {
-  /** One after the other in one process. Relative to `cwd`. */
-  readonly files: readonly string[];
+  /** Relative to `cwd`. */
+  readonly file: string;
   readonly title: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -68,22 +66,18 @@ export async function runFiles(jobs: readonly Job[], options: PoolOptions): Prom
 
 async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise<boolean> {
   const { cwd, preload, signal, onEvent } = options;
-  const isSeveral = job.files.length > 1;
   const stream = run({
-    files: isSeveral ? [SEVERAL_FILES] : [...job.files],
+    files: [job.file],
     cwd,
-    env: isSeveral ? { ...job.env, POSTRIDER_TEST_FILES: JSON.stringify(job.files) } : job.env,
+    env: job.env,
     execArgv: ['--import', preload, `--test-timeout=${TIMEOUT_MS}`],
     timeout: TIMEOUT_MS,
     concurrency: 1,
     signal,
   });
   const events: TestEvent[] = [];
-  // A process that ends early has not run the files behind that one.
-  const unseen = new Set(isSeveral ? job.files : []);
   let isGood = false;
   for await (const event of stream as AsyncIterable<TestEvent>) {
-    if (event.type === 'test:pass' || event.type === 'test:fail') unseen.delete(event.data.name);
     const isOfFile = (event.data as { file?: string } | undefined)?.file !== undefined;
     if (isOfFile && isOnly) onEvent(job, event);
     else if (isOfFile) events.push(event);
@@ -91,8 +85,7 @@ async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise
     else if (event.type === 'test:summary') isGood = event.data.success;
   }
   for (const event of events) onEvent(job, event);
-  for (const file of unseen) process.stderr.write(`${file} did not run: its process ended before\n`);
-  return isGood && unseen.size === 0;
+  return isGood;
 }
 
 /** How much of the processors' time nobody used since it was last asked. */

@@ -11,20 +11,10 @@ import { spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
 import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import {
-  ALONE,
-  type Command,
-  FROM_OUTSIDE,
-  isIn,
-  LONG,
-  mayRunTogether,
-  SAME_ON_EVERY_STORE,
-  TEST_FILES,
-  TOGETHER_MAX,
-} from './commands.ts';
+import { ALONE, type Command, FROM_OUTSIDE, isIn, LONG, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
 import { IdleTime, type Job, type PoolOptions, runFiles } from './file-pool.ts';
 import { PostgresServer, roomyFolder, startTestServer } from './postgres/server.ts';
 import { printSummary, type Summary, summaryOf, type TitledLine, withoutSkips, writeTable } from './summary.ts';
@@ -49,9 +39,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => in
 process.setMaxListeners(0);
 setMaxListeners(0, interrupted.signal);
 
-/** Files that run in one process, once for each store that they run on. */
+/** A file, once for each store that it runs on. */
 interface Planned {
-  readonly files: readonly string[];
+  readonly file: string;
   readonly title: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -65,40 +55,12 @@ function planOf(command: Command, given: readonly string[]): Planned[] {
   const onPostgres = globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres);
   const meant = globSync(TEST_FILES, { cwd: ROOT }).sort().filter(isMeant);
   const rank = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
-  const planned = (files: readonly string[], title: string, env = {}) =>
-    (given.length === 0 ? inProcesses(files) : files.map((file) => [file])).map((each) => ({
-      files: each,
-      title,
-      env,
-    }));
   return [
-    ...planned(
-      meant.filter((file) => !ALONE.has(file)),
-      command.replace(':', '-'),
-    ),
-    ...planned(onPostgres, 'outside-on-PostgreSQL', { POSTRIDER_TEST_STORE: 'postgres' }),
+    ...meant.filter((file) => !ALONE.has(file)).map((file) => ({ file, title: command.replace(':', '-'), env: {} })),
+    ...onPostgres.map((file) => ({ file, title: 'outside-on-PostgreSQL', env: { POSTRIDER_TEST_STORE: 'postgres' } })),
   ]
-    .toSorted((a, b) => rank(a.files[0]!) - rank(b.files[0]!))
-    .concat(meant.filter((file) => ALONE.has(file)).map((file) => ({ files: [file], title: 'alone', env: {} })));
-}
-
-/** Some files of a folder together, where that is allowed. */
-function inProcesses(files: readonly string[]): string[][] {
-  const folders = Map.groupBy(files.filter(mayRunTogether), dirname);
-  return [
-    ...files.filter((file) => !mayRunTogether(file)).map((file) => [file]),
-    ...[...folders.values()].flatMap((each) =>
-      Array.from({ length: Math.ceil(each.length / TOGETHER_MAX) }, (_, at) =>
-        each.slice(at * TOGETHER_MAX, (at + 1) * TOGETHER_MAX),
-      ),
-    ),
-  ];
-}
-
-/** A path, as if it were one file: the table of minutes counts by folder. */
-function nameOf(files: readonly string[]): string {
-  const [first] = files;
-  return join(ROOT, files.length === 1 ? first! : `${first} and ${files.length - 1} more`);
+    .toSorted((a, b) => rank(a.file) - rank(b.file))
+    .concat(meant.filter((file) => ALONE.has(file)).map((file) => ({ file, title: 'alone', env: {} })));
 }
 
 async function runPlan(plan: readonly Planned[], common: NodeJS.ProcessEnv, reports: string) {
@@ -109,18 +71,15 @@ async function runPlan(plan: readonly Planned[], common: NodeJS.ProcessEnv, repo
     cwd: ROOT,
     preload: BEFORE_EACH_FILE,
     signal: interrupted.signal,
-    onEvent: ({ title, files }, event) => {
+    onEvent: ({ title }, event) => {
       print.write(event);
       const line = summaryLineOf(event);
-      if (line !== null) lines.push({ ...line, title, ...(line.kind === 'file' && { file: nameOf(files) }) });
+      if (line !== null) lines.push({ ...line, title });
     },
   };
-  const jobs = plan.map(({ files, title, env }): Job => {
-    const report = {
-      POSTRIDER_TEST_PROCESSOR: join(reports, `${title}.processor`),
-      POSTRIDER_TEST_NAME: nameOf(files),
-    };
-    return { files, title, env: { ...common, ...env, ...report } };
+  const jobs = plan.map(({ file, title, env }): Job => {
+    const report = join(reports, `${title}.processor`);
+    return { file, title, env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: report } };
   });
   const isAlone = ({ title }: Job) => title === 'alone';
   const together = await runFiles(

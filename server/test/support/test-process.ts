@@ -26,12 +26,12 @@ function startBuiltThreads(command: string): void {
 }
 
 if (isMainThread && process.env.NODE_TEST_CONTEXT !== undefined) {
-  const { POSTRIDER_TEST_BIN: command, POSTRIDER_TEST_PROCESSOR: report, POSTRIDER_TEST_NAME: name } = process.env;
+  const { POSTRIDER_TEST_BIN: command, POSTRIDER_TEST_PROCESSOR: report } = process.env;
   if (command !== undefined) startBuiltThreads(command);
-  if (report !== undefined && name !== undefined) {
+  if (report !== undefined) {
     process.on('exit', () => {
       const ms = processorMsOf(process.pid);
-      if (ms !== null) appendFileSync(report, `${JSON.stringify({ file: name, ms })}\n`);
+      if (ms !== null) appendFileSync(report, `${JSON.stringify({ file: process.argv[1], ms })}\n`);
     });
   }
 }
