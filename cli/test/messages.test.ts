@@ -394,12 +394,7 @@ suite('a service that is away, is another one, or refuses', () => {
   });
 
   const foreign: readonly (readonly [status: number, headers: Record<string, string>, body: string, said: RegExp])[] = [
-    [
-      200,
-      { 'Content-Type': 'text/html' },
-      '<h1>Sign in</h1>',
-      /returned 200 with text\/html; Postrider returns JSON/,
-    ],
+    [200, { 'Content-Type': 'text/html' }, '<h1>Sign in</h1>', /returned 200 with text\/html; Postrider returns JSON/],
     [502, { 'Content-Type': 'text/html' }, '<h1>Bad gateway</h1>', /returned 502 with text\/html/],
     [502, {}, 'Bad gateway', /returned 502 with no Content-Type; Postrider returns JSON/],
     [
