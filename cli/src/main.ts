@@ -9,7 +9,7 @@ import {
   parseConfig,
 } from '../../server/src/node/settings/config.ts';
 import { EXIT } from './frame/exit-codes.ts';
-import { reportFailure } from './service/tell-failure.ts';
+import { reportFailure } from './service/report-failure.ts';
 
 type RunSettings = (config: Config) => Promise<number>;
 

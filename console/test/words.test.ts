@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Message } from 'postrider-sdk';
 import { parseSearch, stringifySearch } from '../src/base/search.ts';
 import { cronWords } from '../src/parts/cron-words.ts';
-import { chipsOf, filterFromSearch, lastingPart, parseBox, without } from '../src/parts/filter.ts';
+import { chipsOf, filterFromSearch, immutableFilter, parseBox, without } from '../src/parts/filter.ts';
 import { callOf, draftOf } from '../src/parts/publish-again.ts';
 import { pythonSnippet, typescriptSnippet } from '../src/send/snippets.ts';
 
@@ -55,7 +55,7 @@ test('a filter is the same after it was written to the URL and read back', () =>
   assert.deepEqual(without(search, 'state', 'FAILED').state, ['RETRY']);
   assert.equal('label' in without(search, 'label', 'x'), false);
   assert.deepEqual(chipsOf(search), [{ name: 'label', value: 'x', label: 'label' }]);
-  assert.deepEqual(lastingPart(filterFromSearch(search)), { label: ['x'] });
+  assert.deepEqual(immutableFilter(filterFromSearch(search)), { label: ['x'] });
 });
 
 test('a word such as constructor is an ordinary search word', () => {

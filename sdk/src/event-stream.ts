@@ -77,7 +77,7 @@ export async function* tail(
       onLost?.(new UnreachableError('the service ended the stream'));
     } catch (error) {
       if (signal.aborted) return;
-      if (!wasOpen || !isPassing(error)) throw error;
+      if (!wasOpen || !isTemporaryError(error)) throw error;
       onLost?.(error);
     }
     await pause(backoffMs(tries), signal).catch(() => {});
@@ -86,7 +86,7 @@ export async function* tail(
 }
 
 /** The service is unavailable or busy, and may respond later. */
-export function isPassing(error: unknown): boolean {
+export function isTemporaryError(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }
 

@@ -5,7 +5,7 @@ import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, send
 import * as calls from './calls.ts';
 import { bind, type Publish } from './client.ts';
 import { PartlyDoneError } from './errors.ts';
-import { isPassing, type TailedEvent, type TailOptions, tail } from './event-stream.ts';
+import { isTemporaryError, type TailedEvent, type TailOptions, tail } from './event-stream.ts';
 import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './message-query.ts';
 import { type Listing, listing, readWhole } from './pages.ts';
 import { type PublishRequest, settingsOf } from './publish-request.ts';
@@ -119,7 +119,7 @@ export class Postrider {
   async waitFor(messageId: string, options?: SendOptions): Promise<EndedMessage> {
     for (let ms = LOOK_MS; ; ms = Math.min(LOOK_MS_MAX, ms * 1.5)) {
       const message = await this.send(calls.getMessage(messageId), options).catch((error: unknown) => {
-        if (ms === LOOK_MS || !isPassing(error)) throw error;
+        if (ms === LOOK_MS || !isTemporaryError(error)) throw error;
       });
       if (message?.endedAt !== undefined) return message as EndedMessage;
       await pause(ms * (0.5 + Math.random() / 2), options?.signal);

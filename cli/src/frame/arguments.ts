@@ -64,7 +64,7 @@ export function parseArguments(shape: Shape, argv: readonly string[], now: numbe
   if (line.isHelp) return { help: true };
   const problems = line.problems.map(printable);
   const flagProblems = shape.flags.flatMap((flag) =>
-    (values.get(flag.name) ?? []).flatMap((value) => wrongValue(flag, value, now) ?? []),
+    (values.get(flag.name) ?? []).flatMap((value) => valueProblems(flag, value, now) ?? []),
   );
   const all = [...problems, ...flagProblems, ...(hasUnknown ? [] : wrongWords(shape.arguments, words))];
   const isOff = (flag: FlagSpec) => isSwitch(flag) && values.get(flag.name)?.[0] === 'false';
@@ -92,7 +92,7 @@ function wrongTogether(
     });
 }
 
-function wrongValue(flag: FlagSpec, value: string, now: number): string | null {
+function valueProblems(flag: FlagSpec, value: string, now: number): string | null {
   if (isSwitch(flag)) {
     return value === 'true' || value === 'false' ? null : `--${flag.name} is a switch and takes no value`;
   }

@@ -9,7 +9,7 @@ import { VERSION } from '../../../server/src/version.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';
-import { Failure, foreignJson, NotPostriderResponse } from './failure.ts';
+import { Failure, NotPostriderResponse, notPostriderJson } from './failure.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
 import { unreadable } from './read-input.ts';
@@ -28,15 +28,15 @@ export interface Connection {
 }
 
 /** A value, and where it came from, for `config show`. */
-export interface Sourced {
+export interface ValueWithSource {
   readonly value: string | null;
   readonly source: string;
 }
 
 export interface Address {
-  readonly url: Sourced;
-  readonly token: Sourced;
-  readonly headerPrefix: Sourced;
+  readonly url: ValueWithSource;
+  readonly token: ValueWithSource;
+  readonly headerPrefix: ValueWithSource;
 }
 
 /**
@@ -48,7 +48,7 @@ export function findAddress(given: Given, io: Io): Address {
   const file = readClientFile(path, given.has('config') || Boolean(io.env.POSTRIDER_CONFIG));
   const profile = profileOf(file, given.text('profile') ?? (io.env.POSTRIDER_PROFILE || undefined), path);
   const isFileMeant = given.has('profile') || given.has('config');
-  const pick = (flag: string, variable: string, key: 'url' | 'headerPrefix', byDefault: string): Sourced => {
+  const pick = (flag: string, variable: string, key: 'url' | 'headerPrefix', byDefault: string): ValueWithSource => {
     const fromFlag = given.text(flag);
     if (fromFlag !== undefined) return { value: fromFlag, source: `--${flag}` };
     const fromFile = profile?.[key];
@@ -83,7 +83,7 @@ interface FromFile {
   readonly isFileMeant: boolean;
 }
 
-function findToken(given: Given, io: Io, file: FromFile, url: Sourced): Sourced {
+function findToken(given: Given, io: Io, file: FromFile, url: ValueWithSource): ValueWithSource {
   const fromFlag = given.text('token');
   if (fromFlag !== undefined) return { value: fromFlag, source: '--token' };
   const tokenFile = given.text('token-file');
@@ -97,14 +97,14 @@ function findToken(given: Given, io: Io, file: FromFile, url: Sourced): Sourced 
   return { value: null, source: 'none' };
 }
 
-function tokenOfEnvironment({ env }: Io): Sourced | null {
+function tokenOfEnvironment({ env }: Io): ValueWithSource | null {
   if (env.POSTRIDER_TOKEN) return { value: env.POSTRIDER_TOKEN, source: 'POSTRIDER_TOKEN' };
   if (!env.POSTRIDER_TOKEN_FILE) return null;
   return { value: readTokenFile(env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
 }
 
 /** The token of the file is sent only to the address of the file. */
-function tokenOfFile({ profile, path }: FromFile, url: Sourced): Sourced | null {
+function tokenOfFile({ profile, path }: FromFile, url: ValueWithSource): ValueWithSource | null {
   const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
   if (!isItsAddress) return null;
   if (profile?.token !== undefined) return { value: profile.token, source: path };
@@ -132,7 +132,7 @@ export function isLoopback(url: string): boolean {
 }
 
 /** What is wrong with an address, or null. */
-export function wrongUrl(url: string): string | null {
+export function urlProblem(url: string): string | null {
   if (!URL.canParse(url)) return `${JSON.stringify(url)} is not a URL such as https://postrider.example.com`;
   const { protocol, username, password, search, hash } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return `"${url}" must start with http:// or https://`;
@@ -142,7 +142,7 @@ export function wrongUrl(url: string): string | null {
 
 export function connectTo(given: Given, io: Io, out: Output): Connection {
   const { url: from, token, headerPrefix } = findAddress(given, io);
-  const problem = wrongUrl(from.value!);
+  const problem = urlProblem(from.value!);
   if (problem !== null)
     throw new Failure(`the address from ${from.source} cannot be used: ${problem}`, { exit: EXIT.usage });
   const url = from.value!.replace(/\/+$/, '');
@@ -229,7 +229,7 @@ interface Root {
  * token. A proxy may hide the root: then the call is made. With another header prefix all settings would be ignored, and a delayed message would be sent at once. A service whose prefix the
  * caller has given is not asked.
  */
-function introduction(baseUrl: string, { value: prefix, source }: Sourced): Introduce {
+function introduction(baseUrl: string, { value: prefix, source }: ValueWithSource): Introduce {
   let root: Root | null = null;
   return async (init, url, signal) => {
     if (source !== 'default') return;
@@ -255,7 +255,7 @@ async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | nul
   );
   if (!response.ok || root === undefined) return {};
   if (root?.name === 'postrider') return root;
-  throw foreignJson(baseUrl);
+  throw notPostriderJson(baseUrl);
 }
 
 /** A flag that no code has read would be ignored, and the service would change more than the user wanted. */

@@ -46,7 +46,7 @@ export class NotPostriderResponse extends Error {
   }
 }
 
-export function foreignJson(url: string): NotPostriderResponse {
+export function notPostriderJson(url: string): NotPostriderResponse {
   return new NotPostriderResponse(
     `${url} returned JSON, but not that of Postrider`,
     'Something else listens at this address. Check --url and its path. If a proxy gives only some paths to the service, give --header-prefix.',

@@ -5,8 +5,8 @@ import { startBackup } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
+import { reportFailure } from './report-failure.ts';
 import { sizeText } from './size-text.ts';
-import { reportFailure } from './tell-failure.ts';
 
 export async function runBackup(config: Config): Promise<number> {
   const { clock } = systemWorld();

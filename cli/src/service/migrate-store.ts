@@ -6,7 +6,7 @@ import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { MoveMeter } from './move-meter.ts';
-import { reportFailure } from './tell-failure.ts';
+import { reportFailure } from './report-failure.ts';
 
 export async function runMove(config: Config): Promise<number> {
   const { clock } = systemWorld();

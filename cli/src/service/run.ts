@@ -1,7 +1,7 @@
 // Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
 
 import {
-  type Farewell,
+  type EndReport,
   type Postrider,
   type StartOptions,
   startPostrider,
@@ -49,7 +49,7 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(
       `\nFinishing the attempts in flight. Press Ctrl+C again (or send a second signal) to stop at once.\n`,
     );
-  return farewellExit(await postrider.close(), why !== undefined);
+  return endExit(await postrider.close(), why !== undefined);
 }
 
 /** If a signal comes before the function that it returns is called, the start may take only a little longer. */
@@ -88,20 +88,20 @@ function announce(
   }
 }
 
-function farewellExit(farewell: Farewell, isOutdated: boolean): number {
-  if (farewell.left > 0 || !farewell.isStoreClosed) {
-    process.stderr.write(`postrider stops, but the store did not respond. ${leftWords(farewell)}\n`);
+function endExit(ended: EndReport, isOutdated: boolean): number {
+  if (ended.left > 0 || !ended.isStoreClosed) {
+    process.stderr.write(`postrider stops, but the store did not respond. ${leftWords(ended)}\n`);
     // Pending store calls would keep the process alive.
     process.exit(EXIT.storeAway);
   }
-  if (farewell.lanesLost === 0) return isOutdated ? EXIT.outdated : EXIT.done;
+  if (ended.lanesLost === 0) return isOutdated ? EXIT.outdated : EXIT.done;
   process.stderr.write(
     'postrider stops, but one of its threads ended before its attempts did. The next start repeats them.\n',
   );
   return EXIT.failed;
 }
 
-function leftWords({ left }: Farewell): string {
+function leftWords({ left }: EndReport): string {
   if (left === 0)
     return 'The results of all attempts are stored. Messages that were not sent yet are sent when the store is back.';
   const attempts = left === 1 ? '1 attempt' : `${left} attempts`;

@@ -13,7 +13,7 @@ import type { AccountStore } from '../../../server/src/store/ports/account-store
 import { everyEntry } from '../../../server/src/store/ports/list-piece.ts';
 import type { Store } from '../../../server/src/store/ports/store.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { reportFailure } from './tell-failure.ts';
+import { reportFailure } from './report-failure.ts';
 
 const NAMES_SHOWN_MAX = 10;
 

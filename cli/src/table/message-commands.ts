@@ -255,7 +255,7 @@ const MESSAGES: readonly CommandSpec[] = [
     summary: 'make a waiting message due now',
     arguments: [ID],
     scope: 'manage',
-    load: async () => (await import('../commands/messages/messages.ts')).hurryMessage,
+    load: async () => (await import('../commands/messages/messages.ts')).deliverMessageNow,
   },
   {
     name: 'messages release',

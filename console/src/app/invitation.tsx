@@ -3,7 +3,7 @@
 
 import type { OwnAccount } from 'postrider-sdk';
 import { useState } from 'react';
-import { Entrance, sentence } from './sign-in.tsx';
+import { SignInCard, sentence } from './sign-in.tsx';
 
 interface InvitationProps {
   readonly to: OwnAccount;
@@ -28,7 +28,7 @@ export function Invitation({ to, from, onAccept, onDecline }: InvitationProps) {
   };
 
   return (
-    <Entrance>
+    <SignInCard>
       <h2 className="mb-2 text-sm font-semibold">
         {from ? 'Switch to another account or token?' : 'Sign in with this link?'}
       </h2>
@@ -61,7 +61,7 @@ export function Invitation({ to, from, onAccept, onDecline }: InvitationProps) {
           {from ? 'Stay signed in' : 'Cancel'}
         </button>
       </div>
-    </Entrance>
+    </SignInCard>
   );
 }
 

@@ -18,7 +18,7 @@ export function NotFound() {
 }
 
 /** An internal error in one screen. The rest of the console goes on. */
-export function Broken({ error }: ErrorComponentProps) {
+export function ScreenError({ error }: ErrorComponentProps) {
   return (
     <EmptyState title="This page failed">
       <p>This is an error in the console. Reload the page. If it happens again, report what you did and this text:</p>

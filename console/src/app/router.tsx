@@ -14,7 +14,7 @@ import { SettingsScreen } from '../settings/settings-screen.tsx';
 import { SinkScreen } from '../sink/sink-screen.tsx';
 import { TopicScreen } from '../topics/topic-screen.tsx';
 import { TopicsScreen } from '../topics/topics-screen.tsx';
-import { Broken, NotFound } from './not-found.tsx';
+import { NotFound, ScreenError } from './not-found.tsx';
 import { Shell } from './shell.tsx';
 
 const validateSearch = (search: Record<string, unknown>) => search as Search;
@@ -68,7 +68,7 @@ export function createConsoleRouter() {
     parseSearch,
     stringifySearch,
     defaultPreload: false,
-    defaultErrorComponent: Broken,
+    defaultErrorComponent: ScreenError,
     scrollRestoration: false,
   });
 }

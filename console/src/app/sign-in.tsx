@@ -26,7 +26,7 @@ export function SignIn({
   };
 
   return (
-    <Entrance>
+    <SignInCard>
       <form onSubmit={submit}>
         <label className="label" htmlFor="token">
           Token
@@ -55,12 +55,12 @@ export function SignIn({
           the service makes another one.
         </p>
       </form>
-    </Entrance>
+    </SignInCard>
   );
 }
 
 /** The card that is shown in place of the console. */
-export function Entrance({ children }: { readonly children: ReactNode }) {
+export function SignInCard({ children }: { readonly children: ReactNode }) {
   return (
     <main className="grid h-full place-items-center overflow-auto bg-side p-4">
       <div className="card w-full max-w-sm p-6">

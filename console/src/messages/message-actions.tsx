@@ -4,9 +4,9 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
 import { useMay, useSession } from '../base/session.ts';
-import { callOf, draftOf, missingIn } from '../parts/publish-again.ts';
+import { callOf, draftOf, missingFields } from '../parts/publish-again.ts';
 import { useWhy } from '../parts/why-box.tsx';
-import { ActionButton, lacks, useCurl } from '../ui/action.tsx';
+import { ActionButton, missingScopeText, useCurl } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -19,7 +19,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
   const { messageId, state } = message;
   const dlqId = dlqIdOf(messageId);
   const draft = draftOf(message, useSession().account.limits.timeoutMsDefault);
-  const missing = missingIn(draft);
+  const missing = missingFields(draft);
   return (
     <div className="flex flex-wrap gap-2">
       {state === 'HELD' && <Release messageId={messageId} />}
@@ -132,7 +132,7 @@ function Retry({ message }: { readonly message: MessageWithAttempts }) {
         type="button"
         className="btn"
         disabled={!may}
-        title={may ? undefined : lacks('manage')}
+        title={may ? undefined : missingScopeText('manage')}
         onClick={() => setIsEditing(true)}
       >
         <Icon name="edit" className="size-3.5" />

@@ -12,13 +12,13 @@ import {
   PostriderError,
   type StreamedEvent,
 } from 'postrider-sdk';
-import { lastingPart } from '../parts/filter.ts';
+import { immutableFilter } from '../parts/filter.ts';
 import { isOpen } from '../ui/state.tsx';
 import { type FeedState, NOTHING_READ } from './feed-state.ts';
 import { LiveStream } from './live-stream.ts';
 import { isNewer, isSame, merged } from './message-order.ts';
 import { MessageRate } from './message-rate.ts';
-import { Unshown } from './unshown.ts';
+import { UnshownMessages } from './unshown.ts';
 
 const FIRST_PAGE = 200;
 /** A user who scrolls further will probably scroll far. */
@@ -54,7 +54,7 @@ export class MessageFeed {
   #state: FeedState = NOTHING_READ;
   #cursor: string | null = null;
   #known = new Map<string, Message>();
-  readonly #unshown = new Unshown();
+  readonly #unshown = new UnshownMessages();
   /** Rows that came live since the list was last read from the top. */
   #grownLive = 0;
   /** Messages with events since the last turn, and when each was created. */
@@ -71,7 +71,7 @@ export class MessageFeed {
   #inView: readonly string[] = [];
 
   constructor(client: Client, filter: MessageFilter) {
-    const lasting = lastingPart(filter);
+    const lasting = immutableFilter(filter);
     this.#client = client;
     this.#filter = filter;
     this.#isExact = Object.keys(lasting).length === Object.keys(filter).length;
@@ -208,7 +208,7 @@ export class MessageFeed {
     } catch (error) {
       isFailed = true;
       this.#put({ error: error as Error });
-      if (isPassing(error)) {
+      if (isTemporaryError(error)) {
         if (this.#mustRead === 'no') this.#mustRead = mustRead;
         this.#keep(events);
       }
@@ -379,6 +379,6 @@ export class MessageFeed {
 }
 
 /** The service is unavailable or busy, and may respond later. */
-function isPassing(error: unknown): boolean {
+function isTemporaryError(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }

@@ -7,7 +7,7 @@ import type { Message } from 'postrider-sdk';
 const READ_MAX = 1000;
 const COUNTED_MAX = 20_000;
 
-export class Unshown {
+export class UnshownMessages {
   readonly #read = new Map<string, Message>();
   readonly #counted = new Set<string>();
   #isCut = false;

@@ -117,7 +117,7 @@ export function without(search: Search, name: string, value: string): Search {
 /**
  * The part of a filter that never changes during the life of a message. The live stream is filtered only by this part.
  */
-export function lastingPart(filter: MessageFilter): MessageFilter {
+export function immutableFilter(filter: MessageFilter): MessageFilter {
   const {
     state: _state,
     text: _text,

@@ -115,7 +115,7 @@ function bytesOf(base64: string): Uint8Array {
 }
 
 /** What must still be entered before the draft can be sent. */
-export function missingIn({ redacted, body, binary, contentType, settings }: Draft): string[] {
+export function missingFields({ redacted, body, binary, contentType, settings }: Draft): string[] {
   return redacted.filter((name) => {
     if (name === 'body') return body === '' && binary === null;
     if (name === 'Content-Type') return contentType === '';

@@ -11,9 +11,9 @@ import { shownToken, useClient, useMay, useSession } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';
 import { HeaderRows } from '../parts/header-rows.tsx';
 import { sizeText } from '../parts/payload.tsx';
-import { callOf, type Draft, draftOf, edited, missingIn, type SentAnswer } from '../parts/publish-again.ts';
+import { callOf, type Draft, draftOf, edited, missingFields, type SentAnswer } from '../parts/publish-again.ts';
 import { TestResult } from '../parts/test-result.tsx';
-import { lacks, useAction, useCurl } from '../ui/action.tsx';
+import { missingScopeText, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { TokenHint } from '../ui/command.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -90,7 +90,7 @@ function Builder({ initial }: { readonly initial: Draft }) {
           form="send"
           className="btn btn-primary"
           disabled={!may || action.isPending}
-          title={may ? undefined : lacks(scope)}
+          title={may ? undefined : missingScopeText(scope)}
         >
           <Icon name="send" className="size-3.5" />
           {draft.mode === 'schedule' ? 'Create schedule' : 'Send'}
@@ -290,7 +290,7 @@ function Preview({ draft }: { readonly draft: Draft }) {
   const { headerPrefix } = account.service;
   const token = shownToken(account);
   const toCurl = useCurl();
-  const missing = missingIn(draft);
+  const missing = missingFields(draft);
   if (missing.length > 0) {
     return (
       <p role="status" className="rounded-md border border-line bg-sunken px-3 py-2 text-xs text-ink-2">

@@ -2,7 +2,7 @@
 
 import { calls, type Endpoint, type Topic } from 'postrider-sdk';
 import { useMay } from '../base/session.ts';
-import { ActionButton, lacks } from '../ui/action.tsx';
+import { ActionButton, missingScopeText } from '../ui/action.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { Outdated, useDraft } from './draft.tsx';
 import { HealthBar, type TopicHealth } from './health.tsx';
@@ -60,7 +60,7 @@ export function EndpointList({ topic, health }: { readonly topic: Topic; readonl
           type="button"
           className="btn btn-quiet"
           disabled={!may}
-          title={may ? undefined : lacks('manage')}
+          title={may ? undefined : missingScopeText('manage')}
           onClick={() => setDrafts([...drafts, draftOf({ url: '' })])}
         >
           <Icon name="plus" className="size-3.5" />

@@ -83,7 +83,7 @@ export function ActionButton<T>({
       className={className}
       disabled={!may || isDisabled || action.isPending}
       aria-label={label}
-      title={may ? (hint ?? label) : lacks(scope)}
+      title={may ? (hint ?? label) : missingScopeText(scope)}
       onClick={() => action.mutate(typeof call === 'function' ? call() : call)}
     >
       {icon && <Icon name={icon} className="size-3.5" />}
@@ -92,6 +92,6 @@ export function ActionButton<T>({
   );
 }
 
-export function lacks(scope: Scope): string {
+export function missingScopeText(scope: Scope): string {
   return `Your token lacks the scope “${scope}”`;
 }

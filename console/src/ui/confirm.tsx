@@ -4,7 +4,7 @@ import { Dialog } from '@base-ui/react/dialog';
 import type { Call, Scope } from 'postrider-sdk';
 import { type ReactNode, useState } from 'react';
 import { useMay } from '../base/session.ts';
-import { type ActionOptions, lacks, useAction, useCurl } from './action.tsx';
+import { type ActionOptions, missingScopeText, useAction, useCurl } from './action.tsx';
 import { Code } from './code.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -74,7 +74,7 @@ export function ConfirmDialog<T>({
             type="submit"
             className={`btn ${isDanger ? 'btn-danger' : 'btn-primary'}`}
             disabled={!isReady}
-            title={may ? undefined : lacks(scope)}
+            title={may ? undefined : missingScopeText(scope)}
           >
             {verb}
           </button>
@@ -137,7 +137,7 @@ export function ConfirmButton<T>({
         className={className}
         disabled={!may || isDisabled}
         aria-label={label}
-        title={may ? label : lacks(scope)}
+        title={may ? label : missingScopeText(scope)}
         onClick={() => setIsOpen(true)}
       >
         {icon && <Icon name={icon} className="size-3.5" />}

@@ -24,7 +24,7 @@ const KNOWN_HASHES = [DEV_HASH, hashToken(QSTASH_DEV.token)];
 const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 
 /** Ensures the token of `dev`, in a store of its own. Throws if the store belongs to a service for others. */
-export async function admitDev(
+export async function ensureDevToken(
   store: AccessStore & Pick<AccountStore, 'listAccounts'>,
   accounts: Accounts,
   location: string,
@@ -47,7 +47,7 @@ export async function admitDev(
  * revoked and the signing keys of their accounts replaced; returns the account that is left without its token. Without
  * it, a store that knows them is refused.
  */
-export async function shutOutDev(
+export async function refuseDevTokens(
   store: AccessStore,
   accounts: Accounts,
   { location, isTakeOver, now }: { readonly location: string; readonly isTakeOver: boolean; readonly now: number },

@@ -20,16 +20,16 @@ import { scheduleTimes } from '../upkeep/schedule-times.ts';
 import { scheduleRunner } from '../upkeep/schedules.ts';
 import { Steering } from '../upkeep/steering.ts';
 import { VERSION } from '../version.ts';
-import type { Ground } from './node-ground.ts';
+import type { NodeBase } from './node-base.ts';
 import type { Config } from './settings/config.ts';
 
 const SUSPENDED = problem('account_suspended', 'its account is suspended');
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
 /** The engine, and its egress policy, which gets our own addresses later. */
-export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
+export function buildEngine(base: NodeBase, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
   const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts, room, isFirstLane } =
-    ground;
+    base;
   const { headerPrefix, tiers } = config;
   const policy = egressPolicy(config);
   const observers = [logEngine(log, () => clock.machineNow()), countEngine(metrics, messages)];
@@ -51,7 +51,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     store,
     sender,
     world,
-    dueTimers: ground.manualTime?.dueTimers,
+    dueTimers: base.manualTime?.dueTimers,
     newId,
     tiers,
     keepsAnswers: (account, bytes) => room.takes(account, bytes),
@@ -78,24 +78,24 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
                 account.suspendedAt === undefined && whyNothingIsMade(facts()) === null && room.takes(account, 0),
               cancelledUntil: (account, now) => room.cancelledUntil(account, now),
             }),
-            keepAlerts(ground),
+            keepAlerts(base),
           ]
         : []),
       disk,
       room,
       ...(files ? [files] : []),
     ],
-    fireSchedules: isFirstLane ? runSchedules(ground) : async () => null,
+    fireSchedules: isFirstLane ? runSchedules(base) : async () => null,
     observe,
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
   // A manual clock stops for upkeep only where there is some.
-  if (ground.manualTime) store.onJournal(() => engine.lookAhead());
+  if (base.manualTime) store.onJournal(() => engine.lookAhead());
   return { engine, policy };
 }
 
 /** Null unless the clock is a manual one. */
-export function steerClock({ manualTime, node, config, store, service }: Ground, engine: Engine): Steering | null {
+export function steerClock({ manualTime, node, config, store, service }: NodeBase, engine: Engine): Steering | null {
   if (!manualTime) return null;
   const expired = retention(store, config.tiers);
   return new Steering({
@@ -107,7 +107,7 @@ export function steerClock({ manualTime, node, config, store, service }: Ground,
   });
 }
 
-function runSchedules({ config: { tiers }, log, clock, store, facts, publications, room }: Ground) {
+function runSchedules({ config: { tiers }, log, clock, store, facts, publications, room }: NodeBase) {
   return scheduleRunner({
     store,
     now: () => clock.now(),
@@ -125,7 +125,7 @@ function runSchedules({ config: { tiers }, log, clock, store, facts, publication
   });
 }
 
-function keepAlerts({ config, log, store, disk, facts, publications, manualTime }: Ground) {
+function keepAlerts({ config, log, store, disk, facts, publications, manualTime }: NodeBase) {
   return alertKeeper({
     store,
     tiers: config.tiers,

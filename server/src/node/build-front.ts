@@ -49,14 +49,14 @@ import { Pool } from '../runtime/collections/pool.ts';
 import { systemWorld } from '../runtime/world.ts';
 import { shippedFiles } from '../shipped-files.ts';
 import type { Store } from '../store/ports/store.ts';
-import { callOf } from '../store/turns/asker.ts';
+import { runForCaller } from '../store/turns/current-caller.ts';
 import { forCalls } from '../store/turns/in-turn.ts';
 import { logMisspelt } from '../telemetry/log.ts';
 import { Metrics, metricsText, showClock } from '../telemetry/metrics.ts';
 import type { DiskWatch } from '../upkeep/disk.ts';
 import { VERSION } from '../version.ts';
 import type { LaneFacts } from './lanes.ts';
-import type { Ground } from './node-ground.ts';
+import type { NodeBase } from './node-base.ts';
 
 const ROUTES = [
   healthRoutes,
@@ -81,11 +81,11 @@ export interface FrontOptions {
 }
 
 export async function buildFront(
-  ground: Ground,
+  base: NodeBase,
   engine: Engine,
   { allFacts, callerTimes, steering = null }: FrontOptions,
 ) {
-  const { config, world, metrics, accounts, onFault } = ground;
+  const { config, world, metrics, accounts, onFault } = base;
   const { headerPrefix } = config;
   const isDev = config.command === 'dev';
   const times = { ...CALLER_TIMES, ...callerTimes };
@@ -97,15 +97,15 @@ export async function buildFront(
   });
   metrics.pool('connections', connections);
   metrics.pool('unknownCallers', connections.unknown);
-  const context = createContext(ground, allFacts, connections);
+  const context = createContext(base, allFacts, connections);
   const api = new Api(context);
   const consoleFiles = shippedFiles('console');
-  const streams = addRoutes(api, context, ground);
+  const streams = addRoutes(api, context, base);
   const hasConsole = consoleFiles.size > 0;
   const hasMetrics = config.metricsPort === null;
   rootRoutes(api, { version: VERSION, headerPrefix }, { hasConsole, hasMetrics });
   docsRoutes(api, VERSION, { headerPrefix, token: isDev ? DEV_TOKEN : null, hasConsole });
-  showNode(ground, engine);
+  showNode(base, engine);
   const access = new MetricsAccess(config.metricsToken);
   const readMetrics = async () => {
     const [why, lanes] = await Promise.all([context.whyNotReady(), allFacts()]);
@@ -121,10 +121,10 @@ export async function buildFront(
   const ownerOf = ({ socket }: IncomingMessage) => connections.of(socket)?.owner.key ?? '';
   const listener = await createListener({
     connections,
-    turns: ground.turns,
+    turns: base.turns,
     clock,
     times,
-    publishing: createPublishHandler(context, ground, callers),
+    publishing: createPublishHandler(context, base, callers),
     api,
     webConsole: new Console(accounts, bodies, ownerOf, consoleFiles),
     sink,
@@ -142,15 +142,15 @@ export async function buildFront(
 export type Front = Awaited<ReturnType<typeof buildFront>>;
 
 function createContext(
-  ground: Ground,
+  base: NodeBase,
   allFacts: FrontOptions['allFacts'],
   connections: CallerConnections,
 ): RouteContext<Store> {
-  const { config, world, newId, metrics, store, accounts, publications, room, facts, service, onFault } = ground;
+  const { config, world, newId, metrics, store, accounts, publications, room, facts, service, onFault } = base;
   const { headerPrefix, tiers } = config;
   const uploadBytesMax = Math.max(nodeMax('uploads'), 2 * config.requestBytesMax);
-  const uploads = new Pool(uploadBytesMax, ground.lanePools.elsewhere('uploads'));
-  metrics.pool('uploads', uploads, ground.isFirstLane);
+  const uploads = new Pool(uploadBytesMax, base.lanePools.elsewhere('uploads'));
+  metrics.pool('uploads', uploads, base.isFirstLane);
   const bodies = new BodyReader(uploads);
   const gate = new ReadGate(systemWorld().clock);
   const requests = new Requests(connections);
@@ -172,7 +172,7 @@ function createContext(
     isForQstashClients: isForQstashClients(headerPrefix),
     service: { version: VERSION, headerPrefix, isDev: config.command === 'dev' },
     concurrency: {
-      max: ground.whole.concurrency,
+      max: base.whole.concurrency,
       inFlight: async () => (await allFacts()).reduce((sum, { attemptsInFlight }) => sum + attemptsInFlight, 0),
     },
     facts,
@@ -183,17 +183,17 @@ function createContext(
     },
     isServing: () => service.isServing,
     onFault,
-    audit: (facts, text) => ground.log.warn(facts, text),
+    audit: (facts, text) => base.log.warn(facts, text),
     gate,
-    callOf,
-    turns: ground.turns,
+    runForCaller,
+    turns: base.turns,
   };
 }
 
 function addRoutes(
   api: Api,
   context: RouteContext<Store>,
-  { config, world, metrics, store, accounts }: Ground,
+  { config, world, metrics, store, accounts }: NodeBase,
 ): EventStreams {
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
@@ -205,7 +205,11 @@ function addRoutes(
   return streams;
 }
 
-function createPublishHandler(context: RouteContext<Store>, { config, log }: Ground, callers: Callers): PublishHandler {
+function createPublishHandler(
+  context: RouteContext<Store>,
+  { config, log }: NodeBase,
+  callers: Callers,
+): PublishHandler {
   const { headerPrefix } = config;
   return new PublishHandler({
     ...context,
@@ -236,7 +240,7 @@ function showStored(metrics: Metrics, room: StoredRoom, disk: DiskWatch | null):
 }
 
 /** Registers the metrics of the node's current state. */
-function showNode({ metrics, clock, room, disk, config }: Ground, engine: Engine): void {
+function showNode({ metrics, clock, room, disk, config }: NodeBase, engine: Engine): void {
   metrics.gauge('postrider_attempts_in_flight', 'Attempts in flight on this node.', () => engine.attemptsInFlight);
   metrics.gauge(
     'postrider_messages_held',

@@ -3,7 +3,7 @@
 import type { Engine } from '../delivery/engine/engine.ts';
 import { systemWorld, withinMs } from '../runtime/world.ts';
 import type { Front } from './build-front.ts';
-import type { Ground } from './node-ground.ts';
+import type { NodeBase } from './node-base.ts';
 
 /** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;
@@ -12,7 +12,7 @@ const STORE_CLOSING_MS_MAX = 3000;
 
 /** Accepts nothing more and lets running attempts end. Returns how many attempts could not be settled. */
 export async function drain(
-  { config, world, service }: Ground,
+  { config, world, service }: NodeBase,
   engine: Engine,
   { listener, streams }: Front,
 ): Promise<number> {
@@ -27,7 +27,7 @@ export async function drain(
 }
 
 /** Returns whether the store has closed in time. */
-export async function closeStore({ store, openFiles }: Ground): Promise<boolean> {
+export async function closeStore({ store, openFiles }: NodeBase): Promise<boolean> {
   let isClosed = false;
   const onLeft = () => {
     isClosed = true;

@@ -11,8 +11,8 @@ import { buildEngine } from './build-engine.ts';
 import { buildFront } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
 import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
-import { layGround } from './node-ground.ts';
-import { Questions } from './questions.ts';
+import { createNodeBase } from './node-base.ts';
+import { ThreadRequests } from './thread-requests.ts';
 
 /** The main thread queries every lane, and gives each of them a second. It may itself be busy. */
 const ALL_FACTS_MS_MAX = 5000;
@@ -23,28 +23,28 @@ const say = (message: FromLane) => port.postMessage(message);
 async function run(data: LaneData): Promise<void> {
   const { config, lanes, address } = data;
   shareAmongLanes(lanes);
-  const ground = await layGround(config, { lane: data });
-  process.on('uncaughtException', ground.onFault);
-  const { engine, policy } = buildEngine(ground, undefined);
-  const questions = new Questions<readonly LaneFacts[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
-  const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() });
+  const base = await createNodeBase(config, { lane: data });
+  process.on('uncaughtException', base.onFault);
+  const { engine, policy } = buildEngine(base, undefined);
+  const requests = new ThreadRequests<readonly LaneFacts[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
+  const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: base.metrics.values() });
   const allFacts = async () => {
-    const all = await questions.ask((id) => say({ kind: 'askAllFacts', id }));
+    const all = await requests.ask((id) => say({ kind: 'askAllFacts', id }));
     // No numbers are better than those of one lane: monitoring takes a counter that falls for a restart.
     if (!all) throw new ApiError('overloaded', 'metrics of some threads timed out; try again shortly');
     return all;
   };
-  const front = await buildFront(ground, engine, { allFacts });
+  const front = await buildFront(base, engine, { allFacts });
   const bound = await front.listener.listen(address.host, address.port, 'shared');
-  ground.about.address = `${bound.address}:${bound.port}`;
+  base.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
   port.on('message', (message: ToLane) => {
     if (message.kind === 'askFacts') say({ kind: 'facts', id: message.id, facts: ownFacts() });
-    else if (message.kind === 'allFacts') questions.answer(message.id, message.all);
+    else if (message.kind === 'allFacts') requests.answer(message.id, message.all);
     else {
-      void drain(ground, engine, front).then(async (left) => {
-        say({ kind: 'closed', farewell: { left, isStoreClosed: await closeStore(ground), lanesLost: 0 } });
+      void drain(base, engine, front).then(async (left) => {
+        say({ kind: 'closed', ended: { left, isStoreClosed: await closeStore(base), lanesLost: 0 } });
       });
     }
   });

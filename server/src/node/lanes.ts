@@ -7,11 +7,11 @@ import type { KeeperState } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
 import { startThread } from '../shipped-files.ts';
 import { addCounters, type MetricValues } from '../telemetry/metrics.ts';
-import { Questions } from './questions.ts';
 import type { Config } from './settings/config.ts';
+import { ThreadRequests } from './thread-requests.ts';
 
 /** How a node, or a lane, ended. */
-export interface Farewell {
+export interface EndReport {
   /** Attempts that ended or were cut off, but whose end could not be written to the store. */
   readonly left: number;
   readonly isStoreClosed: boolean;
@@ -55,7 +55,7 @@ export type ToLane =
 export type FromLane =
   | { readonly kind: 'ready' }
   | { readonly kind: 'cannotStart'; readonly problem: string }
-  | { readonly kind: 'closed'; readonly farewell: Farewell }
+  | { readonly kind: 'closed'; readonly ended: EndReport }
   | { readonly kind: 'facts'; readonly id: number; readonly facts: LaneFacts }
   | { readonly kind: 'askAllFacts'; readonly id: number };
 
@@ -93,7 +93,7 @@ const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
-  readonly closed: Promise<Farewell>;
+  readonly closed: Promise<EndReport>;
   isReady: boolean;
   /** The numbers of its last response. */
   facts: LaneFacts | null;
@@ -115,7 +115,7 @@ export class Lanes {
   readonly #options: LanesOptions;
   /** By number. The lane of the main thread, number 0, is not among them. */
   readonly #running = new Map<number, Running>();
-  readonly #questions: Questions<LaneFacts>;
+  readonly #requests: ThreadRequests<LaneFacts>;
   /** The last known counts of lanes that have ended: a counter must not go back. */
   #ended: MetricValues = new Map();
   #pauseMs = PAUSE_MS;
@@ -123,7 +123,7 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    this.#questions = new Questions(options.timers, FACTS_MS_MAX);
+    this.#requests = new ThreadRequests(options.timers, FACTS_MS_MAX);
   }
 
   /** How many lanes listen, with that of the main thread. */
@@ -146,7 +146,7 @@ export class Lanes {
   async facts(): Promise<readonly LaneFacts[]> {
     const asked = [...this.#running.values()].map(async (running) => {
       const ask = (id: number) => running.worker.postMessage({ kind: 'askFacts', id } satisfies ToLane);
-      running.facts = (await this.#questions.ask(ask)) ?? running.facts;
+      running.facts = (await this.#requests.ask(ask)) ?? running.facts;
     });
     await Promise.all(asked);
     // A lane that has ended meanwhile is counted among the ended ones.
@@ -155,17 +155,17 @@ export class Lanes {
   }
 
   /** Drains all lanes and returns how each ended. */
-  async close(): Promise<readonly Farewell[]> {
+  async close(): Promise<readonly EndReport[]> {
     this.#isClosing = true;
     const { timers, config } = this.#options;
     const running = [...this.#running.values()];
     const closing = running.map(async ({ worker, closed }) => {
       const cancel = timers.after(config.drainMs + CLOSING_MS_MAX, () => void worker.terminate());
       worker.postMessage({ kind: 'close' } satisfies ToLane);
-      const farewell = await closed;
+      const ended = await closed;
       cancel();
       await worker.terminate();
-      return farewell;
+      return ended;
     });
     return Promise.all(closing);
   }
@@ -194,7 +194,7 @@ export class Lanes {
       transferList: [ports.writer, ports.readers.lookUp, ports.readers.list],
       name: `lane-${lane}`,
     });
-    const closed = Promise.withResolvers<Farewell>();
+    const closed = Promise.withResolvers<EndReport>();
     const running: Running = { worker, closed: closed.promise, isReady: false, facts: null };
     this.#running.set(lane, running);
     worker.on('message', (message: FromLane) => {
@@ -205,8 +205,8 @@ export class Lanes {
       } else if (message.kind === 'cannotStart') {
         this.#options.log('error', { err: new Error(message.problem), lane }, 'a lane cannot start');
         void worker.terminate();
-      } else if (message.kind === 'closed') closed.resolve(message.farewell);
-      else if (message.kind === 'facts') this.#questions.answer(message.id, message.facts);
+      } else if (message.kind === 'closed') closed.resolve(message.ended);
+      else if (message.kind === 'facts') this.#requests.answer(message.id, message.facts);
       else void this.#sendFacts(worker, message.id);
     });
     worker.on('error', (error) => {

@@ -3,7 +3,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { admitDev, shutOutDev } from '../accounts/well-known.ts';
+import { ensureDevToken, refuseDevTokens } from '../accounts/well-known.ts';
 import { listenAddresses } from '../delivery/egress/egress.ts';
 import type { Engine } from '../delivery/engine/engine.ts';
 import type { RouteEntry } from '../inbound/api/api.ts';
@@ -15,19 +15,19 @@ import type { Store } from '../store/ports/store.ts';
 import { buildEngine, steerClock } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
-import type { Farewell } from './lanes.ts';
+import type { EndReport } from './lanes.ts';
 import { Lanes } from './lanes.ts';
-import { type Ground, layGround, type StartOptions } from './node-ground.ts';
+import { createNodeBase, type NodeBase, type StartOptions } from './node-base.ts';
 import { storeLocation } from './open-store.ts';
 import type { Config } from './settings/config.ts';
-import { withOwnData } from './temporary-data.ts';
+import { withTemporaryData } from './temporary-data.ts';
 
 export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
 export type { CheckReport } from '../store/sqlite/files/check.ts';
 export { VERSION } from '../version.ts';
 export { checkEgress } from './build-engine.ts';
-export type { Farewell } from './lanes.ts';
-export type { StartOptions } from './node-ground.ts';
+export type { EndReport } from './lanes.ts';
+export type { StartOptions } from './node-base.ts';
 export {
   checkStore,
   moveIntoDatabase,
@@ -55,11 +55,11 @@ export interface Postrider {
   /** Whether the engine and all of its tasks wait for the clock or for work. */
   isAsleep(): boolean;
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
-  close(): Promise<Farewell>;
+  close(): Promise<EndReport>;
 }
 
 export async function startPostrider(given: Config, options: StartOptions = {}): Promise<Postrider> {
-  const { config, remove } = withOwnData(given);
+  const { config, remove } = withTemporaryData(given);
   try {
     return await startNode(config, options, remove);
   } catch (error) {
@@ -70,62 +70,62 @@ export async function startPostrider(given: Config, options: StartOptions = {}):
 
 /** `onClosed` is called when the store is closed. */
 async function startNode(config: Config, options: StartOptions, onClosed: () => void): Promise<Postrider> {
-  const ground = await layGround(config, options);
-  const { engine, policy } = buildEngine(ground, options.network);
+  const base = await createNodeBase(config, options);
+  const { engine, policy } = buildEngine(base, options.network);
   let lanes: Lanes | null = null;
   const allFacts = async () =>
-    lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
-  const steering = steerClock(ground, engine);
-  const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes, steering });
-  const { bound, metricsBound, token } = await openToCallers(ground, front);
+    lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: base.metrics.values() }];
+  const steering = steerClock(base, engine);
+  const front = await buildFront(base, engine, { allFacts, callerTimes: options.callerTimes, steering });
+  const { bound, metricsBound, token } = await openToCallers(base, front);
   // Before the first heartbeat, which sends it to other nodes.
-  ground.about.address = `${bound.address}:${bound.port}`;
+  base.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
-  lanes = startLanes(ground, engine, front, bound);
+  lanes = startLanes(base, engine, front, bound);
 
-  let closing: Promise<Farewell> | null = null;
+  let closing: Promise<EndReport> | null = null;
   return {
     location: storeLocation(config),
     url: urlOf(bound),
     metricsUrl: metricsBound && `${urlOf(metricsBound)}/metrics`,
     listensBeyond: !isLoopback(bound.address),
     token,
-    store: ground.store,
+    store: base.store,
     routes: front.api.routes,
-    onFault: ground.onFault,
+    onFault: base.onFault,
     isAsleep: () => engine.isAsleep,
     close: () => {
-      closing ??= close(ground, engine, front, lanes).finally(onClosed);
+      closing ??= close(base, engine, front, lanes).finally(onClosed);
       return closing;
     },
   };
 }
 
 /** Handles the tokens of dev, listens, and makes the first token. */
-async function openToCallers(ground: Ground, front: Front) {
-  const { config, world, store, accounts } = ground;
+async function openToCallers(base: NodeBase, front: Front) {
+  const { config, world, store, accounts } = base;
   const { listener, metricsListener, ownHosts } = front;
   const isDev = config.command === 'dev';
   try {
     const location = storeLocation(config);
     const takeOver = { location, isTakeOver: config.takeOverDev, now: world.clock.now() };
-    const takenOver = isDev ? null : await shutOutDev(store, accounts, takeOver);
+    const takenOver = isDev ? null : await refuseDevTokens(store, accounts, takeOver);
     const isForQstash = isForQstashClients(config.headerPrefix);
-    const devToken = isDev ? await admitDev(store, accounts, location, isForQstash) : null;
+    const devToken = isDev ? await ensureDevToken(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
     const metricsBound = (await metricsListener?.listen(config.host, config.metricsPort!)) ?? null;
     // Last: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, metricsBound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
-    await abandon(ground, front);
+    await abandon(base, front);
     throw error;
   }
 }
 
 /** A failed start leaves nothing open. */
-async function abandon({ store, openFiles }: Ground, { listener, metricsListener }: Front): Promise<void> {
+async function abandon({ store, openFiles }: NodeBase, { listener, metricsListener }: Front): Promise<void> {
   await listener.close();
   metricsListener?.close();
   await store.close();
@@ -133,8 +133,8 @@ async function abandon({ store, openFiles }: Ground, { listener, metricsListener
 }
 
 /** The first lane runs on this thread, so there is nothing to start for a single one. */
-function startLanes(ground: Ground, engine: Engine, front: Front, bound: AddressInfo): Lanes | null {
-  const { whole, world, clock, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = ground;
+function startLanes(base: NodeBase, engine: Engine, front: Front, bound: AddressInfo): Lanes | null {
+  const { whole, world, clock, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = base;
   if (count === 1 || !connectLane) return null;
   if (!front.listener.isShared) {
     log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
@@ -148,8 +148,8 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
     channel,
     time,
     clock: () => clock.state,
-    filesGone: ground.filesGone,
-    poolMemory: ground.poolMemory,
+    filesGone: base.filesGone,
+    poolMemory: base.poolMemory,
     timers: systemWorld().clock,
     newNode: () => laneNode(node, newId('nod')),
     connect: connectLane,
@@ -162,12 +162,12 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
   return lanes;
 }
 
-async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes | null): Promise<Farewell> {
-  const [left, others] = await Promise.all([drain(ground, engine, front), lanes?.close() ?? []]);
+async function close(base: NodeBase, engine: Engine, front: Front, lanes: Lanes | null): Promise<EndReport> {
+  const [left, others] = await Promise.all([drain(base, engine, front), lanes?.close() ?? []]);
   // The metrics can be read until the attempts have ended.
   front.metricsListener?.close();
   // Last, because the lanes write through it.
-  const isStoreClosed = await closeStore(ground);
+  const isStoreClosed = await closeStore(base);
   return {
     left: others.reduce((sum, other) => sum + other.left, left),
     isStoreClosed: isStoreClosed && others.every((other) => other.isStoreClosed),

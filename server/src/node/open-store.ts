@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import { shownDatabase } from '../rules/nodes/database-url.ts';
-import type { NodeAbout } from '../rules/nodes/node.ts';
+import type { NodeDescription } from '../rules/nodes/node.ts';
 import { systemWorld, type World } from '../runtime/world.ts';
 import { type MoveProgress, type MoveReport, moveStore } from '../store/move.ts';
 import type { DatabaseReserve } from '../store/ports/database-reserve.ts';
@@ -25,7 +25,7 @@ import { portExecutor, servePort } from '../store/sqlite/thread/port-executor.ts
 import { Reader } from '../store/sqlite/thread/reader.ts';
 import { ReadsUnderWay } from '../store/sqlite/thread/reads-under-way.ts';
 import { changingInTurn } from '../store/turns/changes-in-turn.ts';
-import { type AtOnce, inTurn } from '../store/turns/in-turn.ts';
+import { type CallsAtOnce, inTurn } from '../store/turns/in-turn.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchedFiles } from '../upkeep/files.ts';
 import { type LaneData, portPair } from './lanes.ts';
@@ -35,7 +35,7 @@ export { restoreStore };
 
 export interface OpenStoreOptions {
   readonly node: string;
-  readonly about: NodeAbout;
+  readonly about: NodeDescription;
   readonly world: World;
   readonly log: Log;
   readonly inbox: Inbox;
@@ -52,7 +52,7 @@ export interface OpenStoreOptions {
 }
 
 /** A file has one thread for lists and one for look-ups. The writer lets accounts take turns by itself. */
-const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: 1, areNeedsInLine: false, changes: null };
+const FILE_AT_ONCE: CallsAtOnce = { lists: 1, lookUps: 1, areNeedsInLine: false, changes: null };
 
 export interface OpenedStore {
   readonly store: Store;

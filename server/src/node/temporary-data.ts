@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, TEMPORARY_DATA } from './settings/config.ts';
 
-export interface OwnData {
+export interface TemporaryData {
   readonly config: Config;
   /** Does nothing for a directory that is kept. */
   remove(): void;
 }
 
 /** The settings with a directory that exists, if they ask for a temporary one. */
-export function withOwnData(config: Config): OwnData {
+export function withTemporaryData(config: Config): TemporaryData {
   if (config.data !== TEMPORARY_DATA) return { config, remove: () => {} };
   const data = mkdtempSync(join(tmpdir(), 'postrider-'));
   const remove = () => {

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../rules/accounts/account.ts';
-import { fewerLeft, shareOut } from '../rules/delivery/descent.ts';
+import { divideDescendants, stricterDescent } from '../rules/delivery/descent.ts';
 import type { HeaderList, NewMessage } from '../rules/delivery/message.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
 import { parseDestination } from '../rules/publish/destination.ts';
@@ -95,9 +95,9 @@ export class Publications {
     let left: number | null = null;
     for (const draft of drafts) {
       count += messageCount(draft);
-      left = fewerLeft(left, draft.descendantsLeft);
+      left = stricterDescent(left, draft.descendantsLeft);
     }
-    return shareOut(left, count);
+    return divideDescendants(left, count);
   }
 
   make(draft: PublishRequest, account: Publisher, descendantsLeft: number): readonly NewMessage[] {

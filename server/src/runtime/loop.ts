@@ -18,7 +18,7 @@ export function waitTimers(clock: Clock, dueTimers: WaitTimers, dueBelowMs: numb
 }
 
 /** Repeats a call until it succeeds. `onTrouble` gets every failure; if it throws, the repetition ends. */
-export async function untilAnswered<T>(
+export async function untilSuccess<T>(
   clock: Clock,
   ask: () => Promise<T>,
   onTrouble: (error: unknown) => void,

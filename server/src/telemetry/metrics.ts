@@ -4,7 +4,7 @@
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 import type { Attempt, MessageKind } from '../rules/delivery/message.ts';
 import { afterCancel } from '../rules/delivery/settle.ts';
-import type { AcceptAnswer, HeardTime } from '../store/ports/delivery-store.ts';
+import type { AcceptAnswer, LastKeptTime } from '../store/ports/delivery-store.ts';
 import type { Store } from '../store/ports/store.ts';
 
 interface Family {
@@ -178,7 +178,7 @@ export function countingStore(
   return {
     ...store,
     async heartbeat(node, ttlMs, time) {
-      let heard: HeardTime;
+      let heard: LastKeptTime;
       try {
         heard = await store.heartbeat(node, ttlMs, time);
       } catch (error) {

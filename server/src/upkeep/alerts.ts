@@ -2,8 +2,8 @@
 // only one of them write the result, together with the message to the target.
 
 import type { Account } from '../rules/accounts/account.ts';
-import { type Alert, alertBody, eventToReport, nextLookAt, standingAfter } from '../rules/alerts/alert.ts';
-import { type AlertFacts, lookFor } from '../rules/alerts/alert-facts.ts';
+import { type Alert, alertBody, eventToReport, nextEvaluationAt, standingAfter } from '../rules/alerts/alert.ts';
+import { type AlertFacts, neededFacts } from '../rules/alerts/alert-facts.ts';
 import { findingOf } from '../rules/alerts/alert-findings.ts';
 import { shownRule } from '../rules/alerts/alert-rules.ts';
 import type { NewMessage } from '../rules/delivery/message.ts';
@@ -97,7 +97,7 @@ async function evaluateAccount(
   let storedBytes = 0;
   try {
     if (alerts.some(({ rule }) => rule.type === 'quotaNear')) storedBytes = await store.storedBytes(accountId);
-    facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
+    facts = await store.alertFacts(accountId, neededFacts(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
     // If the store is unavailable, writing will fail as well. If not, the alerts of the other accounts must not wait
     // for this one.
@@ -152,7 +152,7 @@ function withoutNotification(
     const detail = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
     options.onProblem(alert, `${problem}${detail}`);
   }
-  const nextAt = nextLookAt(alert.accountId, now, options.isByHand ? EVALUATED_BY_HAND_EVERY_MS : undefined);
+  const nextAt = nextEvaluationAt(alert.accountId, now, options.isByHand ? EVALUATED_BY_HAND_EVERY_MS : undefined);
   return { alert, nextAt, problem, notification: null, dayMax: null };
 }
 

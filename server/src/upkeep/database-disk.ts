@@ -1,7 +1,7 @@
 // Keeps the reserve in the database. The free space of its disk is not visible: while there is no room for the reserve,
 // the disk counts as full, and nothing is published.
 
-import { markAfterFull, remakeAfterMs } from '../rules/limits/disk-marks.ts';
+import { markAfterFull, recreateAfterMs } from '../rules/limits/disk-marks.ts';
 import type { Clock } from '../runtime/world.ts';
 import type { DatabaseReserve } from '../store/ports/database-reserve.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
@@ -95,7 +95,7 @@ class DatabaseDisk {
     if (result === 'made') return this.#found(givenUp);
     if (result === 'busy') return BUSY_MS;
     this.#noteFull();
-    this.#tryAtMs = clock.monotonicMs() + remakeAfterMs(this.#failures);
+    this.#tryAtMs = clock.monotonicMs() + recreateAfterMs(this.#failures);
     this.#failures += 1;
     return LOOK_EVERY_MS;
   }
@@ -114,7 +114,7 @@ class DatabaseDisk {
     this.#givenUp += 1;
     this.#isThere = false;
     this.#failures = 0;
-    this.#tryAtMs = this.#options.clock.monotonicMs() + remakeAfterMs(0);
+    this.#tryAtMs = this.#options.clock.monotonicMs() + recreateAfterMs(0);
     this.#noteFull();
   }
 

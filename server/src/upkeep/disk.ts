@@ -2,7 +2,7 @@
 // reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
-import { type DiskMark, diskMark, markAfterFull, nextLookMs, reserveStep } from '../rules/limits/disk-marks.ts';
+import { type DiskMark, diskMark, markAfterFull, nextCheckMs, reserveStep } from '../rules/limits/disk-marks.ts';
 import type { Clock } from '../runtime/world.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Reserve } from './reserve.ts';
@@ -61,7 +61,7 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       if (step === 'make') await reserve!.make();
       // While there is space for it: what is in the log and not in the file needs space a second time.
       if (step === 'giveUp' || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
-      return nextLookMs(diskBytes, freeBytesMin);
+      return nextCheckMs(diskBytes, freeBytesMin);
     },
     mark: () => markAfterFull(mark, fullAtMs === null ? null : clock.monotonicMs() - fullAtMs),
     freeBytes: () => freeBytes,

@@ -2,7 +2,7 @@
 
 import type { Claim } from '../rules/delivery/message.ts';
 import { eachMax } from '../rules/limits/budgets.ts';
-import { Standstills } from '../rules/limits/lanes.ts';
+import { PauseDetector } from '../rules/limits/lanes.ts';
 import type { Clock } from '../runtime/world.ts';
 import type { DeliveryStore, Recovery } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
@@ -93,7 +93,7 @@ export function orphans(
   clock: Pick<Clock, 'monotonicMs'>,
 ) {
   recoverer.waitForLook();
-  const standstills = new Standstills(START_WITHIN_MS, NODE_TTL_MS);
+  const standstills = new PauseDetector(START_WITHIN_MS, NODE_TTL_MS);
   return {
     name: 'orphaned claims',
     async run(): Promise<number> {

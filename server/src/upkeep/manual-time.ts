@@ -3,7 +3,7 @@
 
 import type { KeptTime } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
-import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
+import type { DeliveryStore, LastKeptTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
 /** Something that happens when the time has come. */
@@ -117,7 +117,7 @@ export class ManualTime implements NodeClock {
     this.#at = Math.max(this.#at, kept?.orderAt ?? 0, newestAt ?? 0);
   }
 
-  async keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void> {
+  async keep(keep: (time: KeptTime) => Promise<LastKeptTime>): Promise<void> {
     const at = this.now();
     await keep({ wallAt: at, trustedAt: at, orderAt: at, doubtedMs: 0 });
   }

@@ -3,7 +3,7 @@
 
 import type { KeeperState, KeptTime } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
-import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
+import type { DeliveryStore, LastKeptTime } from '../store/ports/delivery-store.ts';
 
 export interface NodeClock extends Clock {
   /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */
@@ -12,7 +12,7 @@ export interface NodeClock extends Clock {
    * Call this every few seconds, with the heartbeat. `keep` gives the time to the store and returns what the store
    * knows.
    */
-  keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void>;
+  keep(keep: (time: KeptTime) => Promise<LastKeptTime>): Promise<void>;
   /** For a further lane of the process. Null for a clock of a process that has no further lanes. */
   readonly state: KeeperState | null;
   readonly isBelieved: boolean;

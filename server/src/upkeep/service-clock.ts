@@ -11,7 +11,7 @@ import {
   Timekeeper,
 } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
-import type { DeliveryStore, HeardTime } from '../store/ports/delivery-store.ts';
+import type { DeliveryStore, LastKeptTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { SharedTime } from './shared-time.ts';
 
@@ -105,7 +105,7 @@ export class ServiceClock implements NodeClock {
    * Call this every few seconds, with the heartbeat. `keep` gives the time to the store and returns what the store
    * knows.
    */
-  async keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void> {
+  async keep(keep: (time: KeptTime) => Promise<LastKeptTime>): Promise<void> {
     this.#read();
     this.#keeper.noteAwake(this.asleepMs());
     const askedMs = this.monotonicMs();

@@ -4,7 +4,7 @@
 
 import type { Claim } from '../rules/delivery/message.ts';
 import type { Problem } from '../rules/requests/problem.ts';
-import { ADVANCE_STEPS_MAX, type ClockOrder, type Steered } from '../rules/time/clock-order.ts';
+import { ADVANCE_STEPS_MAX, type ClockOrder, type ClockOrderResult } from '../rules/time/clock-order.ts';
 import type { ManualTime } from './manual-time.ts';
 
 /** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */
@@ -52,13 +52,13 @@ export class Steering {
   }
 
   /** An advance ends early when `signal` aborts, because its caller has disconnected. */
-  carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered> {
+  carryOut(order: ClockOrder, signal: AbortSignal): Promise<ClockOrderResult> {
     const done = this.#last.then(() => this.#carryOut(order, signal));
     this.#last = done.catch(() => {});
     return done;
   }
 
-  async #carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered> {
+  async #carryOut(order: ClockOrder, signal: AbortSignal): Promise<ClockOrderResult> {
     const { time } = this.#options;
     if (signal.aborted) return { kind: 'done', underWay: this.underWay() };
     if (order.kind === 'freeze') time.freeze();
@@ -67,7 +67,7 @@ export class Steering {
     return { kind: 'done', underWay: this.underWay() };
   }
 
-  async #advance(order: ClockOrder & { kind: 'advance' }, signal: AbortSignal): Promise<Steered> {
+  async #advance(order: ClockOrder & { kind: 'advance' }, signal: AbortSignal): Promise<ClockOrderResult> {
     const { time } = this.#options;
     const wasRunning = time.isRunning;
     time.freeze();
@@ -82,7 +82,7 @@ export class Steering {
     }
   }
 
-  async #advanceTo(endAt: number, patience: Patience, signal: AbortSignal): Promise<Steered> {
+  async #advanceTo(endAt: number, patience: Patience, signal: AbortSignal): Promise<ClockOrderResult> {
     const { time, engine, sweep, keep } = this.#options;
     engine.lookAhead();
     for (let steps = 0; await this.#isCalm(patience, signal); steps += 1) {

@@ -21,7 +21,7 @@ export function token(some: Partial<Token> = {}): Token {
 }
 
 /** Nobody waits for a lock for long: on a busy machine what was asked did not happen, says so, and is asked again. */
-async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+async function untilSuccess<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
@@ -153,7 +153,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       const ids = ['tok_0', 'tok_1', 'tok_2'];
       for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
       const revoking = ids.map((id, n) =>
-        untilAnswered(() => (n % 2 === 0 ? a : b).store.revokeToken(ACCOUNT, id, NOW)),
+        untilSuccess(() => (n % 2 === 0 ? a : b).store.revokeToken(ACCOUNT, id, NOW)),
       );
       const results = await Promise.all(revoking);
       assert.deepEqual(results.toSorted(), ['lastAdmin', 'revoked', 'revoked']);
@@ -170,7 +170,7 @@ export function accountsConformance(factory: HarnessFactory): void {
         hash: hashOf(n),
       });
       const answers = await Promise.all(
-        [1, 2, 3].map((n) => untilAnswered(() => (n % 2 ? a : b).store.createFirstAdmin(first(n)))),
+        [1, 2, 3].map((n) => untilSuccess(() => (n % 2 ? a : b).store.createFirstAdmin(first(n)))),
       );
       assert.deepEqual(answers.toSorted(), [false, false, true]);
       const made = answers.indexOf(true) + 1;

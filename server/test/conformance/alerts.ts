@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { type Alert, NEVER_TOLD, OVER_QUOTA } from '../../src/rules/alerts/alert.ts';
-import type { AlertLook } from '../../src/rules/alerts/alert-facts.ts';
+import { type Alert, NEVER_NOTIFIED, OVER_QUOTA } from '../../src/rules/alerts/alert.ts';
+import type { NeededAlertFacts } from '../../src/rules/alerts/alert-facts.ts';
 import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
 import type { EvaluatedAlert } from '../../src/store/ports/upkeep-store.ts';
 import { countStates } from '../support/count-states.ts';
@@ -22,7 +22,7 @@ export function alert(some: Partial<Alert> = {}): Alert {
     rule: { type: 'messageFailed', count: 1, windowMs: 300_000, host: null, queue: null, label: null },
     target: { url: 'https://b.example/alert', format: 'json' },
     remindEveryMs: null,
-    ...NEVER_TOLD,
+    ...NEVER_NOTIFIED,
     problem: null,
     judgedAt: null,
     nextAt: NOW,
@@ -33,7 +33,7 @@ export function alert(some: Partial<Alert> = {}): Alert {
   };
 }
 
-export const NOTHING_LOOKED: AlertLook = {
+export const NOTHING_LOOKED: NeededAlertFacts = {
   failedFromAt: null,
   attemptsFromAt: null,
   countedFromAt: null,
@@ -371,7 +371,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       await a.store.accept([message({ queueName, dueAt })], NOW);
     }
     await end(a, [message({ queueName: 'ended' })], REFUSED, NOW + 1);
-    const queues = async (named: AlertLook['queues'], rows = ROWS) =>
+    const queues = async (named: NeededAlertFacts['queues'], rows = ROWS) =>
       (await a.store.alertFacts(ACCOUNT, { ...NOTHING_LOOKED, queues: named }, NOW, rows)).queues;
     const [first, second, third] = [
       { name: 'a', isPaused: false, oldestDueAt: NOW - 9 },
@@ -390,7 +390,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
     await end(a, [run('bad', NOW - 2)], OK, NOW + 2);
     await end(a, [run('good', NOW - 3)], OK, NOW + 2);
     await end(a, [message({ kind: 'callback', scheduleId: 'good' })], REFUSED, NOW + 3);
-    const schedules = async (some: Partial<AlertLook>, rows = ROWS) =>
+    const schedules = async (some: Partial<NeededAlertFacts>, rows = ROWS) =>
       (await a.store.alertFacts(ACCOUNT, { ...NOTHING_LOOKED, ...some }, NOW + 5, rows)).schedules;
     const bad = {
       id: 'bad',

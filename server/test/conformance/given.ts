@@ -5,7 +5,7 @@ import {
   type CallbackTarget,
   type Claim,
   type NewMessage,
-  NOTHING_ASKED,
+  NO_SETTINGS,
   type Outcome,
   type Settlement,
 } from '../../src/rules/delivery/message.ts';
@@ -46,7 +46,7 @@ export function message(some: Partial<NewMessage> = {}): NewMessage {
     retryDelay: null,
     timeoutMs: 30_000,
     queueName: null,
-    ...NOTHING_ASKED,
+    ...NO_SETTINGS,
     scheduleId: null,
     deduplication: null,
     topicName: null,

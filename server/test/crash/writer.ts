@@ -3,7 +3,7 @@
 // store, as a crash does.
 
 import { statSync } from 'node:fs';
-import { type NewMessage, NOTHING_ASKED } from '../../src/rules/delivery/message.ts';
+import { type NewMessage, NO_SETTINGS } from '../../src/rules/delivery/message.ts';
 import { openDirectory } from '../../src/store/sqlite/files/open.ts';
 import { createVerbs, runBatch } from '../../src/store/sqlite/thread/verbs.ts';
 
@@ -40,7 +40,7 @@ function newMessage(id: string): NewMessage {
     retryDelay: null,
     timeoutMs: 1000,
     queueName: null,
-    ...NOTHING_ASKED,
+    ...NO_SETTINGS,
     scheduleId: null,
     deduplication: null,
     topicName: null,

@@ -5,7 +5,7 @@ import {
   type HeaderList,
   type Message,
   type NewMessage,
-  NOTHING_ASKED,
+  NO_SETTINGS,
   type Outcome,
 } from '../../src/rules/delivery/message.ts';
 import { DEFAULT_TIERS, type TierName } from '../../src/rules/limits/tier.ts';
@@ -66,7 +66,7 @@ export function request(said: Partial<PublishRequest> = {}): PublishRequest {
     notBefore: null,
     callback: null,
     failureCallback: null,
-    ...NOTHING_ASKED,
+    ...NO_SETTINGS,
     deduplication: null,
     scheduleId: null,
     body: new TextEncoder().encode('hello'),

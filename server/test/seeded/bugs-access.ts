@@ -42,8 +42,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a claim that is given back starts again although it was cancelled',
       in: SQLITE,
-      find: '    if (row.cancel_requested_at !== null) {\n      leaveCancelled',
-      replace: '    if (row.cancel_requested_at === 0) {\n      leaveCancelled',
+      find: '    if (row.cancel_requested_at !== null) {\n      endCancelledClaim',
+      replace: '    if (row.cancel_requested_at === 0) {\n      endCancelledClaim',
       noticedBy: ['conformance/sqlite: when it is given back it ends without'],
     },
     {

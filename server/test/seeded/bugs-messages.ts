@@ -154,14 +154,14 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a cancelled head does not let the next message start',
       in: SQLITE,
-      find: '    dueAt = earlier(dueAt, letOthersStart(database, open, now));',
+      find: '    dueAt = earlier(dueAt, startWaitingMessages(database, open, now));',
       replace: '    dueAt = earlier(dueAt, null);',
       noticedBy: ['conformance/sqlite: after a cancel of the head the next message starts'],
     },
     {
       breaks: 'a retry of a dead letter drops what the publisher redacted',
       in: RULES,
-      find: 'redaction: widened(again.redaction, planned.redaction),',
+      find: 'redaction: combinedRedaction(again.redaction, planned.redaction),',
       replace: 'redaction: planned.redaction,',
       noticedBy: ['outside/messages/redaction'],
     },
@@ -348,7 +348,7 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a claim that is given back does not give way',
       in: SQLITE,
-      find: '  giveWay(database, accountId, queueName, row.seq);\n  startHeads',
+      find: '  releasePlaceIfOvertaken(database, accountId, queueName, row.seq);\n  startHeads',
       replace: '  startHeads',
       noticedBy: ['conformance/sqlite: lowered, those given back'],
     },

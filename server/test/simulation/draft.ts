@@ -2,7 +2,7 @@
 // out from the specification and not with the code under test.
 
 import { createHash } from 'node:crypto';
-import { type HeaderList, NOTHING_ASKED } from '../../src/rules/delivery/message.ts';
+import { type HeaderList, NO_SETTINGS } from '../../src/rules/delivery/message.ts';
 import type { TierName } from '../../src/rules/limits/tier.ts';
 import { parseTargetUrl, type TargetUrl } from '../../src/rules/publish/destination.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from '../../src/rules/publish/publish.ts';
@@ -92,7 +92,7 @@ export class Drafter {
         notBefore,
         callback,
         failureCallback,
-        ...NOTHING_ASKED,
+        ...NO_SETTINGS,
         deduplication: null,
         scheduleId: null,
         body,

@@ -1,6 +1,6 @@
 // Plans one request by itself, for tests below HTTP. The service counts all that a batch would make before it makes any of it.
 
-import { shareOut } from '../../src/rules/delivery/descent.ts';
+import { divideDescendants } from '../../src/rules/delivery/descent.ts';
 import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import {
   makeMessages,
@@ -20,6 +20,6 @@ export function planMessages(
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
   const wrong = requestProblem(request, publisher.tier, context, 'Service-');
   if (wrong) return wrong;
-  const left = shareOut(request.descendantsLeft, messageCount(request));
+  const left = divideDescendants(request.descendantsLeft, messageCount(request));
   return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;
 }

@@ -13,7 +13,7 @@ import {
 } from '../../../../server/src/node/settings/config.ts';
 import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../../frame/client-file.ts';
 import type { Invocation } from '../../frame/command.ts';
-import { findAddress, readTokenFile, type Sourced, wrongUrl } from '../../frame/connection.ts';
+import { findAddress, readTokenFile, urlProblem, type ValueWithSource } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
@@ -25,7 +25,7 @@ const TOKEN_BYTES_MAX = 64 * 1024;
 export async function setConfig({ given, out, io }: Invocation): Promise<number> {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
   const [url, headerPrefix] = [given.text('url'), given.text('header-prefix')];
-  const problem = url === undefined ? null : wrongUrl(url);
+  const problem = url === undefined ? null : urlProblem(url);
   if (problem !== null) throw new Failure(`--url cannot be used: ${problem}`, { exit: EXIT.usage });
   const token = await tokenToKeep({ given, io });
   const change = {
@@ -83,7 +83,7 @@ export async function showConfig(invocation: Invocation): Promise<number> {
   const command: ServiceCommand = given.text('for') === 'dev' ? 'dev' : 'serve';
   const service = serviceSettings(command, io.env);
   const { url, token, headerPrefix } = findAddress(given, io);
-  const shown = (name: string, { value, source }: Sourced): Shown => ({ name, value: value ?? 'none', source });
+  const shown = (name: string, { value, source }: ValueWithSource): Shown => ({ name, value: value ?? 'none', source });
   const client = [
     shown('url', url),
     { name: 'token', value: token.value === null ? 'none' : SECRET, source: token.source },

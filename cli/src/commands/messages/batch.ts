@@ -7,7 +7,7 @@ import type { Invocation } from '../../frame/command.ts';
 import { interruptedExit } from '../../frame/command-line.ts';
 import type { Connection } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
-import { Failure, foreignJson, usageFailure } from '../../frame/failure.ts';
+import { Failure, notPostriderJson, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { ProgressBar } from '../../frame/progress-bar.ts';
 import { unreadable } from '../../frame/read-input.ts';
@@ -254,7 +254,7 @@ class Sender {
     for (let tries = 1; ; tries += 1) {
       try {
         const results = await client.batch(elements as Parameters<Client['batch']>[0]);
-        if (results.length !== elements.length || !results.every(isResult)) throw foreignJson(url);
+        if (results.length !== elements.length || !results.every(isResult)) throw notPostriderJson(url);
         this.#isKnown = true;
         return results;
       } catch (error) {

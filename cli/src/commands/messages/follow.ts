@@ -64,7 +64,7 @@ class Follower {
       this.#lose('the service ended the stream');
     } catch (error) {
       if (signal.aborted) return;
-      if (this.#isFirst || !isPassing(error)) throw error;
+      if (this.#isFirst || !isTemporaryError(error)) throw error;
       this.#lose((error as Error).message);
     } finally {
       // The reader may leave at any event. The stream has timers, which would keep the process alive.
@@ -111,7 +111,7 @@ class Follower {
 }
 
 /** Whether another try may go better. */
-function isPassing(error: unknown): boolean {
+function isTemporaryError(error: unknown): boolean {
   const isOfService = error instanceof PostriderError && error.status >= 500;
   return error instanceof UnreachableError || isOfService || isCut(error);
 }

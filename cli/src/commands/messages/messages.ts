@@ -172,7 +172,7 @@ async function tellMissing(id: string, error: unknown, out: Output): Promise<voi
   else out.warn(`${id}: ${message}`);
 }
 
-export async function hurryMessage({ given, out, connect }: Invocation): Promise<number> {
+export async function deliverMessageNow({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.deliverNow(given.words[0]!);
   out.result(answer, `${printable(answer.messageId)}  is due now`);
   return EXIT.done;

@@ -71,7 +71,7 @@ export async function readRequest(
 ): Promise<{ readonly request: Request; readonly headers: Readonly<Record<string, string>> }> {
   const headers = new Map(Object.entries(readHeaders(given.list('header'), prefix)));
   const settings = settingsOf(given);
-  refuseTwice(headers, settings, prefix);
+  refuseDuplicateSettings(headers, settings, prefix);
   const body = await readBody(given.text('data'), io);
   const hasType = [...headers.keys()].some((name) => name.toLowerCase() === 'content-type');
   const type = hasType ? undefined : guessedType(body);
@@ -83,7 +83,11 @@ export async function readRequest(
 }
 
 /** If a setting is given by a flag and by a header, one of them would have no effect. */
-export function refuseTwice(headers: ReadonlyMap<string, string>, settings: PublishSettings, prefix: string): void {
+export function refuseDuplicateSettings(
+  headers: ReadonlyMap<string, string>,
+  settings: PublishSettings,
+  prefix: string,
+): void {
   const named = new Set([...headers.keys()].map((name) => name.toLowerCase()));
   const twice = Object.keys(settings).filter((name) => named.has((prefix + name).toLowerCase()));
   if (twice.length === 0) return;

@@ -9,9 +9,9 @@ import type { Output } from '../../frame/output.ts';
 import { printable, printableLines } from '../../frame/printable.ts';
 import type { Io } from '../../frame/terminal.ts';
 import { writeWhole } from '../../frame/whole-file.ts';
-import { fileName, notApplied, readFileState } from './desired-file.ts';
-import { overLimits, type ServiceSide } from './desired-limits.ts';
-import { wrongSettings } from './desired-settings.ts';
+import { cannotApply, fileName, readFileState } from './desired-file.ts';
+import { limitProblems, type ServiceSide } from './desired-limits.ts';
+import { settingProblems } from './desired-settings.ts';
 import { type Change, diffStates, type State } from './desired-state.ts';
 import { makeChanges, type Work } from './make-changes.ts';
 import { readService } from './service-state.ts';
@@ -21,9 +21,9 @@ export async function apply(invocation: Invocation): Promise<number> {
   const desired = await readFileState(given.text('file'), io);
   const { client, headerPrefix } = connect();
   const refuse = (problems: readonly string[]) => {
-    if (problems.length > 0) throw notApplied(fileName(given.text('file')!), problems);
+    if (problems.length > 0) throw cannotApply(fileName(given.text('file')!), problems);
   };
-  refuse(wrongSettings(desired, headerPrefix));
+  refuse(settingProblems(desired, headerPrefix));
   const { state: actual, leftOut } = await readService(client, desired);
   const all = diffStates(desired, actual, given.has('prune'));
   // A kind of schedule that no file can describe is missing from every file, so its absence does not mean that it
@@ -31,7 +31,7 @@ export async function apply(invocation: Invocation): Promise<number> {
   const isSpared = ({ action, kind, name }: Change) =>
     action === 'delete' && kind === 'schedule' && leftOut.includes(name);
   const changes = all.filter((change) => !isSpared(change));
-  refuse(overLimits(desired, changes, await serviceSide(client, { desired, actual, headerPrefix, io })));
+  refuse(limitProblems(desired, changes, await serviceSide(client, { desired, actual, headerPrefix, io })));
   const spared = all.filter(isSpared).map(({ name }) => name);
   if (spared.length > 0) {
     out.warn(`not deleted, because a file cannot describe them: schedules ${spared.join(', ')}`);

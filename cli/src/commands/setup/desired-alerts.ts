@@ -14,13 +14,13 @@ export interface AlertState {
 const SERVICE_DEFAULT = { freeBytes: 1 };
 
 /** Everything that is wrong with an entry. */
-export function wrongAlert({ id: _id, ...alert }: Readonly<Record<string, unknown>>, at: string): string[] {
+export function alertProblems({ id: _id, ...alert }: Readonly<Record<string, unknown>>, at: string): string[] {
   const read = readAlert(alert, SERVICE_DEFAULT);
   return 'problems' in read ? read.problems.map((problem) => `${at}: ${problem}`) : [];
 }
 
 /** The entry with all defaults, as the service shows it. `actual`: the alert that the service has under this id. */
-export function asShown(desired: AlertState, actual: AlertState | undefined): AlertState {
+export function withAlertDefaults(desired: AlertState, actual: AlertState | undefined): AlertState {
   const freeBytes = actual?.rule.freeBytes;
   const read = readAlert(
     { rule: desired.rule, target: desired.target, remindEvery: desired.remindEvery },

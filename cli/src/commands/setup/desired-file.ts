@@ -19,7 +19,7 @@ export async function readFileState(path: string | undefined, io: Io): Promise<S
   const name = fileName(path);
   const read = readState(await valueOfYaml(await readText(path, io), name));
   if ('state' in read) return read.state;
-  throw notApplied(name, read.problems);
+  throw cannotApply(name, read.problems);
 }
 
 async function valueOfYaml(text: string, name: string): Promise<unknown> {
@@ -41,7 +41,7 @@ async function valueOfYaml(text: string, name: string): Promise<unknown> {
 
 export const fileName = (path: string) => (path === '-' ? 'standard input' : printable(path));
 
-export function notApplied(name: string, problems: readonly string[]): Failure {
+export function cannotApply(name: string, problems: readonly string[]): Failure {
   const list = problems.map((each) => `\n  - ${each}`).join('');
   return new Failure(`${name} cannot be applied, and nothing was changed:${list}`, { exit: EXIT.usage });
 }

@@ -19,7 +19,7 @@ export interface ServiceSide {
 }
 
 /** Each problem starts with its place in the file. What the service already has is not checked. */
-export function overLimits(desired: State, changes: readonly Change[], service: ServiceSide): string[] {
+export function limitProblems(desired: State, changes: readonly Change[], service: ServiceSide): string[] {
   const isChanged = (kind: Kind, name: string) =>
     changes.some((change) => change.kind === kind && change.name === name && change.action !== 'delete');
   const { topics = [], schedules = [] } = desired;

@@ -15,7 +15,7 @@ import type { ScheduleState, State, TopicState } from './desired-state.ts';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Each problem starts with its place in the file. */
-export function wrongSettings({ topics = [], schedules = [] }: State, headerPrefix: string): string[] {
+export function settingProblems({ topics = [], schedules = [] }: State, headerPrefix: string): string[] {
   return [
     ...topics.flatMap((topic, index) => wrongTopic(topic, `topics[${index}]`, headerPrefix)),
     ...schedules.flatMap((schedule, index) => wrongSchedule(schedule, `schedules[${index}]`, headerPrefix)),

@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
-import { type AlertState, asShown, wrongAlert } from './desired-alerts.ts';
-import { wrongValue } from './state-values.ts';
+import { type AlertState, alertProblems, withAlertDefaults } from './desired-alerts.ts';
+import { valueProblems } from './state-values.ts';
 
 export interface QueueState {
   readonly name: string;
@@ -142,7 +142,7 @@ function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
     const shape = fields.get(field);
     if (shape !== undefined) {
       const ofShape = wrongShape(shape, value, `${at}.${field}`);
-      return ofShape.length > 0 ? ofShape : wrongValue(kind, field, value, `${at}.${field}`);
+      return ofShape.length > 0 ? ofShape : valueProblems(kind, field, value, `${at}.${field}`);
     }
     const guess = nearestName(field, [...fields.keys()]);
     return [
@@ -151,7 +151,7 @@ function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
   });
   const both = kind === 'schedule' && Object.hasOwn(entry, 'body') && Object.hasOwn(entry, 'bodyBase64');
   const known = Object.fromEntries(Object.entries(entry).filter(([field]) => fields.has(field)));
-  const ofAlert = kind === 'alert' && missing.length === 0 ? wrongAlert(known, at) : [];
+  const ofAlert = kind === 'alert' && missing.length === 0 ? alertProblems(known, at) : [];
   return [...missing, ...wrong, ...ofAlert, ...(both ? [`${at}: give body or bodyBase64, not both`] : [])];
 }
 
@@ -218,7 +218,7 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
 /** What must change so that `actual` becomes `desired`. Without `isPruned`, what the file does not name stays. */
 export function diffStates(desired: State, actual: State, isPruned: boolean): Change[] {
   const alerts = desired.alerts?.map((alert) =>
-    asShown(
+    withAlertDefaults(
       alert,
       actual.alerts?.find(({ id }) => id === alert.id),
     ),

@@ -6,7 +6,7 @@ import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { timeText } from '../../frame/time-text.ts';
-import { readRequest, refuseTwice } from '../messages/publish.ts';
+import { readRequest, refuseDuplicateSettings } from '../messages/publish.ts';
 
 const nextOf = ({ isPaused, nextScheduleTime }: Schedule) =>
   isPaused ? 'paused' : nextScheduleTime === undefined ? 'never' : timeText(nextScheduleTime);
@@ -77,7 +77,7 @@ export async function createSchedule({ given, out, io, connect }: Invocation): P
     ...(id !== undefined && { 'Schedule-Id': id }),
     ...(queue !== undefined && { 'Queue-Name': queue }),
   };
-  refuseTwice(new Map(Object.entries(headers)), settings, headerPrefix);
+  refuseDuplicateSettings(new Map(Object.entries(headers)), settings, headerPrefix);
   const call = calls.createSchedule({ destination: given.words[0]!, ...request, settings });
   const answer = await client.send({ ...call, headers });
   out.result(answer, printable(answer.scheduleId));

@@ -41,6 +41,6 @@ function wrongEndpoint(endpoint: Endpoint, index: number): string[] {
 }
 
 /** Each problem starts with its place in the file: `queues[0].name must have …`. */
-export function wrongValue(kind: string, field: string, value: unknown, at: string): string[] {
+export function valueProblems(kind: string, field: string, value: unknown, at: string): string[] {
   return (RULES.get(`${kind}.${field}`)?.(value) ?? []).map((problem) => `${at}${problem}`);
 }

@@ -2,7 +2,7 @@
 // at a time. A message that was in flight in several crashes starts alone.
 
 import type { Claim, Outcome } from '../../rules/delivery/message.ts';
-import { aloneAmong } from '../../rules/delivery/recovery.ts';
+import { aloneInCrash } from '../../rules/delivery/recovery.ts';
 import { RecoveryPace } from '../../rules/delivery/recovery-pace.ts';
 import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -66,7 +66,7 @@ export class CrashRecovery {
     this.#pace.noteCrash(claims.length, inFlight(), clock.monotonicMs());
     // The offer was made for as many attempts as could start before the crash.
     this.#options.wake();
-    const alone = claims[aloneAmong(claims.map(({ message }) => message))];
+    const alone = claims[aloneInCrash(claims.map(({ message }) => message))];
     await settle(
       claims.map((claim) => {
         const outcome = {

@@ -5,7 +5,7 @@
 import type { Claim } from '../../rules/delivery/message.ts';
 import { isAwaited } from '../../rules/delivery/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
-import { Loop, untilAnswered, waitTimers } from '../../runtime/loop.ts';
+import { Loop, untilSuccess, waitTimers } from '../../runtime/loop.ts';
 import { withinMs } from '../../runtime/world.ts';
 import { deliveryMaker } from '../http/request.ts';
 import { Arrivals } from './arrivals.ts';
@@ -356,7 +356,7 @@ export class Engine {
     const { store, world, observe } = this.#options;
     const settlements = this.#decide(ended);
     const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
-    const results = await this.#untilAnswered('settling', () =>
+    const results = await this.#untilSuccess('settling', () =>
       store.settle(settlements, world.clock.now(), { takesOver, canWait }),
     );
     results.forEach((result, index) => {
@@ -378,12 +378,12 @@ export class Engine {
     if (claims.length === 0) return;
     const { store, world } = this.#options;
     const leases = claims.map((claim) => claim.lease);
-    await this.#untilAnswered('releasing', () => store.release(leases, world.clock.now()));
+    await this.#untilSuccess('releasing', () => store.release(leases, world.clock.now()));
   }
 
   /** Retries until the store responds, so that a known result is not lost while the store is unavailable. */
-  #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
-    return untilAnswered(this.#options.world.clock, ask, (error) => {
+  #untilSuccess<T>(during: string, ask: () => Promise<T>): Promise<T> {
+    return untilSuccess(this.#options.world.clock, ask, (error) => {
       this.#trouble(during, error);
       // The node has stopped. Another node, or the next start, finds the attempts that it left.
       if (this.#isOver) throw error;

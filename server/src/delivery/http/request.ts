@@ -1,6 +1,6 @@
 // The request that delivers a message: which headers go with it. The signature is added when it is sent.
 
-import { handedOn } from '../../rules/delivery/descent.ts';
+import { descendantsOfRequest } from '../../rules/delivery/descent.ts';
 import type { Claim, HeaderList } from '../../rules/delivery/message.ts';
 import { isNamed } from '../../rules/publish/headers.ts';
 import type { Delivery } from '../engine/sender.ts';
@@ -40,7 +40,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
     if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
     if (message.callerIp !== null) headers.push(callerIp(message.callerIp));
     // If this request reaches one of our calls that make messages, that call reads these headers.
-    headers.push(hops(message.hops + 1), descendantsLeft(handedOn(message)));
+    headers.push(hops(message.hops + 1), descendantsLeft(descendantsOfRequest(message)));
     return {
       lease: claim.lease,
       messageId: message.id,

@@ -13,7 +13,7 @@ import type { HeaderRules } from '../../rules/publish/publish-settings.ts';
 import type { NewId } from '../../rules/requests/id.ts';
 import type { World } from '../../runtime/world.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
-import { AskerGone } from '../../store/ports/store.ts';
+import { CallerGone } from '../../store/ports/store.ts';
 import type { BodyReader } from '../publish/body.ts';
 import type { LoopTurns } from '../server/loop-turns.ts';
 import type { Requests } from '../server/requests.ts';
@@ -64,7 +64,7 @@ export interface ApiContext {
    * Runs a call. When its caller has disconnected, its reads from the store are dropped. `isGone` is null if the reads
    * must continue without the caller.
    */
-  readonly callOf: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
+  readonly runForCaller: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
   readonly turns: LoopTurns;
 }
 
@@ -210,12 +210,12 @@ export class Api {
         // A call that changes something runs to its end.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
-          const value = await this.#context.callOf(isGone, () =>
+          const value = await this.#context.runForCaller(isGone, () =>
             this.#charged(principal.account.id, () => handle(call)),
           );
           return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
-          throw error instanceof AskerGone ? new ApiError('bad_request', 'the connection was closed') : error;
+          throw error instanceof CallerGone ? new ApiError('bad_request', 'the connection was closed') : error;
         } finally {
           visit?.done();
           request.readBody?.release();

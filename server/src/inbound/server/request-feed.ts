@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
-import { closeBy, keepsAlive, readNothingDirectly } from '../../runtime/node-internals/http-connection.ts';
+import { keepsAlive, readNothingDirectly, replaceClose } from '../../runtime/node-internals/http-connection.ts';
 import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection, Exchange } from './connection.ts';
@@ -71,7 +71,7 @@ export class RequestFeed {
     options.giveToNode(socket);
     readNothingDirectly(socket);
     takeBytes(socket, (bytes) => (bytes === null ? this.#takeEnd() : this.take(bytes)));
-    closeBy(socket, () => options.connections.close(connection));
+    replaceClose(socket, () => options.connections.close(connection));
     socket.on('resume', this.next);
     socket.on('end', this.#end);
     connection.feed = this;

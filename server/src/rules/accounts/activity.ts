@@ -108,7 +108,7 @@ export function lagPercentile({ lags }: Pick<Activity, 'lags'>, share: number): 
 const SPANS_MS = [1, 5, 15, 60, 6 * 60, 24 * 60].map((minutes) => minutes * MINUTE_MS);
 export const BUCKETS_MAX = 180;
 
-export interface Stretch {
+export interface BucketRange {
   readonly fromAt: number;
   /** The last bucket begins before it. */
   readonly toAt: number;
@@ -116,7 +116,7 @@ export interface Stretch {
 }
 
 /** The buckets that cover a period. Before the time for which minutes are kept, buckets are hours. */
-export function stretchOf(fromAt: number, toAt: number, now: number): Stretch {
+export function bucketRange(fromAt: number, toAt: number, now: number): BucketRange {
   const first = Math.max(fromAt, now - HOURS_KEPT_MS);
   const spanMin = first < startOf(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;
   const fits = (span: number) => span >= spanMin && (toAt - startOf(first, span)) / span <= BUCKETS_MAX;

@@ -26,7 +26,7 @@ export interface AttemptFact extends ScopeFact, Pick<Attempt, 'outcome' | 'statu
 }
 
 /** The newest first, down to the requested time or to a limit. */
-export interface Cuttable<T> {
+export interface BoundedList<T> {
   readonly rows: readonly T[];
   /** There are older ones since the requested time. */
   readonly isCut: boolean;
@@ -64,8 +64,8 @@ export interface NotifiedFact {
 }
 
 export interface AlertFacts {
-  readonly failed: Cuttable<FailedFact>;
-  readonly attempts: Cuttable<AttemptFact>;
+  readonly failed: BoundedList<FailedFact>;
+  readonly attempts: BoundedList<AttemptFact>;
   /** Messages of all kinds that ended since `countedFromAt`, by minute. */
   readonly counted: readonly MinuteFact[];
   /** Those of them that notified the targets of alerts. */
@@ -77,7 +77,7 @@ export interface AlertFacts {
 }
 
 /** Null or empty: not needed. */
-export interface AlertLook {
+export interface NeededAlertFacts {
   readonly failedFromAt: number | null;
   readonly attemptsFromAt: number | null;
   readonly countedFromAt: number | null;
@@ -106,7 +106,7 @@ export function isScoped({ host, queue, label }: AlertScope): boolean {
 }
 
 /** What the alerts of one account need together. */
-export function lookFor(alerts: readonly Alert[], now: number): AlertLook {
+export function neededFacts(alerts: readonly Alert[], now: number): NeededAlertFacts {
   const failedFrom: number[] = [];
   const attemptsFrom: number[] = [];
   const countedFrom: number[] = [];

@@ -18,7 +18,7 @@ import {
 } from './alert-facts.ts';
 
 /** What the node knows besides its store. */
-export interface NodeSight {
+export interface NodeAlertFacts {
   /** Null: no quota. */
   readonly dayMax: number | null;
   /** What the account stores, and the limit of its tier; null: no limit. */
@@ -37,7 +37,7 @@ const SPACE_OVER = 1.1;
 const NAMED_MAX = 3;
 
 /** Null when the facts do not decide it. */
-export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now: number): Finding | null {
+export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeAlertFacts, now: number): Finding | null {
   const { rule } = alert;
   const isFiring = alert.state === 'firing';
   switch (rule.type) {
@@ -204,7 +204,7 @@ function hasFailed({ runs }: ScheduleFact): boolean {
 /**
  * Over when less is used: on the next day, or with a larger quota, or without one. The same applies to stored bytes.
  */
-function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, sight: NodeSight): Finding | null {
+function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, sight: NodeAlertFacts): Finding | null {
   const { dayMax, storedBytes, storedBytesMax } = sight;
   const isDayNear = dayMax !== null && used >= rule.share * dayMax;
   const isStoreNear = storedBytesMax !== null && storedBytes >= rule.share * storedBytesMax;

@@ -85,7 +85,13 @@ export interface Alert extends AlertDefinition, AlertStanding {
 /** Every message to a target has this label, besides the id of its alert. */
 export const ALERT_LABEL = 'alert';
 
-export const NEVER_TOLD: AlertStanding = { state: 'calm', sinceAt: null, toldAt: null, messageId: null, text: null };
+export const NEVER_NOTIFIED: AlertStanding = {
+  state: 'calm',
+  sinceAt: null,
+  toldAt: null,
+  messageId: null,
+  text: null,
+};
 
 /** Whether a rule applies now, and a text about it. */
 export interface Finding {
@@ -101,14 +107,14 @@ export const OVER_QUOTA = 'the daily quota of the account is used up, so its tar
 
 export type AlertEvent = 'begin' | 'remind' | 'over';
 
-export const JUDGED_EVERY_MS = 10_000;
+export const EVALUATED_EVERY_MS = 10_000;
 
 /**
  * When an alert is evaluated next. All alerts of an account have the same times, so that its facts are read once for
  * all of them, and no call can make that more frequent. The times of accounts differ, so that not all of them come at
  * once.
  */
-export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVERY_MS): number {
+export function nextEvaluationAt(accountId: string, now: number, everyMs = EVALUATED_EVERY_MS): number {
   let sum = 0;
   for (const character of accountId) sum = (sum * 31 + character.codePointAt(0)!) % everyMs;
   return now + everyMs - ((now + sum) % everyMs);

@@ -10,7 +10,7 @@ import {
   type HeaderList,
   type Message,
   type NewMessage,
-  NOTHING_ASKED,
+  NO_SETTINGS,
 } from './message.ts';
 
 /** A dead letter is its message: the id differs only in the prefix. */
@@ -69,7 +69,7 @@ export function planCallbackMessage(
     retryDelay: target.retryDelay,
     timeoutMs: target.timeoutMs,
     queueName: null,
-    ...NOTHING_ASKED,
+    ...NO_SETTINGS,
     scheduleId: source.scheduleId,
     labels: source.labels,
     // The report contains headers and body of the original.

@@ -22,12 +22,12 @@ export interface Descent {
 export const NO_DESCENT: Descent = { hops: 0, left: null };
 
 /** The stricter of both: the request's own headers can only tighten the limit of its origin. */
-export function fewerLeft(one: number | null, other: number | null): number | null {
+export function stricterDescent(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 /** What each of these messages has left. The messages themselves count. */
-export function shareOut(left: number | null, messages: number): number | { readonly problem: Problem } {
+export function divideDescendants(left: number | null, messages: number): number | { readonly problem: Problem } {
   if (left === null || messages === 0) return DESCENDANTS_MAX;
   if (messages > left) {
     return problem(
@@ -49,7 +49,7 @@ function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent):
  * What the request of the next attempt passes on: half of the part for deliveries, and half of the rest with each
  * further attempt.
  */
-export function handedOn(message: Parent & Pick<Message, 'attempts'>): number {
+export function descendantsOfRequest(message: Parent & Pick<Message, 'attempts'>): number {
   const share = message.descendantsLeft - callbacksShare(message);
   return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
 }

@@ -41,7 +41,7 @@ export interface CallbackTarget {
  * The settings that a caller gives with headers, kept as given. A publish, its message and its retry have the same
  * fields.
  */
-export interface Asked {
+export interface RequestedSettings {
   /** In a queue: messages with the same key go one after the other, independent of other keys. */
   readonly orderKey: string | null;
   /** Limits by key, across URLs. Never together with a queue. */
@@ -52,20 +52,21 @@ export interface Asked {
 }
 
 /** For a message without any of these settings. */
-export const NOTHING_ASKED: Asked = { orderKey: null, flow: null, labels: [], redaction: null };
+export const NO_SETTINGS: RequestedSettings = { orderKey: null, flow: null, labels: [], redaction: null };
 
-export const ASKED_NAMES = Object.keys(NOTHING_ASKED) as readonly (keyof Asked)[];
+export const SETTING_FIELDS = Object.keys(NO_SETTINGS) as readonly (keyof RequestedSettings)[];
 
 /** Only the settings that were given. */
-export function asked(all: Asked): Partial<Asked> {
-  const isAsked = (value: Asked[keyof Asked]) => value !== null && !(Array.isArray(value) && value.length === 0);
+export function requestedOnly(all: RequestedSettings): Partial<RequestedSettings> {
+  const isGiven = (value: RequestedSettings[keyof RequestedSettings]) =>
+    value !== null && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(
-    ASKED_NAMES.map((name) => [name, all[name]] as const).filter(([, value]) => isAsked(value)),
+    SETTING_FIELDS.map((name) => [name, all[name]] as const).filter(([, value]) => isGiven(value)),
   );
 }
 
 /** A message as it is accepted: complete and valid, with all defaults filled in. */
-export interface NewMessage extends Asked {
+export interface NewMessage extends RequestedSettings {
   readonly id: string;
   readonly accountId: string;
   readonly kind: MessageKind;

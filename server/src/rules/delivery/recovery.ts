@@ -71,7 +71,7 @@ export interface Orphan {
  * Which of a dead node's attempts was in flight alone; -1 for none. A suspect counts as alone too if all other attempts
  * were claimed long enough before it: they had not crashed the node by then, and the suspect was the only new event.
  */
-export function aloneAmong(orphans: readonly Orphan[]): number {
+export function aloneInCrash(orphans: readonly Orphan[]): number {
   if (orphans.length === 1) return 0;
   const claimedAt = orphans.map((orphan) => orphan.claimedAt ?? 0);
   const last = claimedAt.indexOf(Math.max(...claimedAt));
@@ -95,7 +95,7 @@ const SUSPECTS_TRIED_MAX = 50;
  * Which of the messages that wait to start alone are tried: the first under each flow key, because a key that does not let it start
  * lets no other start, and by turns of accounts.
  */
-export function triedAlone<S extends { readonly account_id: string; readonly flow_key: string | null }>(
+export function chooseStartingAlone<S extends { readonly account_id: string; readonly flow_key: string | null }>(
   suspects: readonly S[],
 ): readonly S[] {
   const lines = new Set<string>();

@@ -1,9 +1,9 @@
 // Sends a dead letter again: a new message with everything of the old one, linked to it, due at once.
 
 import type { PublishSettings } from '../publish/publish-settings.ts';
-import { widened } from '../publish/redact.ts';
+import { combinedRedaction } from '../publish/redact.ts';
 import type { NewId } from '../requests/id.ts';
-import { asked, type HeaderList, type Message, type NewMessage, NOTHING_ASKED } from './message.ts';
+import { type HeaderList, type Message, type NewMessage, NO_SETTINGS, requestedOnly } from './message.ts';
 
 /** `hops`: how often the request that led to the retry has passed through this service. */
 export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {
@@ -23,8 +23,8 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
     retryDelay,
     timeoutMs,
     queueName,
-    ...NOTHING_ASKED,
-    ...asked(dead),
+    ...NO_SETTINGS,
+    ...requestedOnly(dead),
     scheduleId,
     deduplication: null,
     topicName,
@@ -56,9 +56,9 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     ...(settings.timeoutMs !== null && { timeoutMs: planned.timeoutMs }),
     ...(given.callback && { callback: planned.callback }),
     ...(given.failureCallback && { failureCallback: planned.failureCallback }),
-    ...asked(given),
+    ...requestedOnly(given),
     // The original publisher requested the redaction, and a retry must not remove it.
-    redaction: widened(again.redaction, planned.redaction),
+    redaction: combinedRedaction(again.redaction, planned.redaction),
     ...(given.deduplication && { deduplication: planned.deduplication }),
   };
 }

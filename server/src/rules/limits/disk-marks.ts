@@ -42,7 +42,7 @@ const FILLED_BYTES_PER_MS = 200_000;
 const LOOK_MS = { min: 250, max: 5000 };
 
 /** When to check the free space again: before it can fall below the minimum. */
-export function nextLookMs(diskBytes: number, freeBytesMin: number): number {
+export function nextCheckMs(diskBytes: number, freeBytesMin: number): number {
   const untilMinimum = (diskBytes - freeBytesMin) / FILLED_BYTES_PER_MS;
   return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, untilMinimum));
 }
@@ -86,7 +86,7 @@ const REMAKE_MS = { min: 5000, max: 60_000 };
  * When to try again to create the reserve of a database, after it was released and `failures` tries found too little
  * space.
  */
-export function remakeAfterMs(failures: number): number {
+export function recreateAfterMs(failures: number): number {
   return Math.min(REMAKE_MS.max, REMAKE_MS.min * 2 ** Math.min(failures, 10));
 }
 

@@ -35,7 +35,7 @@ export function processOf(node: string): string {
 /** Replaces the end of the lease of a lane that has ended. Later heartbeats of it do not count. */
 export const ENDED_LANE = -1;
 
-export interface LifeQuestion {
+export interface LifeFacts {
   /** Until when the heartbeat of the node counts, on the clock of `nowMs`. Null if it has sent none. */
   readonly aliveUntilMs: number | null;
   readonly nowMs: number;
@@ -49,14 +49,14 @@ export interface LifeQuestion {
  * A node that sends no heartbeats is dead. For a lane of the calling process this is not enough: when the process was
  * paused, all of its lanes were, and none could send any. The process knows which of its lanes have ended.
  */
-export function isAlive({ aliveUntilMs, nowMs, isOwnProcess, stoodStill }: LifeQuestion): boolean {
+export function isAlive({ aliveUntilMs, nowMs, isOwnProcess, stoodStill }: LifeFacts): boolean {
   if (aliveUntilMs === ENDED_LANE) return false;
   if (aliveUntilMs !== null && aliveUntilMs > nowMs) return true;
   return isOwnProcess && stoodStill;
 }
 
 /** Whether a process may have been paused recently, from the times of something that it does regularly. */
-export class Standstills {
+export class PauseDetector {
   readonly #gapMsMax: number;
   readonly #shortMs: number;
   #lastMs = Number.NEGATIVE_INFINITY;

@@ -3,7 +3,7 @@
 // bounded amount of the others' work, and no account can save up time by being idle.
 
 /** One pending piece of work. */
-export interface Asked {
+export interface PendingWork {
   readonly accountId: string;
   /** Work of one account and line stays in order. */
   readonly line: string;
@@ -48,7 +48,7 @@ export class Turns {
    * does not follow those of others, which would get their replies only when it is done. `asked` is in order of
    * arrival.
    */
-  choose(asked: readonly Asked[], budget: number): number[] {
+  choose(asked: readonly PendingWork[], budget: number): number[] {
     if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget && !isLongForOthers(asked, budget)) {
       this.forget();
       return asked.map((_, index) => index);
@@ -93,7 +93,7 @@ export class Turns {
    * By the position of each piece if the accounts are served in turn. From a line, no more than one transaction can
    * hold.
    */
-  #inTurn(asked: readonly Asked[], budget: number): { readonly index: number; readonly at: number }[] {
+  #inTurn(asked: readonly PendingWork[], budget: number): { readonly index: number; readonly at: number }[] {
     const lines = new Map<string, { at: number; readonly endAt: number }>();
     const begins: { readonly index: number; readonly at: number }[] = [];
     asked.forEach(({ accountId, line, cost }, index) => {
@@ -114,7 +114,7 @@ export class Turns {
 }
 
 /** Whether a piece is long, and not all are of one account. */
-function isLongForOthers(asked: readonly Asked[], budget: number): boolean {
+function isLongForOthers(asked: readonly PendingWork[], budget: number): boolean {
   const [first] = asked;
   return (
     asked.some(({ cost }) => isLong(cost, budget)) && asked.some(({ accountId }) => accountId !== first!.accountId)

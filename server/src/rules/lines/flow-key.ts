@@ -32,7 +32,7 @@ export interface FlowPins {
 type Pinned = Pick<KeyState, 'limits' | 'isParallelismPinned' | 'isRatePinned'>;
 
 /** The limits of a message, except where the key's are pinned. */
-export function limitsSaid({ limits, isParallelismPinned, isRatePinned }: Pinned, said: FlowLimits): FlowLimits {
+export function requestedLimits({ limits, isParallelismPinned, isRatePinned }: Pinned, said: FlowLimits): FlowLimits {
   return {
     parallelism: isParallelismPinned ? limits.parallelism : said.parallelism,
     rate: isRatePinned ? limits.rate : said.rate,
@@ -42,12 +42,12 @@ export function limitsSaid({ limits, isParallelismPinned, isRatePinned }: Pinned
 
 /** The limits of its newest message, whether they have taken effect or not. */
 export function newestLimits(key: Pinned & Pick<KeyState, 'said'>): FlowLimits {
-  return key.said === null ? key.limits : limitsSaid(key, key.said);
+  return key.said === null ? key.limits : requestedLimits(key, key.said);
 }
 
 /** Whether the key already has these limits, apart from pinned ones. */
-export function isSaidAlready(key: Pinned & Pick<KeyState, 'said'>, said: FlowLimits): boolean {
-  return key.said === null && areSameLimits(key.limits, limitsSaid(key, said));
+export function areLimitsUnchanged(key: Pinned & Pick<KeyState, 'said'>, said: FlowLimits): boolean {
+  return key.said === null && areSameLimits(key.limits, requestedLimits(key, said));
 }
 
 export function areSameLimits(a: FlowLimits, b: FlowLimits): boolean {
@@ -86,6 +86,6 @@ export function isSetByPerson(key: Pick<IdleKey, 'isParallelismPinned' | 'isRate
 }
 
 /** Whether a key without messages may be deleted: nobody has set it, and its period is over. */
-export function isForgettable(key: IdleKey, now: number): boolean {
+export function canDeleteFlowKey(key: IdleKey, now: number): boolean {
   return !isSetByPerson(key) && key.windowStartAt + key.periodMs <= now;
 }

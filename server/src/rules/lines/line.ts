@@ -63,7 +63,7 @@ export function afterAttempt(
   }
 }
 
-export interface GivenBack {
+export interface ReleasedMessage {
   readonly isQueuePaused: boolean;
   /** It waits for a time at which nothing else starts. */
   readonly startsAlone: boolean;
@@ -71,14 +71,14 @@ export interface GivenBack {
 }
 
 /** The state after a claim that was released before its attempt began. */
-export function stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey }: GivenBack): Waiting {
+export function stateAfterRelease({ isQueuePaused, startsAlone, hasFlowKey }: ReleasedMessage): Waiting {
   if (isQueuePaused) return 'queued';
   if (startsAlone) return 'delayed';
   return hasFlowKey ? 'queued' : 'ready';
 }
 
 /** An open message that should be delivered now. */
-export interface Hurried {
+export interface UnclaimedMessage {
   readonly state: string;
   readonly queue_name: string | null;
   readonly held_at: number | null;
@@ -89,11 +89,11 @@ export interface Hurried {
  * `inQueue`: its turn cannot be moved forward. The head of a queue that waits because crashes interrupted it has its
  * turn, so it can start now.
  */
-export type HurryAnswer = 'due' | 'inQueue' | 'held' | 'notWaiting';
+export type DeliverNowResult = 'due' | 'inQueue' | 'held' | 'notWaiting';
 
 /** The result, and which column is set to now: `alone_from_at` if it starts alone. */
-export function planDeliverNow(open: Hurried | undefined): {
-  readonly answer: HurryAnswer;
+export function planDeliverNow(open: UnclaimedMessage | undefined): {
+  readonly answer: DeliverNowResult;
   readonly column: 'due_at' | 'alone_from_at' | null;
 } {
   if (!open) return { answer: 'notWaiting', column: null };

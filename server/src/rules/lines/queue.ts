@@ -46,7 +46,7 @@ export interface IdleQueue extends QueueRules {
 const IDLE_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Whether a queue without messages may be deleted: the next message to it makes one that is equal. */
-export function isQueueForgettable({ isSet, parallelism, isPaused, createdAt }: IdleQueue, now: number): boolean {
+export function canDeleteQueue({ isSet, parallelism, isPaused, createdAt }: IdleQueue, now: number): boolean {
   return !isSet && !isPaused && parallelism === QUEUE_PARALLELISM_DEFAULT && createdAt + IDLE_KEPT_MS <= now;
 }
 

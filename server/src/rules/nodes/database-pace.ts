@@ -20,7 +20,7 @@ const COMMIT_ROUND_TRIPS = 3;
 const ACCEPT_MS_MIN = 900;
 const ACCEPT_ROUND_TRIPS = 12;
 
-export interface Patience {
+export interface DatabaseTimeouts {
   readonly silenceMs: number;
   readonly connectMs: number;
   readonly commitMs: number;
@@ -38,7 +38,7 @@ export function roundTripOf(recent: readonly number[]): number {
 }
 
 /** `moreMs` is added to the times in which a connected database must reply, for tests on a busy machine. */
-export function patience(roundTripMs: number, moreMs = 0): Patience {
+export function databaseTimeouts(roundTripMs: number, moreMs = 0): DatabaseTimeouts {
   return {
     silenceMs: moreMs + Math.max(SILENCE_MS_MIN, SILENT_ROUND_TRIPS * roundTripMs),
     connectMs: moreMs + Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, CONNECT_ROUND_TRIPS * roundTripMs)),

@@ -30,7 +30,7 @@ export function newsEveryMs(nodes: number): number {
  * Which of the delivering nodes are notified to look for work, after `turn` of them were before; null for all of them.
  * Every look costs the database a transaction or two, and one node can take most of the work.
  */
-export function askedToLook(deliverers: readonly string[], turn: number): readonly string[] | null {
+export function nodesToNotify(deliverers: readonly string[], turn: number): readonly string[] | null {
   if (deliverers.length <= ASKED_MAX) return null;
   return Array.from({ length: ASKED_MAX }, (_, index) => deliverers[(turn + index) % deliverers.length]!);
 }

@@ -1,7 +1,7 @@
 // Reads the headers of a publish: each setting by its name and format, what is forwarded, and what has no effect.
 
 import { withEntry, withPair } from '../../runtime/collections/short-list.ts';
-import { fewerLeft } from '../delivery/descent.ts';
+import { stricterDescent } from '../delivery/descent.ts';
 import type { HeaderList, NewMessage } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, type ProblemCode, problem } from '../requests/problem.ts';
@@ -12,7 +12,7 @@ import {
   forwardedHeadersProblem,
   forwardHeaderProblem,
   type HeaderLimits,
-  isOwned,
+  isServiceHeader,
 } from './headers.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
@@ -181,7 +181,7 @@ export class HeaderReader {
 
   /** The number that our deliveries pass on in their headers. */
   descendantsLeft(): number | null {
-    return fewerLeft(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
+    return stricterDescent(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
   }
 
   hops(): number {
@@ -310,7 +310,7 @@ export class HeaderReader {
       const bare = name.slice(headerPrefix.length + group.length);
       const wrong = forwardHeaderProblem(bare, value, headerPrefix);
       if (wrong !== null) {
-        if (isForQstashClients(headerPrefix) && isOwned(bare, headerPrefix)) continue;
+        if (isForQstashClients(headerPrefix) && isServiceHeader(bare, headerPrefix)) continue;
         throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
       }
       forward = withEntry(forward, [bare, value]);

@@ -81,7 +81,7 @@ export function unsendableProblem(headers: HeaderList): string | null {
 }
 
 /** Whether users may not set this header: the service sets it, or it belongs to a single connection. */
-export function isOwned(name: string, ownPrefix: string): boolean {
+export function isServiceHeader(name: string, ownPrefix: string): boolean {
   const lowerName = name.toLowerCase();
   return isOfConnection(lowerName) || lowerName.startsWith(ownPrefix.toLowerCase());
 }

@@ -1,8 +1,8 @@
 // From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
 // delivery. Knows names and formats. publish.ts knows defaults and the limits of the tier.
 
-import { type Descent, fewerLeft, NO_DESCENT } from '../delivery/descent.ts';
-import { type HeaderList, NOTHING_ASKED } from '../delivery/message.ts';
+import { type Descent, NO_DESCENT, stricterDescent } from '../delivery/descent.ts';
+import { type HeaderList, NO_SETTINGS } from '../delivery/message.ts';
 import { type Problem, problem } from '../requests/problem.ts';
 import { parseSeconds } from '../time/written-time.ts';
 import { HeaderReader, type HeaderRules, Refused } from './header-reader.ts';
@@ -71,7 +71,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       notBefore: reader.own('Not-Before', parseSeconds),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
-      labels: reader.own('Label', parseLabelList) ?? NOTHING_ASKED.labels,
+      labels: reader.own('Label', parseLabelList) ?? NO_SETTINGS.labels,
       flow: reader.flow(),
       orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
@@ -80,7 +80,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       callerIp: origin.callerIp,
       // The request's own headers can only tighten the limits of its origin.
       hops: Math.max(reader.hops(), origin.descent.hops),
-      descendantsLeft: fewerLeft(reader.descendantsLeft(), origin.descent.left),
+      descendantsLeft: stricterDescent(reader.descendantsLeft(), origin.descent.left),
       scheduleId: origin.scheduleId,
       cron: reader.own('Cron', asText),
       unusedNames: reader.unusedNames(),

@@ -1,7 +1,7 @@
 // From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure. The
 // only place that decides what is accepted over HTTP, one by one or in a batch.
 
-import type { Asked, CallbackTarget, HeaderList, Method, NewMessage } from '../delivery/message.ts';
+import type { CallbackTarget, HeaderList, Method, NewMessage, RequestedSettings } from '../delivery/message.ts';
 import { HARD_LIMITS, type Tier } from '../limits/tier.ts';
 import type { NewId } from '../requests/id.ts';
 import { problem } from '../requests/problem.ts';
@@ -27,7 +27,7 @@ export interface CallbackRequest {
   readonly settings: DeliverySettings;
 }
 
-export interface PublishRequest extends Asked {
+export interface PublishRequest extends RequestedSettings {
   readonly destination:
     | { readonly kind: 'url'; readonly target: TargetUrl }
     | { readonly kind: 'topic'; readonly topic: Topic };

@@ -35,7 +35,7 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
 }
 
 /** Hides what either hides. Hides all headers if there would be more names than one message may have. */
-export function widened(one: Redaction | null, other: Redaction | null): Redaction | null {
+export function combinedRedaction(one: Redaction | null, other: Redaction | null): Redaction | null {
   if (!one || !other) return one ?? other;
   const headers = [...new Set([...one.headers, ...other.headers])];
   const allHeaders = one.allHeaders || other.allHeaders || headers.length > NAMES_MAX;

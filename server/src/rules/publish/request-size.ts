@@ -1,7 +1,7 @@
 // How much one request makes the service store, counted from its parsed form before any message is made. Each body
 // counts once, however many messages share it. Everything else counts for every message.
 
-import { ASKED_NAMES } from '../delivery/message.ts';
+import { SETTING_FIELDS } from '../delivery/message.ts';
 import { showAmount } from '../limits/budget.ts';
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from '../requests/problem.ts';
@@ -61,7 +61,7 @@ function besideBody(request: PublishRequest): number {
     callbackBytes(callback) +
     callbackBytes(failureCallback);
   bytes += settings.retryDelay?.length ?? 0;
-  for (const name of ASKED_NAMES) bytes += textLength(request[name]);
+  for (const name of SETTING_FIELDS) bytes += textLength(request[name]);
   return bytes;
 }
 

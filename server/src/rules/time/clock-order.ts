@@ -34,7 +34,7 @@ export type ClockOrder =
   | { readonly kind: 'run' };
 
 /** The result of an order. */
-export type Steered =
+export type ClockOrderResult =
   | { readonly kind: 'done'; readonly underWay: readonly Claim[] }
   | { readonly kind: 'refused'; readonly problem: Problem };
 

@@ -1,7 +1,7 @@
 // Pools that all lanes of a process share, in memory that all of them see: a single request may be larger than a lane's
 // part. Each lane writes only what it holds itself.
 
-import type { Elsewhere } from './pool.ts';
+import type { OtherLanes } from './pool.ts';
 
 /** Accounts with the same place share one share. */
 const PLACES = 4096;
@@ -29,7 +29,7 @@ export class LanePools {
   }
 
   /** Null when there is only one lane. */
-  elsewhere(name: PoolName): Elsewhere | null {
+  elsewhere(name: PoolName): OtherLanes | null {
     if (this.#lanes === 1) return null;
     const unit = POOLS[name];
     const own = this.#part(name, this.#lane);

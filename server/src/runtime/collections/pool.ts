@@ -12,7 +12,7 @@ export function shareRoom(max: number, used: number, held: number): number {
 export type PoolRefusal = 'account' | 'node';
 
 /** What the other lanes of the process hold of the same pool. */
-export interface Elsewhere {
+export interface OtherLanes {
   used(): number;
   heldBy(accountId: string): number;
   /** What is held here has changed, in all and by this account. */
@@ -21,12 +21,12 @@ export interface Elsewhere {
 
 export class Pool {
   readonly max: number;
-  readonly #elsewhere: Elsewhere | null;
+  readonly #elsewhere: OtherLanes | null;
   readonly #heldBy = new Map<string, number>();
   readonly #refused: Record<PoolRefusal, number> = { account: 0, node: 0 };
   #used = 0;
 
-  constructor(max: number, elsewhere: Elsewhere | null = null) {
+  constructor(max: number, elsewhere: OtherLanes | null = null) {
     this.max = max;
     this.#elsewhere = elsewhere;
   }

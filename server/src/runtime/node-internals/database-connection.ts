@@ -17,7 +17,7 @@ export function destroyConnection(client: pg.ClientBase): void {
 }
 
 /** Waits for a reply to a message that asks for nothing. The server runs no transaction for it, unlike for the shortest query. */
-export async function askForNothing(client: pg.ClientBase): Promise<void> {
+export async function pingServer(client: pg.ClientBase): Promise<void> {
   if (!works('databaseConnection')) {
     await client.query('');
     return;

@@ -29,7 +29,7 @@ export function works(feature: Feature): boolean {
 }
 
 /** `tell` is called for each feature that does not work, now or later. */
-export function tellBroken(tell: (feature: Feature, why: string) => void): void {
+export function reportBrokenFeatures(tell: (feature: Feature, why: string) => void): void {
   report = tell;
   for (const [feature, why] of broken) tell(feature, why);
 }

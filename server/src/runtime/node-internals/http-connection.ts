@@ -19,7 +19,7 @@ export function readNothingDirectly(socket: Socket): void {
 }
 
 /** `close` is called in place of closing the connection behind its last response. */
-export function closeBy(socket: Socket, close: () => void): void {
+export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close;
 }
 
@@ -49,7 +49,7 @@ export async function testHttpConnection(near: Socket, far: Duplex): Promise<voi
       return true;
     });
   });
-  closeBy(near, () => {
+  replaceClose(near, () => {
     isClosed = true;
     wake();
   });

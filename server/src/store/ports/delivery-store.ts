@@ -47,14 +47,14 @@ export interface Recovery {
   readonly held: number;
 }
 
-export interface HeardTime {
+export interface LastKeptTime {
   readonly kept: KeptTime | null;
   /** The store's own clock, if it has one that all its nodes share; else null. */
   readonly wallAt: number | null;
 }
 
 /** What a starting node must know about the time before the start. */
-export interface StoredTime extends HeardTime {
+export interface StoredTime extends LastKeptTime {
   /**
    * The newest time in the data: when a message was accepted (SQLite) or placed in a queue (PostgreSQL). Null if there
    * is none.
@@ -152,7 +152,7 @@ export interface DeliveryStore {
    * Records that `node` is alive and stays alive for `ttlMs` by the store's own clock, and stores `time`. Returns the
    * time stored before, perhaps by another node. A lane with a `ttlMs` of 0 has ended.
    */
-  heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<HeardTime>;
+  heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<LastKeptTime>;
 
   storedTime(): Promise<StoredTime>;
 

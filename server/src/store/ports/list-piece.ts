@@ -43,7 +43,7 @@ export function pieceOf<R, T>(rows: readonly R[], limit: number, make: (row: R) 
   return { entries: rows.slice(0, limit).map(make), hasMore: rows.length > limit };
 }
 
-export interface WeighedKey {
+export interface SizedKey {
   readonly key: string;
   readonly bytes: number;
 }
@@ -51,7 +51,7 @@ export interface WeighedKey {
 /**
  * How many of the keys fit into a piece, and the last of those. `keys` has one key more than `limit` if there are more.
  */
-export function fitting(keys: readonly WeighedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
+export function fitting(keys: readonly SizedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
   let bytes = 0;
   let count = 0;
   while (count < Math.min(keys.length, limit) && (count === 0 || bytes + keys[count]!.bytes <= bytesMax)) {

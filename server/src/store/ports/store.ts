@@ -26,8 +26,8 @@ export interface Store
 }
 
 /** In place of the result of a read that was dropped because its caller has disconnected. Nobody is left to see it. */
-export class AskerGone extends Error {
-  override readonly name = 'AskerGone';
+export class CallerGone extends Error {
+  override readonly name = 'CallerGone';
 }
 
 /**

@@ -2,7 +2,7 @@
 // what is past its retention. Each verb does a bounded amount of work, in one transaction; `now` is always an argument.
 
 import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
-import type { AlertFacts, AlertLook } from '../../rules/alerts/alert-facts.ts';
+import type { AlertFacts, NeededAlertFacts } from '../../rules/alerts/alert-facts.ts';
 import type { Job, JobStep, JobWork } from '../../rules/delivery/job.ts';
 import type { NewMessage } from '../../rules/delivery/message.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
@@ -123,7 +123,7 @@ export interface UpkeepStore {
   dueAlerts(now: number, limit: number): Promise<DueAlerts>;
 
   /** The facts that the rules of an account need. At most `rowsMax` rows are read for each part. */
-  alertFacts(accountId: string, look: AlertLook, now: number, rowsMax: number): Promise<AlertFacts>;
+  alertFacts(accountId: string, look: NeededAlertFacts, now: number, rowsMax: number): Promise<AlertFacts>;
 
   /**
    * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the

@@ -1,7 +1,7 @@
 // The store over PostgreSQL, for any number of nodes: composes its ports, and receives the notifications of other
 // nodes.
 
-import type { NodeAbout } from '../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { DatabaseReserve } from '../ports/database-reserve.ts';
 import type { Store } from '../ports/store.ts';
@@ -38,7 +38,7 @@ export interface PostgresStoreOptions {
   /** Messages that wait to be accepted; by default the store has its own. */
   readonly inbox?: Inbox;
   /** What people want to know about this node. */
-  readonly about: NodeAbout;
+  readonly about: NodeDescription;
   /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }

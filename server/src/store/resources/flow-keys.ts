@@ -41,7 +41,7 @@ function* change(
   yield* make(row);
   yield* step('admitWaiting', row, now);
   const changed = (yield* getFlowKey(accountId, key))!;
-  yield* step('weigh', 'flow_keys', accountId, key, isSetByPerson(changed) ? bytesOfLine(key) : null);
+  yield* step('countStored', 'flow_keys', accountId, key, isSetByPerson(changed) ? bytesOfLine(key) : null);
   return changed;
 }
 

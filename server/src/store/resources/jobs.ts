@@ -30,9 +30,9 @@ export function* createJob(job: Job, runningMax = Number.POSITIVE_INFINITY): Ste
     job.createdAt,
     job.updatedAt,
   ]);
-  yield* step('weigh', 'jobs', accountId, id, bytesOfJob(job));
+  yield* step('countStored', 'jobs', accountId, id, bytesOfJob(job));
   yield* step(
-    'deleteWeighed',
+    'deleteCounted',
     accountId,
     `DELETE FROM jobs WHERE account_id = ?1 AND state <> 'running' AND id <=
        (SELECT id FROM jobs WHERE account_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,

@@ -13,7 +13,7 @@ const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND 
 
 export function* saveQueue(accountId: string, name: string, change: QueueChange, now: number): Steps<Queue> {
   const before = yield* step('lockOrCreateQueue', accountId, name, now);
-  yield* step('weigh', 'queues', accountId, name, bytesOfLine(name));
+  yield* step('countStored', 'queues', accountId, name, bytesOfLine(name));
   const rules = changedRules(toRules(before), change);
   yield* run('UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?', [
     rules.parallelism,
@@ -66,6 +66,6 @@ export function* deleteQueue(accountId: string, name: string): Steps<number | nu
     `UPDATE messages SET holds_place = ?, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
     [false, ...key],
   );
-  yield* step('deleteWeighed', accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', key);
+  yield* step('deleteCounted', accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', key);
   return 0;
 }

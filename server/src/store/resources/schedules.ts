@@ -38,7 +38,7 @@ export function* saveSchedule(schedule: Schedule): Steps<void> {
       schedule.body,
     ],
   );
-  yield* step('weigh', 'schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
+  yield* step('countStored', 'schedules', schedule.accountId, schedule.id, bytesOfSchedule(schedule));
 }
 
 export function* getSchedule(accountId: string, id: string): Steps<Schedule | null> {
@@ -63,7 +63,7 @@ export const listSchedules = listByKey<ListedScheduleRow, ListedSchedule>(
 
 export function* deleteSchedule(accountId: string, id: string): Steps<boolean> {
   const sql = 'DELETE FROM schedules WHERE account_id = ? AND id = ?';
-  return (yield* step('deleteWeighed', accountId, sql, [accountId, id])) > 0;
+  return (yield* step('deleteCounted', accountId, sql, [accountId, id])) > 0;
 }
 
 /** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */

@@ -14,8 +14,8 @@ import type { CancelReply, RetryReply } from '../shared/commands.ts';
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
 
 /** The tables beside the messages whose rows store their counted bytes, and the name of each row in its account. */
-export const WEIGHED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
-export type WeighedTable = keyof typeof WEIGHED_TABLES;
+export const COUNTED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
+export type CountedTable = keyof typeof COUNTED_TABLES;
 
 /**
  * What an adapter does for a verb. The SQL is common to both databases, with `?` for a parameter, or `?2` for one that
@@ -28,9 +28,9 @@ export interface AdapterSteps {
   /** How many rows it changed. */
   run(sql: string, values: readonly Value[]): number;
   /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
-  weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void;
+  countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void;
   /** A DELETE without its RETURNING. Subtracts the stored bytes of its rows. Returns how many rows it deleted. */
-  deleteWeighed(accountId: string, sql: string, values: readonly Value[]): number;
+  deleteCounted(accountId: string, sql: string, values: readonly Value[]): number;
   /** Until the end of the transaction, no other call that locks the account counts or changes what belongs to it. */
   lockAccount(accountId: string): void;
   /** The same for all tokens. A node that starts may wait longer for it than a request. */

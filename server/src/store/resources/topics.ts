@@ -29,10 +29,10 @@ export function* saveTopic(topic: Topic): Steps<'saved' | 'changed'> {
   const { id, accountId, version } = topic;
   if (topic.endpoints.length === 0) {
     const sql = 'DELETE FROM topics WHERE account_id = ? AND id = ? AND version = ?';
-    return (yield* step('deleteWeighed', accountId, sql, [accountId, id, version])) > 0 ? 'saved' : 'changed';
+    return (yield* step('deleteCounted', accountId, sql, [accountId, id, version])) > 0 ? 'saved' : 'changed';
   }
   if ((yield* writeTopic(topic)) === 0) return 'changed';
-  yield* step('weigh', 'topics', accountId, id, bytesOfTopic(topic));
+  yield* step('countStored', 'topics', accountId, id, bytesOfTopic(topic));
   return 'saved';
 }
 

@@ -3,7 +3,7 @@
 import type { Alert, AlertRule, AlertTarget } from '../../rules/alerts/alert.ts';
 import type {
   AttemptFact,
-  Cuttable,
+  BoundedList,
   FailedFact,
   NotifiedFact,
   QueueFact,
@@ -80,7 +80,7 @@ function toScope(row: ScopeRow) {
 export type FailedMessageRow = ScopeRow & { schedule_id: string | null };
 
 /** `rows` has one row more than `rowsMax` if there are more. */
-export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): Cuttable<FailedFact> {
+export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): BoundedList<FailedFact> {
   const facts = rows.slice(0, rowsMax).map((row) => ({ ...toScope(row), scheduleId: row.schedule_id }));
   return { rows: facts, isCut: rows.length > rowsMax };
 }
@@ -103,7 +103,7 @@ function attemptOf(row: AttemptStepRow): Pick<AttemptFact, 'outcome' | 'status' 
 }
 
 /** The newest steps, `rowsMax` of them if there are more. */
-export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): Cuttable<AttemptFact> {
+export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): BoundedList<AttemptFact> {
   const facts = rows.flatMap((row) => {
     const attempt = row.ended_at >= fromAt ? attemptOf(row) : null;
     return attempt ? [{ ...toScope(row), ...attempt }] : [];

@@ -224,12 +224,12 @@ export function startStep(attemptNumber: number): number {
 }
 
 /** The number of the attempt that this step started, or null. */
-export function startedBy(step: number): number | null {
+export function startedAttempt(step: number): number | null {
   return step < BEFORE_STARTS ? BEFORE_STARTS - step : null;
 }
 
 /** What a journal row records. For the end of an attempt, the caller reads the attempt. */
-export function bareStep({
+export function stepFromRow({
   step,
   at,
 }: {
@@ -240,7 +240,7 @@ export function bareStep({
   if (step === CANCELLED) return { kind: 'cancelled' };
   if (step === RELEASED) return { kind: 'released', at };
   if (step === CANCEL_REQUESTED) return { kind: 'cancelRequested', at };
-  const number = startedBy(step);
+  const number = startedAttempt(step);
   return number === null ? null : { kind: 'started', number, at };
 }
 

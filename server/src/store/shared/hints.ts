@@ -2,7 +2,7 @@
 // notifications. They are only hints. Hints within a short time are sent as one: a notification in every transaction
 // would make all commits of a database wait for each other.
 
-import { askedToLook, hintEveryMs, newsEveryMs } from '../../rules/nodes/hint-pace.ts';
+import { hintEveryMs, newsEveryMs, nodesToNotify } from '../../rules/nodes/hint-pace.ts';
 import type { Clock } from '../../runtime/world.ts';
 
 /**
@@ -19,7 +19,7 @@ export interface LiveNodes {
 }
 
 /** The hint of another node. */
-export interface Heard {
+export interface ReceivedHint {
   readonly isWork: boolean;
   readonly isNews: boolean;
   readonly isAccess: boolean;
@@ -91,7 +91,7 @@ export class Hints {
   }
 
   /** The hint of another node; null for our own hints. */
-  hear(payload: string): Heard | null {
+  hear(payload: string): ReceivedHint | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;
     if (words.includes('f')) this.#await();
@@ -146,7 +146,7 @@ export class Hints {
   }
 
   #askedNow(): string {
-    const asked = askedToLook(this.#deliverers, this.#turn);
+    const asked = nodesToNotify(this.#deliverers, this.#turn);
     if (asked === null) return '';
     this.#turn += asked.length;
     return ` ${asked.join(',')}`;

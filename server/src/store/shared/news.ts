@@ -1,6 +1,6 @@
 // Notifies this node's listeners, and other nodes, that the journal has new rows or that somebody's access has changed.
 
-import type { Heard, Hints } from './hints.ts';
+import type { Hints, ReceivedHint } from './hints.ts';
 
 export class News {
   readonly #hints: Hints | null;
@@ -22,7 +22,7 @@ export class News {
     this.#hints?.access();
   }
 
-  hear({ isNews, isAccess }: Pick<Heard, 'isNews' | 'isAccess'>): void {
+  hear({ isNews, isAccess }: Pick<ReceivedHint, 'isNews' | 'isAccess'>): void {
     if (isNews) for (const listener of this.#journalListeners) listener();
     if (isAccess) for (const listener of this.#accessListeners) listener();
   }

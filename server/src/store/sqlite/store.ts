@@ -1,7 +1,7 @@
 // The store over SQLite: composes its ports. Calls that arrive while a transaction runs go into the next one (group
 // commit). The table of verbs says on which thread a verb runs and who is notified of it.
 
-import type { NodeAbout } from '../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../ports/message-store.ts';
 import type { Store } from '../ports/store.ts';
@@ -47,7 +47,7 @@ export interface SqliteStoreOptions {
   /** Messages that wait to be accepted; by default the store has its own. */
   readonly inbox?: Inbox;
   /** What people want to know about this node. */
-  readonly about?: NodeAbout;
+  readonly about?: NodeDescription;
   /** The node that people see, when this one is a lane of it. */
   readonly shownAs?: ShownNode;
   /** The file can no longer be written: the process must exit. */

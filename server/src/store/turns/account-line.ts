@@ -3,8 +3,8 @@
 // pieces take longer gets fewer of them.
 
 import { Costs, Turns } from '../../rules/limits/turns.ts';
-import { AskerGone } from '../ports/store.ts';
-import type { IsGone } from './asker.ts';
+import { CallerGone } from '../ports/store.ts';
+import type { IsGone } from './current-caller.ts';
 
 interface Piece {
   readonly isGone: IsGone;
@@ -33,7 +33,7 @@ export class AccountLine {
 
   /**
    * `work` is one bounded piece. Its slot is free again when its promise has ended. If its caller has disconnected
-   * before its turn, it does not run, and this rejects with `AskerGone`.
+   * before its turn, it does not run, and this rejects with `CallerGone`.
    */
   run<T>(accountId: string, work: () => Promise<T>, isGone: IsGone = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ export class AccountLine {
       line.push({
         isGone,
         start: async () => work().then(resolve, reject),
-        drop: () => reject(new AskerGone('the caller has disconnected')),
+        drop: () => reject(new CallerGone('the caller has disconnected')),
       });
       this.#waiting.set(accountId, line);
       this.#next();

@@ -3,11 +3,11 @@
 
 import type { Store } from '../ports/store.ts';
 import { AccountLine } from './account-line.ts';
-import { currentAsker, forCallers, forEverybody } from './asker.ts';
+import { currentCaller, forCallers, runForAllCallers } from './current-caller.ts';
 import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in-pieces.ts';
 
 /** How many calls of each kind run at once. */
-export interface AtOnce {
+export interface CallsAtOnce {
   /** Lists, searches and counts. */
   readonly lists: number;
   /** Reads of one thing by its name. They never wait for a search. */
@@ -28,14 +28,18 @@ type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A
 function takingTurns(line: AccountLine) {
   return <A extends readonly unknown[], T>(verb: OfAccount<A, T>): OfAccount<A, T> =>
     (accountId, ...rest) =>
-      line.run(accountId, () => forEverybody(() => verb(accountId, ...rest)), currentAsker());
+      line.run(accountId, () => runForAllCallers(() => verb(accountId, ...rest)), currentCaller());
 }
 
 /**
  * The node's own work (accept, claim, settle, upkeep) and the check of tokens do not wait in these lines. Each line
  * leaves some of the store's connections free for them.
  */
-export function inTurn(store: Store, { lists, lookUps, areNeedsInLine, changes }: AtOnce, nowMs: () => number): Store {
+export function inTurn(
+  store: Store,
+  { lists, lookUps, areNeedsInLine, changes }: CallsAtOnce,
+  nowMs: () => number,
+): Store {
   const ownLookUp = takingTurns(new AccountLine(lookUps, nowMs));
   return {
     ...store,
@@ -98,7 +102,8 @@ function listsInTurn(store: Store, line: AccountLine) {
     listTopics: own(store.listTopics),
     listTokens: own(store.listTokens),
     usage: own(store.usage),
-    listAccounts: (...rest) => line.run(NOBODY, () => forEverybody(() => store.listAccounts(...rest)), currentAsker()),
+    listAccounts: (...rest) =>
+      line.run(NOBODY, () => runForAllCallers(() => store.listAccounts(...rest)), currentCaller()),
   } satisfies Partial<Store>;
 }
 

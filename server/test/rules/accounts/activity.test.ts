@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import {
   activityOf,
   BUCKETS_MAX,
+  bucketRange,
   COUNTED,
   countedEnd,
   HOUR_MS,
@@ -16,7 +17,6 @@ import {
   MINUTES_KEPT_MS,
   NO_ACTIVITY,
   startOf,
-  stretchOf,
   sumOf,
 } from '../../../src/rules/accounts/activity.ts';
 
@@ -111,7 +111,7 @@ test('a percentile is the lag that its share of the deliveries did not exceed', 
 });
 
 test('a chart has the narrowest bars of which not too many are needed', () => {
-  const width = (ms: number) => stretchOf(NOW - ms, NOW, NOW).bucketMs / MINUTE_MS;
+  const width = (ms: number) => bucketRange(NOW - ms, NOW, NOW).bucketMs / MINUTE_MS;
   assert.equal(width(HOUR_MS), 1);
   assert.equal(width(179 * MINUTE_MS), 1);
   assert.equal(width(180 * MINUTE_MS), 5, 'the first and the last bar are cut');
@@ -122,23 +122,23 @@ test('a chart has the narrowest bars of which not too many are needed', () => {
   assert.equal(BUCKETS_MAX, 180);
   // From the start of a bar, exactly 180 fit.
   const even = startOf(NOW, MINUTE_MS);
-  assert.equal(stretchOf(even - 180 * MINUTE_MS, even, even).bucketMs, MINUTE_MS);
+  assert.equal(bucketRange(even - 180 * MINUTE_MS, even, even).bucketMs, MINUTE_MS);
 });
 
 test('a chart begins with a whole bar, and no earlier than hours are kept', () => {
-  assert.deepEqual(stretchOf(NOW - HOUR_MS, NOW, NOW), {
+  assert.deepEqual(bucketRange(NOW - HOUR_MS, NOW, NOW), {
     fromAt: startOf(NOW - HOUR_MS, MINUTE_MS),
     toAt: NOW,
     bucketMs: MINUTE_MS,
   });
-  assert.equal(stretchOf(0, NOW, NOW).fromAt, startOf(NOW - HOURS_KEPT_MS, 6 * HOUR_MS));
+  assert.equal(bucketRange(0, NOW, NOW).fromAt, startOf(NOW - HOURS_KEPT_MS, 6 * HOUR_MS));
   // A period far longer than what is kept has the widest bars.
-  assert.equal(stretchOf(NOW, NOW + 1e12, NOW).bucketMs, DAY_MS);
+  assert.equal(bucketRange(NOW, NOW + 1e12, NOW).bucketMs, DAY_MS);
 });
 
 test('where minutes are no longer kept, bars are hours', () => {
   const keptFrom = startOf(NOW - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS;
   const end = keptFrom + 2 * HOUR_MS;
-  assert.equal(stretchOf(keptFrom, end, NOW).bucketMs, MINUTE_MS);
-  assert.equal(stretchOf(keptFrom - 1, end, NOW).bucketMs, HOUR_MS);
+  assert.equal(bucketRange(keptFrom, end, NOW).bucketMs, MINUTE_MS);
+  assert.equal(bucketRange(keptFrom - 1, end, NOW).bucketMs, HOUR_MS);
 });

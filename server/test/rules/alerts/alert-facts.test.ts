@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Alert, AlertRule } from '../../../src/rules/alerts/alert.ts';
-import { endOf, hostEnd, isMeant, isScoped, lookFor } from '../../../src/rules/alerts/alert-facts.ts';
+import { endOf, hostEnd, isMeant, isScoped, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 const MINUTE = 60_000;
@@ -12,7 +12,7 @@ const ANY = { host: null, queue: null, label: null };
 /** What alerts with these rules need, made an hour ago and judged just now. */
 function look(...rules: readonly AlertRule[]) {
   const judged = { state: 'calm', judgedAt: NOW, createdAt: NOW - 60 * MINUTE } as const;
-  return lookFor(
+  return neededFacts(
     rules.map((rule) => ({ ...judged, rule }) as unknown as Alert),
     NOW,
   );

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Alert, AlertRule } from '../../../src/rules/alerts/alert.ts';
 import type { AlertFacts, AttemptFact, FailedFact, QueueFact, RunFact } from '../../../src/rules/alerts/alert-facts.ts';
-import { findingOf, type NodeSight } from '../../../src/rules/alerts/alert-findings.ts';
+import { findingOf, type NodeAlertFacts } from '../../../src/rules/alerts/alert-findings.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -23,13 +23,13 @@ const NO_FACTS: AlertFacts = {
   schedules: [],
   used: 0,
 };
-const NO_SIGHT: NodeSight = { dayMax: null, storedBytes: 0, storedBytesMax: null, freeBytes: null };
+const NO_SIGHT: NodeAlertFacts = { dayMax: null, storedBytes: 0, storedBytesMax: null, freeBytes: null };
 
 interface Given {
   readonly rule: AlertRule;
   readonly facts?: Partial<AlertFacts>;
   readonly state?: Alert['state'];
-  readonly sight?: Partial<NodeSight>;
+  readonly sight?: Partial<NodeAlertFacts>;
 }
 
 /** Of an alert that was made two hours ago and judged just now. */
@@ -236,7 +236,7 @@ test('scheduleFailed names the schedules; the run with the latest time is the ne
 });
 
 test('quotaNear says what is near its limit: the messages of the day, what is stored, or both', () => {
-  const near = (used: number, sight: Partial<NodeSight>) => found({ rule: quotaNear, facts: { used }, sight });
+  const near = (used: number, sight: Partial<NodeAlertFacts>) => found({ rule: quotaNear, facts: { used }, sight });
   const day = { dayMax: 100 };
   const full = { storedBytes: 9 * MEBIBYTE - 1, storedBytesMax: 10 * MEBIBYTE };
   assert.deepEqual(near(80, day), {

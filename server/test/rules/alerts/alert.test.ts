@@ -7,12 +7,12 @@ import {
   type AlertRule,
   alertBody,
   eventToReport,
-  nextLookAt,
+  nextEvaluationAt,
   standingAfter,
 } from '../../../src/rules/alerts/alert.ts';
 import type { AlertFacts, AttemptFact, FailedFact } from '../../../src/rules/alerts/alert-facts.ts';
-import { failuresFrom, isHost, lookFor } from '../../../src/rules/alerts/alert-facts.ts';
-import { findingOf, type NodeSight } from '../../../src/rules/alerts/alert-findings.ts';
+import { failuresFrom, isHost, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
+import { findingOf, type NodeAlertFacts } from '../../../src/rules/alerts/alert-findings.ts';
 import { readAlert, shownDefinition } from '../../../src/rules/alerts/alert-rules.ts';
 import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
 import { alert } from '../../conformance/alerts.ts';
@@ -176,9 +176,14 @@ const NO_FACTS: AlertFacts = {
   used: 0,
 };
 const NO_STORED = { storedBytes: 0, storedBytesMax: null };
-const SIGHT: NodeSight = { ...NO_STORED, dayMax: null, freeBytes: null };
+const SIGHT: NodeAlertFacts = { ...NO_STORED, dayMax: null, freeBytes: null };
 
-function finding(rule: AlertRule, facts: Partial<AlertFacts>, some: Partial<Alert> = {}, sight: NodeSight = SIGHT) {
+function finding(
+  rule: AlertRule,
+  facts: Partial<AlertFacts>,
+  some: Partial<Alert> = {},
+  sight: NodeAlertFacts = SIGHT,
+) {
   return findingOf(alert({ rule, createdAt: NOW - 60 * MINUTE, ...some }), { ...NO_FACTS, ...facts }, sight, NOW);
 }
 
@@ -335,14 +340,14 @@ test('quotaNear and diskLow: by what the node knows; without that, nothing is sa
 });
 
 test('all alerts of an account are judged at the same times, those of another account at others', () => {
-  const times = [0, 1, 5000, 9999].map((ms) => nextLookAt('acc_1', NOW + ms));
+  const times = [0, 1, 5000, 9999].map((ms) => nextEvaluationAt('acc_1', NOW + ms));
   for (const at of times) assert.equal((at - times[0]!) % 10_000, 0);
   assert.ok(times.every((at, index) => at > NOW + [0, 1, 5000, 9999][index]! && at <= NOW + 20_000));
-  assert.equal(nextLookAt('acc_1', times[0]!), times[0]! + 10_000, 'never the same time again');
-  assert.notEqual((nextLookAt('acc_2', NOW) - times[0]!) % 10_000, 0);
+  assert.equal(nextEvaluationAt('acc_1', times[0]!), times[0]! + 10_000, 'never the same time again');
+  assert.notEqual((nextEvaluationAt('acc_2', NOW) - times[0]!) % 10_000, 0);
   const ids = Array.from({ length: 1000 }, (_, n) => `acc_${n}`);
   for (const now of [0, 1, 9999, NOW]) {
-    const all = ids.map((id) => nextLookAt(id, now));
+    const all = ids.map((id) => nextEvaluationAt(id, now));
     assert.ok(all.every((at) => Number.isInteger(at) && at > now && at <= now + 10_000));
     assert.ok(new Set(all).size > 500, 'spread over the ten seconds');
   }
@@ -354,7 +359,7 @@ test('the alerts of an account are looked at together, and only at what they nee
     { type: 'queueStalled', olderThanMs: MINUTE, queue: 'a' },
     { type: 'queueStalled', olderThanMs: MINUTE, queue: 'b' },
   ];
-  const look = lookFor(
+  const look = neededFacts(
     rules.map((rule) => alert({ rule })),
     NOW,
   );
@@ -367,7 +372,7 @@ test('the alerts of an account are looked at together, and only at what they nee
     areFailedSchedulesAsked: false,
     isUsageAsked: false,
   });
-  const all = lookFor(
+  const all = neededFacts(
     [
       alert({ rule: { type: 'queueStalled', olderThanMs: MINUTE, queue: null } }),
       alert({ rule: { type: 'scheduleFailed', schedule: null } }),

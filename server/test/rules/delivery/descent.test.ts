@@ -3,7 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { callbackRoom, DESCENDANTS_MAX, fewerLeft, handedOn, shareOut } from '../../../src/rules/delivery/descent.ts';
+import {
+  callbackRoom,
+  DESCENDANTS_MAX,
+  descendantsOfRequest,
+  divideDescendants,
+  stricterDescent,
+} from '../../../src/rules/delivery/descent.ts';
 import { CALLBACK_URL, callbackTo, claimOf, FAILURE_URL, settings } from '../given.ts';
 
 function parent(left: number, retries: number, reports: 'none' | 'each' | 'failure' | 'both') {
@@ -19,7 +25,8 @@ test('the attempts and callbacks of a message together hand on no more than it h
     fc.property(fc.nat({ max: DESCENDANTS_MAX }), fc.nat({ max: 100 }), reports, (left, retries, kind) => {
       const message = parent(left, retries, kind);
       let handed = 0;
-      for (let attempts = 0; attempts <= retries + 5; attempts += 1) handed += handedOn({ ...message, attempts });
+      for (let attempts = 0; attempts <= retries + 5; attempts += 1)
+        handed += descendantsOfRequest({ ...message, attempts });
       if (message.callback) {
         for (let retried = 0; retried <= retries; retried += 1) {
           handed += callbackRoom({ ...message, retried }, 'callback');
@@ -34,7 +41,7 @@ test('the attempts and callbacks of a message together hand on no more than it h
 test('messages that a request makes and all they may lead to are no more than it was handed', () => {
   fc.assert(
     fc.property(fc.nat({ max: DESCENDANTS_MAX }), fc.integer({ min: 1, max: 3000 }), (left, messages) => {
-      const each = shareOut(left, messages);
+      const each = divideDescendants(left, messages);
       if (typeof each === 'number') assert.ok(messages + messages * each <= left);
       else assert.equal(each.problem.code, 'loop_detected');
       assert.equal(typeof each === 'number', messages <= left);
@@ -43,14 +50,14 @@ test('messages that a request makes and all they may lead to are no more than it
 });
 
 test('a message that nothing of ours led to has the whole number, also one of many', () => {
-  assert.equal(shareOut(null, 1), DESCENDANTS_MAX);
-  assert.equal(shareOut(null, 5000), DESCENDANTS_MAX);
+  assert.equal(divideDescendants(null, 1), DESCENDANTS_MAX);
+  assert.equal(divideDescendants(null, 5000), DESCENDANTS_MAX);
 });
 
 test('five hops and the callbacks of the default retries fit; with a hundred retries each callback still has room', () => {
   let left = DESCENDANTS_MAX;
   for (let hop = 0; hop < 5; hop += 1) {
-    const each = shareOut(handedOn(parent(left, 5, 'both')), 1);
+    const each = divideDescendants(descendantsOfRequest(parent(left, 5, 'both')), 1);
     assert.ok(typeof each === 'number', `hop ${hop}`);
     left = each;
   }
@@ -61,17 +68,18 @@ test('five hops and the callbacks of the default retries fit; with a hundred ret
 });
 
 test('what a request says of itself can only lower what led to it', () => {
-  assert.equal(fewerLeft(10, null), 10);
-  assert.equal(fewerLeft(10, 1000), 10);
-  assert.equal(fewerLeft(1000, 10), 10);
-  assert.equal(fewerLeft(null, null), null);
+  assert.equal(stricterDescent(10, null), 10);
+  assert.equal(stricterDescent(10, 1000), 10);
+  assert.equal(stricterDescent(1000, 10), 10);
+  assert.equal(stricterDescent(null, null), null);
 });
 
 test('without callbacks all of it is for deliveries; with one of either kind, half', () => {
-  const first = (kind: 'none' | 'each' | 'failure' | 'both') => handedOn({ ...parent(101, 3, kind), attempts: 0 });
+  const first = (kind: 'none' | 'each' | 'failure' | 'both') =>
+    descendantsOfRequest({ ...parent(101, 3, kind), attempts: 0 });
   assert.equal(first('none'), 50);
   for (const kind of ['each', 'failure', 'both'] as const) assert.equal(first(kind), 25);
-  assert.equal(handedOn({ ...parent(101, 3, 'each'), attempts: 1 }), 12);
+  assert.equal(descendantsOfRequest({ ...parent(101, 3, 'each'), attempts: 1 }), 12);
 });
 
 test('each callback gets an equal part of its half, and one is kept for the failure callback', () => {

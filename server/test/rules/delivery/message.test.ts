@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asked, NOTHING_ASKED } from '../../../src/rules/delivery/message.ts';
+import { NO_SETTINGS, requestedOnly } from '../../../src/rules/delivery/message.ts';
 
 test('of what a caller can ask for, only what was asked for is named', () => {
-  assert.deepEqual(asked(NOTHING_ASKED), {});
+  assert.deepEqual(requestedOnly(NO_SETTINGS), {});
   const all = {
     orderKey: 'k',
     flow: { key: 'shop', limits: { parallelism: 1, rate: null, periodMs: 1000 } },
     labels: ['red'],
     redaction: { body: true, allHeaders: false, headers: [] },
   };
-  assert.deepEqual(asked(all), all);
-  assert.deepEqual(asked({ ...NOTHING_ASKED, orderKey: '' }), { orderKey: '' });
+  assert.deepEqual(requestedOnly(all), all);
+  assert.deepEqual(requestedOnly({ ...NO_SETTINGS, orderKey: '' }), { orderKey: '' });
 });

@@ -5,32 +5,32 @@ import { test } from 'node:test';
 import {
   ALONE_MS,
   afterCutOff,
-  aloneAmong,
+  aloneInCrash,
+  chooseStartingAlone,
   heldReason,
   isSuspect,
   NEVER_AT,
   type Orphan,
   pauseMs,
-  triedAlone,
 } from '../../../src/rules/delivery/recovery.ts';
 
 const AT = 1_000_000;
 const orphan = (claimedAt: number, interrupted = 0): Orphan => ({ claimedAt, interrupted });
 
 test('the only one in flight at a crash was alone, whatever happened to it before', () => {
-  assert.equal(aloneAmong([orphan(AT)]), 0);
-  assert.equal(aloneAmong([orphan(AT, 7)]), 0);
-  assert.equal(aloneAmong([{ claimedAt: null, interrupted: 0 }]), 0);
-  assert.equal(aloneAmong([]), -1);
+  assert.equal(aloneInCrash([orphan(AT)]), 0);
+  assert.equal(aloneInCrash([orphan(AT, 7)]), 0);
+  assert.equal(aloneInCrash([{ claimedAt: null, interrupted: 0 }]), 0);
+  assert.equal(aloneInCrash([]), -1);
 });
 
 test('of several, none was alone, unless they had made way for a suspect', () => {
-  assert.equal(aloneAmong([orphan(AT), orphan(AT)]), -1);
-  assert.equal(aloneAmong([orphan(AT), orphan(AT + 60_000)]), -1, 'that the others were slow is no reason');
-  assert.equal(aloneAmong([orphan(AT + ALONE_MS, 3), orphan(AT), orphan(AT - 5)]), 0);
-  assert.equal(aloneAmong([orphan(AT), orphan(AT + ALONE_MS - 1, 3)]), -1, 'it did not wait for the other');
-  assert.equal(aloneAmong([orphan(AT, 3), orphan(AT + 10)]), -1, 'the other started after it');
-  assert.equal(aloneAmong([orphan(AT, 3), orphan(AT, 3)]), -1);
+  assert.equal(aloneInCrash([orphan(AT), orphan(AT)]), -1);
+  assert.equal(aloneInCrash([orphan(AT), orphan(AT + 60_000)]), -1, 'that the others were slow is no reason');
+  assert.equal(aloneInCrash([orphan(AT + ALONE_MS, 3), orphan(AT), orphan(AT - 5)]), 0);
+  assert.equal(aloneInCrash([orphan(AT), orphan(AT + ALONE_MS - 1, 3)]), -1, 'it did not wait for the other');
+  assert.equal(aloneInCrash([orphan(AT, 3), orphan(AT + 10)]), -1, 'the other started after it');
+  assert.equal(aloneInCrash([orphan(AT, 3), orphan(AT, 3)]), -1);
 });
 
 test('the pause begins with the third interruption and grows as the backoff does, up to a day', () => {
@@ -62,7 +62,7 @@ test('the time that never comes is one that a date can show', () => {
 
 test('of messages that wait to start alone, the first under each key is tried, by turns of accounts, and not too many', () => {
   const suspect = (id: string, account_id: string, flow_key: string | null) => ({ id, account_id, flow_key });
-  const tried = triedAlone([
+  const tried = chooseStartingAlone([
     suspect('1', 'a', 'k'),
     suspect('2', 'a', 'k'),
     suspect('3', 'a', 'l'),
@@ -72,7 +72,7 @@ test('of messages that wait to start alone, the first under each key is tried, b
   ]);
   assert.deepEqual(tried.map(({ id }) => id).toSorted(), ['1', '3', '4', '5']);
   const many = Array.from({ length: 90 }, (_, at) => suspect(String(at), at < 80 ? 'greedy' : 'other', `k${at}`));
-  const some = triedAlone(many);
+  const some = chooseStartingAlone(many);
   assert.equal(some.length, 50);
   assert.equal(some.filter(({ account_id }) => account_id === 'other').length, 10);
 });

@@ -7,8 +7,8 @@ import {
   diskMark,
   isSpaceScarce,
   markAfterFull,
-  nextLookMs,
-  remakeAfterMs,
+  nextCheckMs,
+  recreateAfterMs,
   reserveBytes,
   reserveStep,
   storedProblem,
@@ -58,7 +58,7 @@ test('the reserve of a database has the size of some segments of its log, and is
   assert.equal(databaseReserveBytes(MIN), 64 * MIB);
   assert.equal(databaseReserveBytes(1024 * MIN), 64 * MIB);
   assert.equal(databaseReserveBytes(MIB), MIB);
-  assert.deepEqual([0, 1, 2, 3, 4, 2000].map(remakeAfterMs), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+  assert.deepEqual([0, 1, 2, 3, 4, 2000].map(recreateAfterMs), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
 });
 
 test('an account is refused beyond its limit, and above the average on a disk that is nearly full', () => {
@@ -74,11 +74,11 @@ test('an account is refused beyond its limit, and above the average on a disk th
 });
 
 test('the less is free, the sooner it is looked at again', () => {
-  assert.equal(nextLookMs(100 * MIN, MIN), 5000);
-  const near = nextLookMs(4 * MIN, MIN);
+  assert.equal(nextCheckMs(100 * MIN, MIN), 5000);
+  const near = nextCheckMs(4 * MIN, MIN);
   assert.ok(near > 250 && near < 2000, String(near));
-  assert.equal(nextLookMs(MIN, MIN), 250);
-  assert.equal(nextLookMs(0, MIN), 250);
+  assert.equal(nextCheckMs(MIN, MIN), 250);
+  assert.equal(nextCheckMs(0, MIN), 250);
 });
 
 test('what is cancelled is not kept where space is scarce: on the disk, or for the account', () => {

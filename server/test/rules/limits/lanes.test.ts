@@ -11,8 +11,8 @@ import {
   laneCount,
   laneNode,
   laneShare,
+  PauseDetector,
   processOf,
-  Standstills,
 } from '../../../src/rules/limits/lanes.ts';
 import { Pool } from '../../../src/runtime/collections/pool.ts';
 import { laneAccountMax, laneMax, lanes, shareAmongLanes } from '../../../src/runtime/lane-part.ts';
@@ -74,7 +74,7 @@ test('a silent node is dead, but for a lane of a process that stood still; a lan
 });
 
 test('a standstill is a gap, and counts until the process has run for a while', () => {
-  const standstills = new Standstills(7, 15);
+  const standstills = new PauseDetector(7, 15);
   const at = (nowMs: number) => standstills.wasRecent(nowMs);
   assert.deepEqual([0, 5, 10, 15, 20].map(at), [true, true, true, false, false], 'it has just started');
   assert.deepEqual([40, 45, 52, 55, 60].map(at), [true, true, true, false, false]);

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Asked, Costs, Turns, unitsOf } from '../../../src/rules/limits/turns.ts';
+import { Costs, type PendingWork, Turns, unitsOf } from '../../../src/rules/limits/turns.ts';
 
 const BUDGET = 100;
 
-const asked = (accountId: string, cost: number, line = 'one'): Asked => ({ accountId, line, cost });
+const asked = (accountId: string, cost: number, line = 'one'): PendingWork => ({ accountId, line, cost });
 
 /** Asks again and again, until nothing waits. Returns what was served in each round. */
-function serve(turns: Turns, waiting: readonly Asked[], arriving: (round: number) => readonly Asked[] = () => []) {
-  const rounds: Asked[][] = [];
+function serve(
+  turns: Turns,
+  waiting: readonly PendingWork[],
+  arriving: (round: number) => readonly PendingWork[] = () => [],
+) {
+  const rounds: PendingWork[][] = [];
   let left = [...waiting];
   for (let round = 0; left.length > 0; round += 1) {
     const chosen = new Set(turns.choose(left, BUDGET));
@@ -19,7 +23,7 @@ function serve(turns: Turns, waiting: readonly Asked[], arriving: (round: number
   return rounds;
 }
 
-const costOf = (some: readonly Asked[]) => some.reduce((sum, { cost }) => sum + cost, 0);
+const costOf = (some: readonly PendingWork[]) => some.reduce((sum, { cost }) => sum + cost, 0);
 
 test('all that fits goes together, and nothing is remembered', () => {
   const turns = new Turns();
@@ -129,7 +133,7 @@ test('for any requests: each is served once, those of a line in order, and a rou
       assert.equal(new Set(served).size, served.length);
       assert.ok(served.length === first.length || served.length === expected.length);
       for (const id of new Set(served.map(({ line, accountId }) => `${line} ${accountId}`))) {
-        const inLine = ({ line, accountId }: Asked) => `${line} ${accountId}` === id;
+        const inLine = ({ line, accountId }: PendingWork) => `${line} ${accountId}` === id;
         const asGiven = [...first, ...second].filter(inLine).slice(0, served.filter(inLine).length);
         assert.ok(served.filter(inLine).every((each, index) => each === asGiven[index]));
       }

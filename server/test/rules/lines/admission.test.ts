@@ -17,7 +17,13 @@ import {
   withoutStarts,
 } from '../../../src/rules/lines/admission.ts';
 import { AT_NEXT_START } from '../../../src/rules/lines/flow-control.ts';
-import { areSameLimits, isSaidAlready, limitsSaid, newestLimits, withPins } from '../../../src/rules/lines/flow-key.ts';
+import {
+  areLimitsUnchanged,
+  areSameLimits,
+  newestLimits,
+  requestedLimits,
+  withPins,
+} from '../../../src/rules/lines/flow-key.ts';
 
 const NOW = 100_000;
 const PERIOD = 1000;
@@ -210,13 +216,13 @@ suite('which limits apply', () => {
 
   test('the newest message sets the limits that are not pinned', () => {
     const held = key({ limits: limits(1, 2) });
-    assert.deepEqual(limitsSaid(held, said), said);
-    assert.deepEqual(limitsSaid({ ...held, isParallelismPinned: true }, said), { ...said, parallelism: 1 });
-    assert.deepEqual(limitsSaid({ ...held, isRatePinned: true }, said), { ...limits(9, 2) });
+    assert.deepEqual(requestedLimits(held, said), said);
+    assert.deepEqual(requestedLimits({ ...held, isParallelismPinned: true }, said), { ...said, parallelism: 1 });
+    assert.deepEqual(requestedLimits({ ...held, isRatePinned: true }, said), { ...limits(9, 2) });
     assert.deepEqual(newestLimits({ ...held, isRatePinned: true, said }), limits(9, 2));
-    assert.equal(isSaidAlready(held, limits(1, 2)), true);
-    assert.equal(isSaidAlready({ ...held, said }, limits(1, 2)), false);
-    assert.equal(isSaidAlready({ ...held, isParallelismPinned: true, isRatePinned: true }, said), true);
+    assert.equal(areLimitsUnchanged(held, limits(1, 2)), true);
+    assert.equal(areLimitsUnchanged({ ...held, said }, limits(1, 2)), false);
+    assert.equal(areLimitsUnchanged({ ...held, isParallelismPinned: true, isRatePinned: true }, said), true);
   });
 
   test('a limit that is no longer pinned stays until a message says another', () => {
@@ -235,10 +241,10 @@ suite('which limits apply', () => {
     fc.assert(
       fc.property(some, some, fc.boolean(), fc.boolean(), (before, message, isParallelismPinned, isRatePinned) => {
         const held = key({ limits: before, isParallelismPinned, isRatePinned });
-        const after = limitsSaid(held, message);
+        const after = requestedLimits(held, message);
         if (isParallelismPinned) assert.equal(after.parallelism, before.parallelism);
         if (isRatePinned) assert.deepEqual([after.rate, after.periodMs], [before.rate, before.periodMs]);
-        assert.equal(areSameLimits(limitsSaid({ ...held, limits: after }, message), after), true);
+        assert.equal(areSameLimits(requestedLimits({ ...held, limits: after }, message), after), true);
       }),
     );
   });

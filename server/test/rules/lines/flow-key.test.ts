@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FlowLimits } from '../../../src/rules/lines/flow-control.ts';
 import {
+  areLimitsUnchanged,
   areSameLimits,
-  isForgettable,
-  isSaidAlready,
+  canDeleteFlowKey,
   isSetByPerson,
-  limitsSaid,
   newestLimits,
+  requestedLimits,
   withPins,
 } from '../../../src/rules/lines/flow-key.ts';
 
@@ -25,17 +25,17 @@ test('limits are the same when all three are', () => {
 });
 
 test('a pinned limit ignores what a message says', () => {
-  assert.deepEqual(limitsSaid(FREE, SAID), SAID);
-  assert.deepEqual(limitsSaid({ ...FREE, isParallelismPinned: true }, SAID), { ...SAID, parallelism: 1 });
-  assert.deepEqual(limitsSaid({ ...FREE, isRatePinned: true }, SAID), { ...OWN, parallelism: 10 });
+  assert.deepEqual(requestedLimits(FREE, SAID), SAID);
+  assert.deepEqual(requestedLimits({ ...FREE, isParallelismPinned: true }, SAID), { ...SAID, parallelism: 1 });
+  assert.deepEqual(requestedLimits({ ...FREE, isRatePinned: true }, SAID), { ...OWN, parallelism: 10 });
 });
 
 test('the newest limits are those that a message has said, before they take effect', () => {
   assert.deepEqual(newestLimits(FREE), OWN);
   assert.deepEqual(newestLimits({ ...FREE, said: SAID }), SAID);
-  assert.equal(isSaidAlready(FREE, OWN), true);
-  assert.equal(isSaidAlready(FREE, SAID), false);
-  assert.equal(isSaidAlready({ ...FREE, said: SAID }, OWN), false, 'others have yet to take effect');
+  assert.equal(areLimitsUnchanged(FREE, OWN), true);
+  assert.equal(areLimitsUnchanged(FREE, SAID), false);
+  assert.equal(areLimitsUnchanged({ ...FREE, said: SAID }, OWN), false, 'others have yet to take effect');
 });
 
 test('a pin sets its limit and holds it; without it the limit stays until a message sets another', () => {
@@ -69,12 +69,12 @@ test('a key without messages is forgotten once its period is over, unless a pers
     periodMs: 3000,
   };
   assert.deepEqual(
-    [12_999, 13_000, 13_001].map((now) => isForgettable(idle, now)),
+    [12_999, 13_000, 13_001].map((now) => canDeleteFlowKey(idle, now)),
     [false, true, true],
   );
   assert.equal(isSetByPerson(idle), false);
   for (const name of ['isParallelismPinned', 'isRatePinned', 'isPaused'] as const) {
     const set = { ...idle, [name]: true };
-    assert.deepEqual([isSetByPerson(set), isForgettable(set, 99_999)], [true, false], name);
+    assert.deepEqual([isSetByPerson(set), canDeleteFlowKey(set, 99_999)], [true, false], name);
   }
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Attempt, Settlement } from '../../../src/rules/delivery/message.ts';
 import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
-import { afterAttempt, firstState, planDeliverNow, stateGivenBack } from '../../../src/rules/lines/line.ts';
+import { afterAttempt, firstState, planDeliverNow, stateAfterRelease } from '../../../src/rules/lines/line.ts';
 
 const flow = { key: 'k', limits: { parallelism: 1, rate: null, periodMs: 1000 } };
 const NOW = 1000;
@@ -77,10 +77,10 @@ test('an ended message waits for nothing, and an open message has no end time', 
 
 test('a claim that is given back waits for its paused queue, for its start alone, behind its flow key, or for a slot', () => {
   const free = { isQueuePaused: false, startsAlone: false, hasFlowKey: false };
-  assert.equal(stateGivenBack({ isQueuePaused: true, startsAlone: true, hasFlowKey: false }), 'queued');
-  assert.equal(stateGivenBack({ ...free, startsAlone: true, hasFlowKey: true }), 'delayed');
-  assert.equal(stateGivenBack({ ...free, hasFlowKey: true }), 'queued');
-  assert.equal(stateGivenBack(free), 'ready');
+  assert.equal(stateAfterRelease({ isQueuePaused: true, startsAlone: true, hasFlowKey: false }), 'queued');
+  assert.equal(stateAfterRelease({ ...free, startsAlone: true, hasFlowKey: true }), 'delayed');
+  assert.equal(stateAfterRelease({ ...free, hasFlowKey: true }), 'queued');
+  assert.equal(stateAfterRelease(free), 'ready');
 });
 
 test('a message that waits for the clock can be delivered now; in a queue only a head that crashes interrupted', () => {

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
 import {
+  canDeleteQueue,
   changedRules,
   changeInPause,
   freeHeads,
-  isQueueForgettable,
   planHeads,
   wrongMarks,
 } from '../../../src/rules/lines/queue.ts';
@@ -136,9 +136,9 @@ test('as many start at once as may, and a queue that could start more is due aga
 test('only a queue that a message made a day ago, and that nobody has changed, is forgotten', () => {
   const dayMs = 86_400_000;
   const made = { isSet: false, isPaused: false, parallelism: 1, createdAt: NOW };
-  assert.equal(isQueueForgettable(made, NOW + dayMs), true);
-  assert.equal(isQueueForgettable(made, NOW + dayMs - 1), false);
+  assert.equal(canDeleteQueue(made, NOW + dayMs), true);
+  assert.equal(canDeleteQueue(made, NOW + dayMs - 1), false);
   for (const change of [{ isSet: true }, { isPaused: true }, { parallelism: 2 }]) {
-    assert.equal(isQueueForgettable({ ...made, ...change }, NOW + dayMs), false);
+    assert.equal(canDeleteQueue({ ...made, ...change }, NOW + dayMs), false);
   }
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { askedToLook, hintEveryMs, newsEveryMs } from '../../../src/rules/nodes/hint-pace.ts';
+import { hintEveryMs, newsEveryMs, nodesToNotify } from '../../../src/rules/nodes/hint-pace.ts';
 
 test('up to two nodes tell as soon as one does', () => {
   for (const nodes of [0, 1, 2]) assert.equal(hintEveryMs(nodes), 20);
@@ -28,11 +28,11 @@ test('news alone are told less often than work, and as late as work at most when
 });
 
 test('two nodes at a time are asked to look for work, each in its turn, and all if there are no more than two', () => {
-  assert.equal(askedToLook([], 0), null);
-  assert.equal(askedToLook(['b', 'c'], 5), null);
+  assert.equal(nodesToNotify([], 0), null);
+  assert.equal(nodesToNotify(['b', 'c'], 5), null);
   const deliverers = ['b', 'c', 'd', 'e', 'f'];
   assert.deepEqual(
-    [0, 2, 4, 6].map((turn) => askedToLook(deliverers, turn)!.join('')),
+    [0, 2, 4, 6].map((turn) => nodesToNotify(deliverers, turn)!.join('')),
     ['bc', 'de', 'fb', 'cd'],
   );
 });

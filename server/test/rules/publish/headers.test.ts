@@ -12,7 +12,7 @@ import {
   forwardHeaderProblem,
   headerBytes,
   isNamed,
-  isOwned,
+  isServiceHeader,
   unsendableProblem,
 } from '../../../src/rules/publish/headers.ts';
 
@@ -157,9 +157,9 @@ test('a name is compared in any case', () => {
 
 test('users may not set what is ours or belongs to a connection, in any case', () => {
   for (const name of ['HOST', 'Proxy-A', 'service-id', 'SERVICE-ID'])
-    assert.equal(isOwned(name, 'Service-'), true, name);
+    assert.equal(isServiceHeader(name, 'Service-'), true, name);
   for (const name of ['X-A', 'Hosts', 'Proxy', 'A-Service-', 'A-proxy-'])
-    assert.equal(isOwned(name, 'Service-'), false, name);
+    assert.equal(isServiceHeader(name, 'Service-'), false, name);
 });
 
 test('the last check before the wire refuses what frames a request and what no header can carry, each time', () => {

@@ -417,7 +417,7 @@ suite('a request that comes from one of our deliveries', () => {
       ['Upstash-Hops', '2'],
       ['Upstash-Descendants-Left', '7'],
     ];
-    const handedOn: HeaderList = [
+    const descendantsOfRequest: HeaderList = [
       ['Upstash-Forward-Upstash-Hops', ' 3 '],
       ['Upstash-Forward-Upstash-Descendants-Left', '5'],
       ['upstash-forward-upstash-descendants-left', '6'],
@@ -428,8 +428,8 @@ suite('a request that comes from one of our deliveries', () => {
     };
     assert.deepEqual(descent(own), [2, 7]);
     assert.deepEqual(descent([['Upstash-Forward-X-A', 'a']]), [0, null]);
-    assert.deepEqual(descent([...own, ...handedOn]), [3, 5]);
-    assert.deepEqual(descent(handedOn), [3, 5]);
+    assert.deepEqual(descent([...own, ...descendantsOfRequest]), [3, 5]);
+    assert.deepEqual(descent(descendantsOfRequest), [3, 5]);
   });
 
   test('is refused when it has passed too often', () => {

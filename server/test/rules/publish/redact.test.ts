@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Redaction } from '../../../src/rules/delivery/message.ts';
 import { BUDGETS, eachMax } from '../../../src/rules/limits/budgets.ts';
-import { parseRedaction, redactBody, redactHeaders, widened } from '../../../src/rules/publish/redact.ts';
+import { combinedRedaction, parseRedaction, redactBody, redactHeaders } from '../../../src/rules/publish/redact.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
@@ -92,15 +92,15 @@ test('two redactions together hide whatever one of them hides, and never more na
     one !== null && (one.allHeaders || one.headers.includes(header));
   fc.assert(
     fc.property(redaction, redaction, name, (one, other, header) => {
-      const both = widened(one, other);
+      const both = combinedRedaction(one, other);
       assert.equal(both?.body ?? false, (one?.body || other?.body) ?? false);
       if (hides(one, header) || hides(other, header)) assert.ok(hides(both, header));
       assert.ok((both?.headers.length ?? 0) <= BUDGETS.redactionNames.each!);
     }),
   );
   const one: Redaction = { body: false, allHeaders: false, headers: ['x-a'] };
-  assert.deepEqual(widened(one, { ...one, headers: ['x-b'] })?.headers, ['x-a', 'x-b']);
-  assert.equal(widened(null, null), null);
+  assert.deepEqual(combinedRedaction(one, { ...one, headers: ['x-b'] })?.headers, ['x-a', 'x-b']);
+  assert.equal(combinedRedaction(null, null), null);
 });
 
 test('as many names as allowed stay names; one more is refused, and joined it hides all headers', () => {
@@ -115,7 +115,7 @@ test('as many names as allowed stay names; one more is refused, and joined it hi
     assert.ok(!('problem' in parsed));
     return parsed;
   });
-  const exact = widened(half!, other!)!;
+  const exact = combinedRedaction(half!, other!)!;
   assert.deepEqual([exact.allHeaders, exact.headers.length], [false, max]);
-  assert.deepEqual(widened(exact, more!), { body: false, allHeaders: true, headers: [] });
+  assert.deepEqual(combinedRedaction(exact, more!), { body: false, allHeaders: true, headers: [] });
 });

@@ -15,11 +15,16 @@ import { guardFirstWrite, TooLateError } from '../../../src/delivery/http/first-
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import { testBeforeWrite } from '../../../src/runtime/node-internals/before-write.ts';
 import {
-  askForNothing,
   destroyConnection,
+  pingServer,
   testDatabaseConnection,
 } from '../../../src/runtime/node-internals/database-connection.ts';
-import { type Feature, tellBroken, testFeature, works } from '../../../src/runtime/node-internals/features.ts';
+import {
+  type Feature,
+  reportBrokenFeatures,
+  testFeature,
+  works,
+} from '../../../src/runtime/node-internals/features.ts';
 import { keepsAlive, testHalfOpen, testHttpConnection } from '../../../src/runtime/node-internals/http-connection.ts';
 import { linesOf, testLogLines } from '../../../src/runtime/node-internals/log-lines.ts';
 import { ProbedRequest, testParsedRequest } from '../../../src/runtime/node-internals/parsed-request.ts';
@@ -151,7 +156,7 @@ suite('a self-test fails', () => {
 
 test('a feature that fails is named in the log once, with what is different without it', async () => {
   const lines: string[] = [];
-  tellBroken(logBroken(pino({ base: null }, { write: (line) => void lines.push(line) })));
+  reportBrokenFeatures(logBroken(pino({ base: null }, { write: (line) => void lines.push(line) })));
   await breakIt('writeQueue');
   await breakIt('writeQueue');
   assert.equal(works('writeQueue'), false);
@@ -277,7 +282,7 @@ suite('the public way', () => {
       end: async () => void calls.push('end'),
       query: async (text: string) => void calls.push(`query ${text}`),
     } as unknown as pg.ClientBase;
-    await askForNothing(client);
+    await pingServer(client);
     destroyConnection(client);
     assert.deepEqual(calls, ['query ', 'end']);
   });

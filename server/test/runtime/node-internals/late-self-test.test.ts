@@ -13,12 +13,12 @@ const urlOf = (name: string) => JSON.stringify(pathToFileURL(join(INTERNALS, nam
 test('a self-test that never ends is given up, and the process can end', async () => {
   const program = `
     import { Socket } from 'node:net';
-    import { tellBroken } from ${urlOf('features.ts')};
+    import { reportBrokenFeatures } from ${urlOf('features.ts')};
     import { testInternals } from ${urlOf('self-tests.ts')};
     const read = Socket.prototype._read;
     // A socket that has stopped reading does not read on.
     Socket.prototype._read = function (size) { return size === 0 ? undefined : read.call(this, size); };
-    tellBroken((feature) => console.log(feature));
+    reportBrokenFeatures((feature) => console.log(feature));
     await testInternals(false);`;
   // It ends by itself, or this fails by its time limit.
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {

@@ -7,7 +7,7 @@ import * as undici from 'undici';
 import {
   FEATURES,
   type Feature,
-  tellBroken,
+  reportBrokenFeatures,
   testFeature,
   works,
 } from '../../../src/runtime/node-internals/features.ts';
@@ -16,7 +16,7 @@ import { testInternals } from '../../../src/runtime/node-internals/self-tests.ts
 
 test('all self-tests pass: nothing falls back to the public way', async () => {
   const told: string[] = [];
-  tellBroken((feature, why) => told.push(`${feature}: ${why}`));
+  reportBrokenFeatures((feature, why) => told.push(`${feature}: ${why}`));
   await testInternals(true);
   await testFeature('answerGuard', () => testReadGuard(undici));
   assert.deepEqual(told, []);

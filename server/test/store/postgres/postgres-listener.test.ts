@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { patience } from '../../../src/rules/nodes/database-pace.ts';
+import { databaseTimeouts } from '../../../src/rules/nodes/database-pace.ts';
 import { systemWorld } from '../../../src/runtime/world.ts';
 import { openPostgresStore } from '../../../src/store/postgres/sessions/open.ts';
 import { proxiedDatabase } from '../../cluster/proxied-database.ts';
@@ -67,7 +67,7 @@ test('a store that may wait longer for a silent database refuses nobody meanwhil
   proxy.blackhole();
   const beating = store.heartbeat('nod_patient', TTL_MS);
   beating.catch(() => {});
-  await wait(3 * patience(0).silenceMs);
+  await wait(3 * databaseTimeouts(0).silenceMs);
   proxy.heal();
   await beating;
 });

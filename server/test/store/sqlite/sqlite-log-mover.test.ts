@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { DATABASE_FILE } from '../../../src/store/sqlite/files/directory.ts';
 import { openDirectory } from '../../../src/store/sqlite/files/open.ts';
 import { threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
-import { moveLog, whoMoves } from '../../../src/store/sqlite/thread/log-mover.ts';
+import { chooseMover, moveLog } from '../../../src/store/sqlite/thread/log-mover.ts';
 import type { Command } from '../../../src/store/sqlite/thread/verbs.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -17,25 +17,25 @@ import { scratchDirectory } from '../scratch-directory.ts';
 const MIB = 1024 * 1024;
 
 test('a short log is left alone, a longer one is moved beside the writer', () => {
-  assert.equal(whoMoves(999, 999, 999), 'nobody');
-  assert.equal(whoMoves(1000, 1000, 1000), 'mover');
-  assert.equal(whoMoves(1900, 900, 900), 'nobody');
+  assert.equal(chooseMover(999, 999, 999), 'nobody');
+  assert.equal(chooseMover(1000, 1000, 1000), 'mover');
+  assert.equal(chooseMover(1900, 900, 900), 'nobody');
 });
 
 test('a long log is moved until the rest is short, and the writer moves the rest', () => {
-  assert.equal(whoMoves(2000, 900, 900), 'mover');
-  assert.equal(whoMoves(2000, 251, 900), 'mover');
-  assert.equal(whoMoves(2000, 250, 900), 'writer');
-  assert.equal(whoMoves(1999, 250, 900), 'nobody');
+  assert.equal(chooseMover(2000, 900, 900), 'mover');
+  assert.equal(chooseMover(2000, 251, 900), 'mover');
+  assert.equal(chooseMover(2000, 250, 900), 'writer');
+  assert.equal(chooseMover(1999, 250, 900), 'nobody');
 });
 
 test('a log of which all is moved needs nobody: the next write begins it anew', () => {
-  assert.equal(whoMoves(3000, 0, 900), 'nobody');
+  assert.equal(chooseMover(3000, 0, 900), 'nobody');
 });
 
 test('a log that could not be moved is tried again when it has grown, not after every transaction', () => {
-  assert.equal(whoMoves(5000, 4000, 249), 'nobody');
-  assert.equal(whoMoves(5000, 4000, 250), 'mover');
+  assert.equal(chooseMover(5000, 4000, 249), 'nobody');
+  assert.equal(chooseMover(5000, 4000, 250), 'mover');
 });
 
 test('a disk that fails while the log is moved is named with what to do, and a full one is no error', () => {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AskerGone } from '../../../src/store/ports/store.ts';
+import { CallerGone } from '../../../src/store/ports/store.ts';
 import { AccountLine } from '../../../src/store/turns/account-line.ts';
 
 /** Reads that end when the test says so, in the order in which they were started. */
@@ -83,7 +83,7 @@ test('work that nobody waits for any more does not begin, and holds nobody up', 
   const dropped = ['a2', 'a3'].map((name) =>
     assert.rejects(
       line.run('a', reads.read(name), () => isGone),
-      AskerGone,
+      CallerGone,
     ),
   );
   const stays = line.run('a', reads.read('a4'));

@@ -6,7 +6,7 @@ import type { EventPage, PageRequest } from '../../../store/ports/message-store.
 import type { NumberPosition } from './cursors.ts';
 
 /** The page to request from the store: the events after a position, or that position again and what follows. */
-export function pageToAsk(page: PageRequest, cursor: NumberPosition | null): PageRequest {
+export function pageToRequest(page: PageRequest, cursor: NumberPosition | null): PageRequest {
   // The store ends a page before a step that does not fit whole. With this much room it returns at least as many as are
   // wanted.
   const limit = page.limit + STEP_EVENTS_MAX - 1;

@@ -125,7 +125,7 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
 }
 
 /** Whether a bulk call explicitly selects all: as text in a query, as text or a boolean in a body. */
-export function saysAll(value: unknown): boolean {
+export function selectsAll(value: unknown): boolean {
   return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
 }
 

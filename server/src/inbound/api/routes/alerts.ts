@@ -4,7 +4,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { planAlertMessage } from '../../../publish/alert-messages.ts';
-import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../../rules/alerts/alert.ts';
+import { type Alert, alertBody, NEVER_NOTIFIED, nextEvaluationAt } from '../../../rules/alerts/alert.ts';
 import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../../rules/alerts/alert-rules.ts';
 import { type Descent, NO_DESCENT } from '../../../rules/delivery/descent.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
@@ -175,12 +175,12 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
   const now = world.clock.now();
   const alert: Alert = {
     ...read.definition,
-    ...NEVER_TOLD,
+    ...NEVER_NOTIFIED,
     id,
     accountId: principal.account.id,
     problem: null,
     judgedAt: null,
-    nextAt: nextLookAt(principal.account.id, now),
+    nextAt: nextEvaluationAt(principal.account.id, now),
     createdAt: now,
     updatedAt: now,
     version: 0,

@@ -1,7 +1,12 @@
 // The clock of the service, in development only: its time, and how a test moves it.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
-import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../../rules/time/clock-order.ts';
+import {
+  type ClockOrder,
+  type ClockOrderBody,
+  type ClockOrderResult,
+  readClockOrder,
+} from '../../../rules/time/clock-order.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -15,7 +20,7 @@ export interface SteeredClock {
   readonly advancingTo: number | null;
   underWay(): readonly Claim[];
   /** An advance ends early when `signal` aborts, because its caller has disconnected. */
-  carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered>;
+  carryOut(order: ClockOrder, signal: AbortSignal): Promise<ClockOrderResult>;
 }
 
 /** The most running attempts that a response names. */

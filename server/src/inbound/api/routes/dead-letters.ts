@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import { withDefaults } from '../../../publish/publications.ts';
 import { deadLetterId, messageIdOf } from '../../../rules/delivery/callback.ts';
-import { NO_DESCENT, shareOut } from '../../../rules/delivery/descent.ts';
+import { divideDescendants, NO_DESCENT } from '../../../rules/delivery/descent.ts';
 import type { HeaderList, Message, NewMessage } from '../../../rules/delivery/message.ts';
 import { retriedMessage, withChanges } from '../../../rules/delivery/retry.ts';
 import { foreignSetting } from '../../../rules/publish/foreign-settings.ts';
@@ -39,7 +39,7 @@ import {
   parsePage,
   querySchema,
   refuseEmptyFilters,
-  saysAll,
+  selectsAll,
 } from '../lists/filters.ts';
 import {
   DeadLetterAnswer,
@@ -286,7 +286,7 @@ function pageOf(values: ReturnType<typeof given>, withBodies: boolean) {
 
 function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof given> {
   const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
-  if (isEmptyFilter(parseMessageFilter(values)) && !saysAll(all)) {
+  if (isEmptyFilter(parseMessageFilter(values)) && !selectsAll(all)) {
     refuseEmptyFilters(query, body);
     if (!context.isForQstashClients) {
       throw new ApiError('bad_filter', 'no filter was given; to select all dead letters, use all=true');
@@ -337,7 +337,7 @@ async function again(
 ): Promise<NewMessage> {
   const { newId, rules, world } = context;
   const { hops, left } = descentOf(reply.request.raw, rules);
-  const share = shareOut(left, count);
+  const share = divideDescendants(left, count);
   if (typeof share !== 'number') throw new ApiError(share.problem.code, share.problem.message);
   const same = retriedMessage(dead, world.clock.now(), newId, hops);
   const fresh = overrides ? await changed(context, principal, reply, dead, same, overrides) : same;

@@ -21,7 +21,7 @@ import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../lists/cursors.ts';
-import { afterAll, cutPage, pageToAsk } from '../lists/event-pages.ts';
+import { afterAll, cutPage, pageToRequest } from '../lists/event-pages.ts';
 import {
   FILTER_NAMES,
   given,
@@ -148,7 +148,7 @@ async function list(
   const { store } = context;
   const ids = filter.messages.messageIds;
   if (!ids) {
-    return cutPage(await store.listEvents(principal.account.id, filter, pageToAsk(page, from)), page.limit, from);
+    return cutPage(await store.listEvents(principal.account.id, filter, pageToRequest(page, from)), page.limit, from);
   }
   const events: MessageEvent[] = [];
   for (const id of new Set(ids)) {

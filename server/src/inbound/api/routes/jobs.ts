@@ -12,7 +12,7 @@ import { descentOf } from '../../publish/descent-of.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../lists/filters.ts';
+import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, selectsAll } from '../lists/filters.ts';
 import { objectPage, PageQuery } from '../lists/list-pages.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../shapes/answers.ts';
 import Type from '../shapes/schema.ts';
@@ -56,7 +56,7 @@ function startRoutes(api: Api, context: Context): void {
     handle: async ({ principal, body, reply }) => {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);
-      if (isEmptyFilter(filter) && !saysAll(all)) {
+      if (isEmptyFilter(filter) && !selectsAll(all)) {
         const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
         throw new ApiError('bad_filter', `filter: ${what}; to select all, send {"all": true}`);
       }

@@ -18,7 +18,7 @@ import {
   parsePage,
   querySchema,
   refuseEmptyFilters,
-  saysAll,
+  selectsAll,
 } from '../lists/filters.ts';
 import {
   CancelledAnswer,
@@ -151,7 +151,7 @@ function cancelRoutes(api: Api, context: Context): void {
     handle: async ({ principal, query, body, reply }) => {
       const values = given(query, body, CANCEL_NAMES, context.isForQstashClients);
       const filter = parseMessageFilter(values);
-      if (Object.keys(filter).length === 0 && !saysAll(values.all)) {
+      if (Object.keys(filter).length === 0 && !selectsAll(values.all)) {
         refuseEmptyFilters(query, body);
         if (!context.isForQstashClients) {
           throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, use all=true');

@@ -2,11 +2,11 @@
 
 import {
   type Activity,
+  bucketRange,
   HOUR_MS,
   lagPercentile,
   MINUTE_MS,
   NO_ACTIVITY,
-  stretchOf,
   sumOf,
 } from '../../../rules/accounts/activity.ts';
 import { deadLetterId } from '../../../rules/delivery/callback.ts';
@@ -58,7 +58,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
       const fromAt =
         values.fromDate === undefined ? toAt - 1 - (HOUR_MS - MINUTE_MS) : instant('fromDate', values.fromDate);
       if (fromAt >= toAt) throw new ApiError('bad_filter', 'fromDate: must be before toDate, and not in the future');
-      const stretch = stretchOf(fromAt, toAt, now);
+      const stretch = bucketRange(fromAt, toAt, now);
       const found = await store.activity(principal.account.id, stretch.fromAt, toAt, stretch.bucketMs);
       const byTime = new Map(found.map(({ at, activity }) => [at, activity]));
       const buckets: { readonly at: number; readonly activity: Activity }[] = [];

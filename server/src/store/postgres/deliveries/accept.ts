@@ -12,10 +12,10 @@ import { promotedOfKeyMax } from '../../shared/promotion.ts';
 import { sharedBodies } from '../../shared/shared-bodies.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
-import { admitWaiting, type LockedKeys, lockOrCreateKeys, noteKeysDue } from './flow-keys.ts';
+import { admitWaiting, type LockedKeys, lockOrCreateKeys, markKeysDue } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
 import { OrderKeys } from './order-keys.ts';
-import { type LockedQueues, lockOrCreateQueues, noteQueuesDue, startHeads } from './queues.ts';
+import { type LockedQueues, lockOrCreateQueues, markQueuesDue, startHeads } from './queues.ts';
 import { noteLimits } from './requested-flow-limits.ts';
 
 /** Whether one statement writes everything, so that it needs no transaction. */
@@ -139,10 +139,10 @@ async function startLines(
       firstAt.set(id, Math.min(firstDueAt, firstAt.get(id) ?? firstDueAt));
     }
     const noted = [...notedQueues].map(([id, queue]) => ({ queue, at: Math.max(now, firstAt.get(id)!) }));
-    dueAt = earlier(dueAt, await noteQueuesDue(database, noted));
+    dueAt = earlier(dueAt, await markQueuesDue(database, noted));
   }
   if (notedKeys.size === 0) return dueAt;
-  await noteKeysDue(database, notedKeys, now);
+  await markKeysDue(database, notedKeys, now);
   return earlier(dueAt, now);
 }
 

@@ -2,7 +2,7 @@
 // releases them. rules/delivery/recovery.ts decides which.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
-import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
+import { chooseStartingAlone, SUSPECTS_READ_MAX } from '../../../rules/delivery/recovery.ts';
 import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { RELEASED } from '../../rows/rows.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
@@ -56,7 +56,7 @@ async function triedSuspects(database: Database, now: number): Promise<readonly 
     SUSPECTS_READ_MAX,
   );
   if (waiting.length === 0) return [];
-  const tried = triedAlone(waiting);
+  const tried = chooseStartingAlone(waiting);
   const locked = await database.all<Suspect>(
     `SELECT m.account_id, m.seq, m.claimed_at, m.flow_key, m.alone_from_at
        FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq) JOIN messages m USING (account_id, seq)

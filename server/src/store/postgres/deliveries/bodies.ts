@@ -69,7 +69,7 @@ function largest(limits: readonly (number | null)[]): number {
  * other messages with the same bodies waits here; otherwise each of the two would leave the body to the other. The rows
  * are locked in one order, so that no deadlock can occur.
  */
-export async function holdBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
+export async function lockBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
   const shared = rows.filter(({ body_id }) => body_id !== null);
   if (shared.length === 0) return;
   await database.run(

@@ -99,7 +99,7 @@ async function cancelOpen(
     open.filter(({ id }) => isClaimed.has(id)),
   );
   const ended = open.filter(({ id }) => isClaimed.get(id) === false);
-  const { dueAt } = await lines.letOthersStart(database, ended, now);
+  const { dueAt } = await lines.startWaitingMessages(database, ended, now);
   const before = new Set(open.flatMap(({ id, cancel_requested_at }) => (cancel_requested_at === null ? [] : [id])));
   const named = [...new Set(messageIds)];
   return {

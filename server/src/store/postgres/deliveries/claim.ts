@@ -7,7 +7,7 @@ import { isSuspect, NEVER_AT } from '../../../rules/delivery/recovery.ts';
 import { type Backlog, shareSlots } from '../../../rules/delivery/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../../rules/delivery/slots.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { stateGivenBack } from '../../../rules/lines/line.ts';
+import { stateAfterRelease } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { CANCELLED } from '../../rows/rows.ts';
 import { LookingPace } from '../../shared/looking-pace.ts';
@@ -20,7 +20,7 @@ import { uncountStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, leaseReady, toClaim, withBodies } from './lease.ts';
 import type { Leasable } from './message-sql.ts';
-import { giveWay, Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
+import { Lines, OPEN_MESSAGE, type OpenMessage, releasePlaceIfOvertaken } from './open-message.ts';
 import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;
@@ -85,7 +85,7 @@ export class Claimer {
       budget.block(waiting.suspended ?? []);
       const { taken, isCut } = await this.#takeReady(database, budget);
       const claims = await leaseReady(database, command, now, taken);
-      return { claims, isCut, after: await lookAround(database) };
+      return { claims, isCut, after: await waitingWork(database) };
     });
     const again = this.#pace.next(isCut, claims.length > 0);
     const { nextDueAt, nextScheduleAt } = later(after, command.now);
@@ -270,7 +270,7 @@ const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, m.c
        ORDER BY due_at, seq LIMIT g.wanted FOR UPDATE SKIP LOCKED) AS m
   ORDER BY g.at, m.due_at, m.seq`;
 
-export async function lookAround(database: Database): Promise<Waiting> {
+export async function waitingWork(database: Database): Promise<Waiting> {
   const waiting = (await database.get<Waiting>(LOOK))!;
   if (!waiting.is_ready || waiting.suspended === null) return waiting;
   return { ...waiting, is_ready: (await database.get(READY_BESIDE, waiting.suspended)) !== undefined };
@@ -315,7 +315,7 @@ export async function release(
   if (held.length === 0) return null;
   const lines = await Lines.lock(database, held);
   const stateOf = (each: OpenMessage) =>
-    stateGivenBack({
+    stateAfterRelease({
       isQueuePaused: lines.isPaused(each),
       startsAlone: isSuspect(each),
       hasFlowKey: each.flow_key !== null,
@@ -357,11 +357,11 @@ export async function release(
   }
   // These messages have ended, because their cancel was requested.
   const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
-  await giveWay(
+  await releasePlaceIfOvertaken(
     database,
     back.filter(({ seq }) => !over.has(seq)),
   );
-  await lines.letOthersStart(
+  await lines.startWaitingMessages(
     database,
     back.filter(({ seq }) => over.has(seq)),
     now,

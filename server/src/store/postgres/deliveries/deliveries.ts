@@ -11,7 +11,7 @@ import { toStoreError } from '../sessions/errors.ts';
 import { listNodes } from '../sessions/nodes.ts';
 import { claimAlone, recovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
-import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
+import { Claimer, leasesOf, orphanedClaims, waitingWork } from './claim.ts';
 import * as time from './time.ts';
 
 /** Other nodes write to the database too, and a hint may be missed. */
@@ -68,7 +68,7 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
   const { knownForMs = KNOWN_FOR_MS } = options;
   const claimer = new Claimer();
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
-  const look = () => pool.write(lookAround);
+  const look = () => pool.write(waitingWork);
   const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
   let lookedAtMs = Number.NEGATIVE_INFINITY;
 

@@ -146,7 +146,7 @@ export async function uncountStarts(database: Database, row: FlowRow, claimedAt:
  * Counts the starts of messages that are claimed now. A message admitted in an earlier window counts in the window in
  * which it starts. A key that waits for a start admits more.
  */
-export async function noteStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
+export async function countStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
   const seen = await database.all<FlowRow>(
     `SELECT ${FLOW_COLUMNS} FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
@@ -293,7 +293,7 @@ export async function admitDueKeys(database: Database, dueKeys: DueLines, now: n
 }
 
 /** For new messages that wait under these keys: a claim will check the keys. Admits nothing itself. */
-export async function noteKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
+export async function markKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
   const rows = [...keys.values()];
   if (rows.length === 0) return;
   await database.run(

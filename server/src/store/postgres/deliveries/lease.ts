@@ -10,7 +10,7 @@ import { Pairs } from '../groups/lines.ts';
 import { ALL_BUT_BODY, WHOLE } from '../messages/messages.ts';
 import type { Database } from '../sessions/database.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
-import { noteStarts } from './flow-keys.ts';
+import { countStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
 import type { Leasable } from './message-sql.ts';
 import type { Head } from './queues.ts';
@@ -76,7 +76,7 @@ async function lease(
   );
   const keys = new Pairs();
   for (const row of claimed) if (row.flow_key !== null) keys.add(row.account_id, row.flow_key);
-  await noteStarts(database, keys, now);
+  await countStarts(database, keys, now);
   const bySeq = new Map(claimed.map((row) => [row.seq, row]));
   return rows.flatMap(({ seq }) => {
     const row = bySeq.get(seq);

@@ -48,7 +48,7 @@ export class Lines {
   }
 
   /** Starts the messages that waited for these places: in their queues, for their order keys, under their flow keys. */
-  async letOthersStart(
+  async startWaitingMessages(
     database: Database,
     held: readonly OpenMessage[],
     now: number,
@@ -69,7 +69,7 @@ export class Lines {
  * place if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the
  * first. A message that has never had a place does not count (`ready_at`): it came after this message had started.
  */
-export async function giveWay(database: Database, held: readonly OpenMessage[]): Promise<void> {
+export async function releasePlaceIfOvertaken(database: Database, held: readonly OpenMessage[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);
   if (queued.length === 0) return;
   await database.run(

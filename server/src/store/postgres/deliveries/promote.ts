@@ -4,9 +4,9 @@ import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../..
 import { Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import { DueLines } from './due-lines.ts';
-import { admitDueKeys, lockKeys, noteKeysDue } from './flow-keys.ts';
+import { admitDueKeys, lockKeys, markKeysDue } from './flow-keys.ts';
 import { startDueQueues } from './queues.ts';
-import { applyPutOffLimits } from './requested-flow-limits.ts';
+import { applyDeferredLimits } from './requested-flow-limits.ts';
 
 /** When the first of each kind becomes due. */
 export interface DueTimes {
@@ -26,7 +26,7 @@ export class Promoter {
 
   async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
     const isPast = (at: number | null) => at !== null && at <= now;
-    if (times.requested_at !== null) await applyPutOffLimits(database, this.#requestedFlowLimits, now);
+    if (times.requested_at !== null) await applyDeferredLimits(database, this.#requestedFlowLimits, now);
     const hasKeys = isPast(times.delayed_at) && (await this.#promoteDue(database, now));
     if (isPast(times.queue_at)) await startDueQueues(database, this.#dueQueues, now);
     if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);
@@ -87,6 +87,6 @@ async function promote(
   const keys = new Pairs(
     due.flatMap(({ account_id, flow_key }) => (flow_key === null ? [] : [[account_id, flow_key] as const])),
   );
-  await noteKeysDue(database, await lockKeys(database, keys), now);
+  await markKeysDue(database, await lockKeys(database, keys), now);
   return { count: due.reduce((sum, { count }) => sum + count, 0), hasKeys: !keys.isEmpty };
 }

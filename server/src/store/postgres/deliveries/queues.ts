@@ -134,7 +134,7 @@ export async function startHeads(
  * For new messages: a claim will check each of these queues when its first new message is due. Starts nothing itself.
  * Records where the queues end.
  */
-export async function noteQueuesDue(
+export async function markQueuesDue(
   database: Database,
   queues: readonly { readonly queue: LockedQueue; readonly at: number }[],
 ): Promise<number | null> {

@@ -3,7 +3,7 @@
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
-import { isSaidAlready, limitsSaid, newestLimits } from '../../../rules/lines/flow-key.ts';
+import { areLimitsUnchanged, newestLimits, requestedLimits } from '../../../rules/lines/flow-key.ts';
 import { type FlowRow, toKeyState } from '../../rows/line-rows.ts';
 import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
@@ -18,18 +18,18 @@ export async function noteLimits(
   said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
   now: number,
 ): Promise<boolean> {
-  const changed = said.filter(({ row, limits }) => !isSaidAlready(toKeyState(row), limits));
+  const changed = said.filter(({ row, limits }) => !areLimitsUnchanged(toKeyState(row), limits));
   const max = eachMax('flowKeysChecked');
   for (const { row, limits } of changed.slice(0, max)) {
-    await setLimits(database, row, limitsSaid(toKeyState(row), limits));
+    await setLimits(database, row, requestedLimits(toKeyState(row), limits));
   }
   const putOff = changed.slice(max);
-  if (putOff.length > 0) await putOffLimits(database, putOff, now);
+  if (putOff.length > 0) await deferLimits(database, putOff, now);
   return putOff.length > 0;
 }
 
 /** Notes the limits of the newest messages, for a later claim to apply. Until then the old limits stay in force. */
-async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
+async function deferLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
   await database.run(
     `UPDATE flow_keys k SET requested_limits = g.requested_limits, requested_at = coalesce(k.requested_at, $4)
        FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, requested_limits)
@@ -42,7 +42,11 @@ async function putOffLimits(database: Database, said: Parameters<typeof noteLimi
 }
 
 /** Applies noted limits to a few keys. Skips keys that another transaction has locked. */
-export async function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): Promise<void> {
+export async function applyDeferredLimits(
+  database: Database,
+  requestedFlowLimits: DueLines,
+  now: number,
+): Promise<void> {
   const noted = await requestedFlowLimits.take(database, Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   const locked = await lockKeys(database, noted, 'SKIP LOCKED');
   for (const row of locked.values()) await setLimits(database, row, newestLimits(toKeyState(row)));

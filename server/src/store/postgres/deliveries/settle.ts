@@ -8,9 +8,9 @@ import { bytesOfAttempt } from '../../../rules/limits/stored-bytes.ts';
 import {
   type AfterAttempt,
   afterAttempt,
-  type Hurried,
-  type HurryAnswer,
+  type DeliverNowResult,
   planDeliverNow,
+  type UnclaimedMessage,
 } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { CANCELLED } from '../../rows/rows.ts';
@@ -25,7 +25,7 @@ import type { Database } from '../sessions/database.ts';
 import { accept } from './accept.ts';
 import { positionSql } from './journal.ts';
 import { leaseHeads } from './lease.ts';
-import { giveWay, Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
+import { Lines, OPEN_MESSAGE, type OpenMessage, releasePlaceIfOvertaken } from './open-message.ts';
 import type { Head } from './queues.ts';
 
 /** Whether one statement settles all of them, so that they need no transaction. */
@@ -66,12 +66,12 @@ export async function settle(
   // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
   const ended = heldOfAll(settled.filter(isEnd));
-  await giveWay(database, heldOfAll(settled.filter((each) => !isEnd(each))));
+  await releasePlaceIfOvertaken(database, heldOfAll(settled.filter((each) => !isEnd(each))));
   const successors = to && {
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
   };
-  const heads = await lines.letOthersStart(database, heldOfAll([...settled, ...late]), now, successors);
+  const heads = await lines.startWaitingMessages(database, heldOfAll([...settled, ...late]), now, successors);
   dueAt = earlier(dueAt, heads.dueAt);
   // Last, so that the next message of a queue need not wait behind the callbacks of the previous one.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
@@ -241,8 +241,8 @@ export async function deliverNow(
   accountId: string,
   messageId: string,
   now: number,
-): Promise<HurryAnswer> {
-  const row = await database.get<Hurried & { seq: number }>(
+): Promise<DeliverNowResult> {
+  const row = await database.get<UnclaimedMessage & { seq: number }>(
     `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages
        WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
     accountId,

@@ -1,9 +1,9 @@
 // Heartbeats, the last known time of the nodes, and when schedules run. The wall clock of all nodes is that of the
 // database.
 
-import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { KeptTime } from '../../../rules/time/clock.ts';
-import type { HeardTime, StoredTime } from '../../ports/delivery-store.ts';
+import type { LastKeptTime, StoredTime } from '../../ports/delivery-store.ts';
 import type { ScheduleTime } from '../../ports/upkeep-store.ts';
 import type { Database } from '../sessions/database.ts';
 
@@ -25,9 +25,9 @@ export async function beat(
   database: Database,
   node: string,
   ttlMs: number,
-  { known, ...about }: NodeAbout & { readonly known: number },
+  { known, ...about }: NodeDescription & { readonly known: number },
   time: KeptTime | null,
-): Promise<HeardTime> {
+): Promise<LastKeptTime> {
   // A statement reads the state from before its own writes.
   const row = await database.get<HeardRow>(
     `WITH node AS (
@@ -59,7 +59,7 @@ export async function storedTime(database: Database): Promise<StoredTime> {
   return { ...heard, newestAt: newest!.at };
 }
 
-function toHeardTime({ wall_at: wallAt, kept_at, trusted_at, order_at, doubted_ms }: HeardRow): HeardTime {
+function toHeardTime({ wall_at: wallAt, kept_at, trusted_at, order_at, doubted_ms }: HeardRow): LastKeptTime {
   if (kept_at === null) return { kept: null, wallAt };
   return { kept: { wallAt: kept_at, trustedAt: trusted_at, orderAt: order_at, doubtedMs: doubted_ms }, wallAt };
 }

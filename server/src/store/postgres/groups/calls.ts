@@ -29,7 +29,7 @@ export interface Marks<A extends readonly unknown[], R> {
 }
 
 type Verb<A extends readonly unknown[], R> = (database: Database, ...args: A) => Promise<R>;
-type Asked<A extends readonly unknown[], R> = (...args: A) => Promise<R>;
+type AsyncVerb<A extends readonly unknown[], R> = (...args: A) => Promise<R>;
 
 export class Calls {
   readonly #pool: Pool;
@@ -46,11 +46,11 @@ export class Calls {
     this.news = news;
   }
 
-  reading<A extends unknown[], R>(verb: Verb<A, R>): Asked<A, R> {
+  reading<A extends unknown[], R>(verb: Verb<A, R>): AsyncVerb<A, R> {
     return (...args) => toStoreErrors(this.#pool.read((database) => verb(database, ...args)));
   }
 
-  writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): Asked<A, R> {
+  writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): AsyncVerb<A, R> {
     const { locksAccount } = marks;
     return async (...args) => {
       const run = () => toStoreErrors(this.#pool.transaction((database) => verb(database, ...args)));

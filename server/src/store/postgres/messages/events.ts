@@ -16,7 +16,7 @@ import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
-import { bareStep, CANCELLED, RELEASED, startedBy } from '../../rows/rows.ts';
+import { CANCELLED, RELEASED, startedAttempt, stepFromRow } from '../../rows/rows.ts';
 import { PageOfEvents } from '../../shared/pages.ts';
 import { horizon, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
@@ -93,7 +93,7 @@ async function readJournal(
 /** The order of the steps of one message: an attempt starts before it ends, then a release, and the cancel last. */
 function rank({ step }: JournalRow): number {
   if (step === CANCELLED || step === RELEASED) return Number.MAX_SAFE_INTEGER + step;
-  const number = startedBy(step);
+  const number = startedAttempt(step);
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
@@ -172,7 +172,7 @@ class EventMaker {
   async #makeBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
     const messages = new Map(rows.map((row) => [row, toMessage(row)]));
     const meant = rows.filter((row) => this.#matcher.mayBeMeant(messages.get(row)!));
-    const tried = meant.filter((row) => bareStep(row) === null);
+    const tried = meant.filter((row) => stepFromRow(row) === null);
     const attempts = await readAttempts(
       this.#database,
       this.#accountId,
@@ -224,7 +224,7 @@ interface Bare {
 }
 
 function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | null {
-  const bare = bareStep(row);
+  const bare = stepFromRow(row);
   if (bare) return bare;
   return attempt ? { kind: 'attempt', attempt } : null;
 }

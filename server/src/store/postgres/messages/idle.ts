@@ -2,13 +2,13 @@
 // that have ended. Each call visits some rows after a position, and skips those that another transaction uses.
 
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
-import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
-import { type IdleQueue, isQueueForgettable } from '../../../rules/lines/queue.ts';
+import { canDeleteFlowKey, type IdleKey } from '../../../rules/lines/flow-key.ts';
+import { canDeleteQueue, type IdleQueue } from '../../../rules/lines/queue.ts';
 import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
 import { lockQueues } from '../deliveries/queues.ts';
 import { Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
-import { deleteWeighed } from './stored.ts';
+import { deleteCounted } from './stored.ts';
 
 interface KeyRow extends IdleKey {
   readonly accountId: string;
@@ -30,7 +30,7 @@ export async function deleteIdleFlowKeys(
     ...after,
     limit,
   );
-  const idle = rows.filter((row) => isForgettable(row, now));
+  const idle = rows.filter((row) => canDeleteFlowKey(row, now));
   const end = (deleted: number) =>
     walked(
       rows.map(({ accountId, key }) => [accountId, key]),
@@ -47,7 +47,7 @@ export async function deleteIdleFlowKeys(
     idle.map(({ key }) => key),
   );
   // A separate statement, which sees the messages of earlier holders of the lock.
-  const deleted = await deleteWeighed(
+  const deleted = await deleteCounted(
     database,
     `DELETE FROM flow_keys k WHERE (k.account_id, k.key) IN
          (SELECT g.account_id, g.key FROM unnest($1::text[], $2::text[]) AS g (account_id, key))
@@ -77,14 +77,14 @@ export async function deleteIdleQueues(
     ...after,
     limit,
   );
-  const old = rows.filter((row) => isQueueForgettable(row, now));
+  const old = rows.filter((row) => canDeleteQueue(row, now));
   const pairs = new Pairs(old.map(({ accountId, name }) => [accountId, name] as const));
   // Rows that a person or a message has changed meanwhile are checked again under the lock.
   const locked = [...(await lockQueues(database, pairs, 'SKIP LOCKED')).values()];
   const deleted =
     locked.length === 0
       ? 0
-      : await deleteWeighed(
+      : await deleteCounted(
           database,
           `DELETE FROM queues q WHERE (q.account_id, q.name) IN
                (SELECT g.account_id, g.name FROM unnest($1::text[], $2::text[]) AS g (account_id, name))
@@ -119,7 +119,7 @@ export async function deleteOldJobs(
   const deleted =
     old.length === 0
       ? 0
-      : await deleteWeighed(
+      : await deleteCounted(
           database,
           `DELETE FROM jobs WHERE (account_id, id) IN
                (SELECT g.account_id, g.id FROM unnest($1::text[], $2::text[]) AS g (account_id, id))

@@ -7,7 +7,7 @@ import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
-import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from '../deliveries/bodies.ts';
+import { deleteUnusedBodies, JOIN_BODY, JOINED_BODY, lockBodies } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
 import { nullEachUnstorable, nullIfUnstorable } from './null-if-unstorable.ts';
 import { storedSql } from './stored.ts';
@@ -164,7 +164,7 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
       named.map(({ label }) => label),
     );
   }
-  await holdBodies(database, held);
+  await lockBodies(database, held);
   for (const table of ['attempts', 'journal']) {
     await database.run(
       `DELETE FROM ${table} t USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)

@@ -2,7 +2,7 @@
 // rows, so that no transaction waits for the count of another, on any number of nodes. Upkeep folds them into one.
 
 import type { StoredAccount } from '../../ports/account-store.ts';
-import { WEIGHED_TABLES, type WeighedTable } from '../../resources/steps.ts';
+import { COUNTED_TABLES, type CountedTable } from '../../resources/steps.ts';
 import type { Database, Value } from '../sessions/database.ts';
 
 /** The rows of sessions are added to this one. No process has this number. */
@@ -16,17 +16,17 @@ export function storedSql(rows: string): string {
 }
 
 /** Counts the stored bytes of a row that this transaction has written or locked. Null: it counts nothing. */
-export async function weigh(
+export async function countStored(
   database: Database,
-  table: WeighedTable,
+  table: CountedTable,
   accountId: string,
   key: string,
   bytes: number | null,
 ): Promise<void> {
   await database.run(
     `WITH before AS MATERIALIZED
-       (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${WEIGHED_TABLES[table]} = $2 FOR UPDATE),
-     weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${WEIGHED_TABLES[table]} = $2)
+       (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${COUNTED_TABLES[table]} = $2 FOR UPDATE),
+     weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${COUNTED_TABLES[table]} = $2)
      ${storedSql('SELECT account_id, coalesce($3::bigint, 0) - coalesce(stored_bytes, 0) AS bytes FROM before')}`,
     accountId,
     key,
@@ -37,7 +37,7 @@ export async function weigh(
 /**
  * Runs a DELETE without its RETURNING, and subtracts the stored bytes of its rows. Returns how many rows it deleted.
  */
-export async function deleteWeighed(database: Database, sql: string, ...values: Value[]): Promise<number> {
+export async function deleteCounted(database: Database, sql: string, ...values: Value[]): Promise<number> {
   const row = await database.get<{ n: number }>(
     `WITH gone AS (${sql} RETURNING account_id, stored_bytes),
      taken AS (${storedSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
@@ -65,7 +65,7 @@ export function storedAccounts(database: Database, after: string, limit: number)
   );
 }
 
-const RESOURCE_SUMS = Object.keys(WEIGHED_TABLES)
+const RESOURCE_SUMS = Object.keys(COUNTED_TABLES)
   .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = $1), 0)`)
   .join('');
 

@@ -6,11 +6,11 @@ import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
 import { ALERT_LABEL } from '../../../rules/alerts/alert.ts';
 import type {
   AlertFacts,
-  AlertLook,
   AttemptFact,
-  Cuttable,
+  BoundedList,
   FailedFact,
   MinuteFact,
+  NeededAlertFacts,
   NotifiedFact,
   QueueFact,
   ScheduleFact,
@@ -24,7 +24,7 @@ import type { Database } from '../sessions/database.ts';
 export async function alertFacts(
   database: Database,
   accountId: string,
-  look: AlertLook,
+  look: NeededAlertFacts,
   now: number,
   rowsMax: number,
 ): Promise<AlertFacts> {
@@ -60,7 +60,7 @@ async function failedMessages(
   accountId: string,
   fromAt: number | null,
   rowsMax: number,
-): Promise<Cuttable<FailedFact>> {
+): Promise<BoundedList<FailedFact>> {
   if (fromAt === null) return { rows: [], isCut: false };
   const rows = await database.all<alertRows.FailedMessageRow>(
     `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages
@@ -77,7 +77,7 @@ async function endedAttempts(
   accountId: string,
   fromAt: number | null,
   rowsMax: number,
-): Promise<Cuttable<AttemptFact>> {
+): Promise<BoundedList<AttemptFact>> {
   if (fromAt === null) return { rows: [], isCut: false };
   const rows = await database.all<alertRows.AttemptStepRow>(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at

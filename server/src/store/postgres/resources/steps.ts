@@ -9,7 +9,7 @@ import type { Calls } from '../groups/calls.ts';
 import { keyOf } from '../groups/lines.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
-import { deleteWeighed, weigh } from '../messages/stored.ts';
+import { countStored, deleteCounted } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { lockTokens } from './token-lock.ts';
 
@@ -17,8 +17,8 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   all: (database, sql, values) => database.all(...inDialect(sql, values)),
   get: (database, sql, values) => database.get(...inDialect(sql, values)),
   run: (database, sql, values) => database.run(...inDialect(sql, values)),
-  weigh,
-  deleteWeighed: (database, _accountId, sql, values) => deleteWeighed(database, ...inDialect(sql, values)),
+  countStored,
+  deleteCounted: (database, _accountId, sql, values) => deleteCounted(database, ...inDialect(sql, values)),
   lockAccount: async (database, accountId) => {
     await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', accountId);
   },

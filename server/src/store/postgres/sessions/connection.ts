@@ -117,7 +117,7 @@ export function givenOptions(given: string): GivenOptions {
 }
 
 /** No reply in time: the database is unavailable, or a pooler has no server connection left for us. */
-export class NoAnswer extends Error {
+export class NoReply extends Error {
   constructor(ms: number) {
     super(
       `a new connection did not respond within ${ms} ms. Behind a connection pooler, its pool may be too small: a node needs ` +
@@ -134,14 +134,14 @@ const TIMEOUTS: readonly string[] = [
 ];
 
 /** Whether a new connection was not made, or did not respond, in time. */
-export function isNoAnswer(error: unknown): boolean {
-  return error instanceof NoAnswer || (error instanceof Error && TIMEOUTS.includes(error.message));
+export function isNoReply(error: unknown): boolean {
+  return error instanceof NoReply || (error instanceof Error && TIMEOUTS.includes(error.message));
 }
 
 /** The server cannot be written to: a standby, or read-only although the URL requires one that is not. */
 export class NotWritable extends Error {}
 
-export interface SetUp {
+export interface SessionSettings {
   readonly server: Server;
   readonly name: string;
   readonly settings?: Settings;
@@ -166,7 +166,7 @@ interface SessionRow {
 }
 
 /** Applies the settings that every session needs and reads them back. Rejects if the server cannot be written to. */
-export async function setUp(client: pg.ClientBase, options: SetUp): Promise<Session> {
+export async function setUp(client: pg.ClientBase, options: SessionSettings): Promise<Session> {
   const { server, name, settings = new Map(), timers, msMax = ACQUIRE_MS_MAX } = options;
   const demanded: Settings = new Map([...SESSION, ...settings, ['application_name', name]]);
   const all = [...new Map([...server.options.settings, ...WISHED, ...demanded])];
@@ -201,7 +201,7 @@ export async function setUp(client: pg.ClientBase, options: SetUp): Promise<Sess
 export async function within<T>(answer: Promise<T>, msMax: number, timers: Clock): Promise<T> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
-    cancel = timers.after(msMax, () => reject(new NoAnswer(msMax)));
+    cancel = timers.after(msMax, () => reject(new NoReply(msMax)));
   });
   // A late error must not become an unhandled rejection.
   answer.catch(() => {});

@@ -3,8 +3,8 @@
 // connections are closed. The link tries the servers again until one responds that can be written to.
 
 import {
-  type Patience,
-  patience,
+  type DatabaseTimeouts,
+  databaseTimeouts,
   roundTripForTry,
   roundTripOf,
   withRoundTrip,
@@ -90,8 +90,8 @@ export class Link {
     return this.#away;
   }
 
-  get patience(): Patience {
-    return patience(this.#roundTripMs, this.#options.morePatienceMs);
+  get timeouts(): DatabaseTimeouts {
+    return databaseTimeouts(this.#roundTripMs, this.#options.morePatienceMs);
   }
 
   get #roundTripMs(): number {
@@ -130,7 +130,7 @@ export class Link {
     return new Connections({
       server,
       timers: this.#options.timers,
-      connectMs: () => this.patience.connectMs,
+      connectMs: () => this.timeouts.connectMs,
       morePatienceMs: this.#options.morePatienceMs,
       onSession: (pid) => {
         if (pid !== this.#listener?.session.pid && !this.#connections.has(pid)) return;
@@ -158,7 +158,7 @@ export class Link {
   async #listenTo(server: Server, roundTripMs: number): Promise<void> {
     const { timers, channel, onNotification } = this.#options;
     // Without added time: a caller that starts or has lost the connection tries again.
-    const { connectMs } = patience(roundTripMs);
+    const { connectMs } = databaseTimeouts(roundTripMs);
     const onLost = (each: Listener) => this.#lose(each, SILENT);
     const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
     // The connections of an unavailable server are closed.
@@ -205,7 +205,7 @@ export class Link {
     const listener = this.#listener;
     if (!listener) return;
     const { timers } = this.#options;
-    const { silenceMs } = this.patience;
+    const { silenceMs } = this.timeouts;
     const askedAtMs = timers.monotonicMs();
     const answer = listener.ping().then(
       (isOurs) => {

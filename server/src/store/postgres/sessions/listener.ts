@@ -2,7 +2,7 @@
 // it to check periodically whether the database responds.
 
 import pg from 'pg';
-import { askForNothing, destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
+import { destroyConnection, pingServer } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { clientConfig, type Server, type Session, setUp, within } from './connection.ts';
 import { backendPid, requireOwnSessions } from './own-session.ts';
@@ -60,7 +60,7 @@ export class Listener {
   /** Resolves when the database has replied: whether the session is still ours, if this ping checked it. */
   ping(): Promise<boolean> {
     this.#pings += 1;
-    if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => askForNothing(this.#client)).then(() => true);
+    if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => pingServer(this.#client)).then(() => true);
     // If the mode of a pooler was changed, it may have lent our session to another client.
     return this.#ask(() => backendPid(this.#client)).then((pid) => pid === this.#session.pid);
   }

@@ -1,6 +1,6 @@
 // The nodes and whether they are alive, by the clock of the database.
 
-import type { NodeAbout, NodeInfo } from '../../../rules/nodes/node.ts';
+import type { NodeDescription, NodeInfo } from '../../../rules/nodes/node.ts';
 import type { LiveNodes } from '../../shared/hints.ts';
 import type { Database } from './database.ts';
 
@@ -22,7 +22,7 @@ const NODES_MAX = 1000;
  * What a node must know about the others: which are alive, and the lowest schema version that a program must know. The
  * list begins after this node, so that no two nodes notify the same one first.
  */
-export async function surroundings(database: Database, node: string): Promise<{ nodes: LiveNodes; readerMin: number }> {
+export async function otherNodes(database: Database, node: string): Promise<{ nodes: LiveNodes; readerMin: number }> {
   const row = await database.get<{ ids: string[]; abouts: string[]; readerMin: number }>(
     `SELECT coalesce(array_agg(id), '{}') AS ids, coalesce(array_agg(about), '{}') AS abouts,
        coalesce((SELECT reader_min FROM schema_version LIMIT 1), 0) AS "readerMin"
@@ -31,7 +31,7 @@ export async function surroundings(database: Database, node: string): Promise<{ 
   );
   const { ids, abouts, readerMin } = row!;
   const deliverers = ids.filter(
-    (id, index) => id !== node && (JSON.parse(abouts[index]!) as Partial<NodeAbout>).role !== 'api',
+    (id, index) => id !== node && (JSON.parse(abouts[index]!) as Partial<NodeDescription>).role !== 'api',
   );
   return { nodes: { count: ids.length, deliverers }, readerMin };
 }
@@ -43,7 +43,7 @@ export async function listNodes(database: Database): Promise<NodeInfo[]> {
        FROM nodes WHERE alive_until > clock_timestamp() - interval '${FORGET_AFTER}' ORDER BY id LIMIT ${NODES_MAX}`,
   );
   return rows.map((row) => ({
-    ...(JSON.parse(row.about) as NodeAbout),
+    ...(JSON.parse(row.about) as NodeDescription),
     id: row.id,
     startedAt: row.started,
     aliveUntil: row.until,

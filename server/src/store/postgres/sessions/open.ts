@@ -3,14 +3,14 @@
 
 import pg from 'pg';
 import { shownDatabase } from '../../../rules/nodes/database-url.ts';
-import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import type { Files } from '../../../shipped-files.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import { probe } from '../deliveries/insert.ts';
 import { createPostgresStore, type PostgresStore } from '../store.ts';
-import { clientConfig, isNoAnswer, NotWritable, type Server, serversOf, setUp } from './connection.ts';
+import { clientConfig, isNoReply, NotWritable, type Server, serversOf, setUp } from './connection.ts';
 import { Database } from './database.ts';
 import { type Note, worst } from './link.ts';
 import { requireOwnSessions } from './own-session.ts';
@@ -44,7 +44,7 @@ export interface OpenOptions {
   /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know about this node: its role, version and address. */
-  readonly about?: NodeAbout;
+  readonly about?: NodeDescription;
 }
 
 export async function openPostgresStore(options: OpenOptions): Promise<Store> {
@@ -128,7 +128,7 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
     try {
       return await pool.start();
     } catch (error) {
-      if (!isNoAnswer(error) || timers.monotonicMs() > endsAtMs) throw error;
+      if (!isNoReply(error) || timers.monotonicMs() > endsAtMs) throw error;
     }
   }
 }
@@ -172,7 +172,7 @@ async function connectTo(server: Server, timers: Clock): Promise<pg.Client> {
 /** Whether the error is temporary: the server is starting, does not respond, or may soon be promoted. */
 function mayPass(error: Error): boolean {
   const { code } = error as { code?: string };
-  return code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error) || error instanceof NotWritable;
+  return code === 'ECONNREFUSED' || code === '57P03' || isNoReply(error) || error instanceof NotWritable;
 }
 
 /**

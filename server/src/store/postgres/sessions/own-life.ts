@@ -1,13 +1,13 @@
 // Whether other nodes consider this node alive: each heartbeat is valid for a limited time, in which the node may lease
 // to itself. A node that stalled counts as dead until its next heartbeat, and its leases would be taken over.
 
-import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
 import * as time from '../deliveries/time.ts';
 import { toStoreErrors } from './errors.ts';
-import { surroundings } from './nodes.ts';
+import { otherNodes } from './nodes.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 
@@ -18,7 +18,7 @@ export interface OwnLifeOptions {
   readonly pool: Pool;
   readonly timers: Clock;
   readonly hints: Hints;
-  readonly about: NodeAbout;
+  readonly about: NodeDescription;
   /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
@@ -42,7 +42,7 @@ export class OwnLife {
     const heard = await toStoreErrors(
       pool.beat(async (database) => {
         const now = await time.beat(database, id, ttlMs, { ...about, known: schema.known }, kept);
-        const { nodes, readerMin } = await surroundings(database, id);
+        const { nodes, readerMin } = await otherNodes(database, id);
         hints.noteNodes(nodes);
         const why = whyOutdated(readerMin, schema.known);
         if (why !== null) schema.onOutdated(why);

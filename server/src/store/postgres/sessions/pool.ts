@@ -60,7 +60,7 @@ export class Pool {
     this.#fullDisk = new FullDisk({ timers, giveUp: () => this.beside(dropReserve), onGivenUp });
     this.#writes = new WriteWatch({
       timers,
-      commitMs: () => this.#link.patience.commitMs,
+      commitMs: () => this.#link.timeouts.commitMs,
       // Not closed when it is late: the session would still wait for its commit at the server, and so would each next
       // one.
       probe: (onBegin) =>
@@ -114,7 +114,7 @@ export class Pool {
     return this.#again(
       () =>
         this.#use('adders', async (database, within) => {
-          const result = await committing(within(this.#link.patience.commitMs, work(database)));
+          const result = await committing(within(this.#link.timeouts.commitMs, work(database)));
           this.#writes.noteWritten();
           return result;
         }),
@@ -155,7 +155,7 @@ export class Pool {
 
   /** A transaction whose caller cannot wait long for locks. If it waits too long, it is certain that nothing was written. */
   acceptInLine<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    const within = (database: Database, bound: Within) => bound(this.#link.patience.acceptMs, work(database));
+    const within = (database: Database, bound: Within) => bound(this.#link.timeouts.acceptMs, work(database));
     return this.#again(() => this.#transactionOnce(within), 'givesUp');
   }
 
@@ -170,7 +170,7 @@ export class Pool {
 
   /** For a statement that may wait for the lock of a row before it commits. */
   get #lockAndCommitMs(): number {
-    return 2 * this.#link.patience.commitMs;
+    return 2 * this.#link.timeouts.commitMs;
   }
 
   #transactionOnce<T>(work: (database: Database, within: Within) => Promise<T>, role: Role = 'writers'): Promise<T> {
@@ -184,7 +184,7 @@ export class Pool {
         await database.exec('ROLLBACK').catch(() => {});
         return cutOff(error);
       }
-      await committing(within(this.#link.patience.commitMs, database.exec('COMMIT')));
+      await committing(within(this.#link.timeouts.commitMs, database.exec('COMMIT')));
       return result;
     });
   }

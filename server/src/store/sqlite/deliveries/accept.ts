@@ -14,7 +14,7 @@ import type { Usage } from '../messages/usage.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { insertBody } from './bodies.ts';
-import { correctOrderKey, ensureQueue, isOrderKeyInQueue, noteQueueDue, startHeads } from './queues.ts';
+import { correctOrderKey, ensureQueue, isOrderKeyInQueue, markQueueDue, startHeads } from './queues.ts';
 import type { RequestedFlowLimits } from './requested-flow-limits.ts';
 
 export function accept(database: Database, caches: TransactionCaches, command: AcceptCommand): AcceptReply {
@@ -124,7 +124,7 @@ function startLines(
       ensureQueue(database, accountId, name, now);
       dueAt = earlier(dueAt, startHeads(database, accountId, name, now, most));
     } else {
-      noteQueueDue(database, accountId, name, at, now);
+      markQueueDue(database, accountId, name, at, now);
       dueAt = earlier(dueAt, at);
     }
     atOnce -= 1;

@@ -2,7 +2,7 @@
 // rules/delivery/recovery.ts decides which.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
-import { SUSPECTS_READ_MAX, triedAlone } from '../../../rules/delivery/recovery.ts';
+import { chooseStartingAlone, SUSPECTS_READ_MAX } from '../../../rules/delivery/recovery.ts';
 import type { AfterAttempt } from '../../../rules/lines/line.ts';
 import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
@@ -50,7 +50,7 @@ export function claimAlone(database: Database, caches: TransactionCaches, to: Le
   );
   const suspended = suspendedAccounts(database);
   const able = suspects.filter((each) => !suspended.includes(each.account_id));
-  const suspect = triedAlone(able).find((each) => mayStart(database, each, now));
+  const suspect = chooseStartingAlone(able).find((each) => mayStart(database, each, now));
   const claim = suspect ? startAlone(database, caches, suspect, to, now) : null;
   return { claim, nextAt: nextAloneAt(database) };
 }

@@ -7,8 +7,8 @@ import type { CancelReply } from '../../shared/commands.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteUnusedBody } from './bodies.ts';
-import { forgetDeduplication, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
-import { isDead, type LifeLook } from './orphans.ts';
+import { forgetDeduplication, OPEN_MESSAGE, type OpenMessage, startWaitingMessages } from './open-message.ts';
+import { isDead, type LifeCheck } from './orphans.ts';
 
 const ENDED = `state = 'cancelled', holds_place = 0, ended_at = ?, expires_at = ?,
   due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
@@ -58,7 +58,7 @@ export function cancel(
     const isKept = expiresAt > now;
     database.run(isKept ? END : END_WITHOUT_BODY, now, expiresAt, open.seq);
     if (!isKept && open.body_id !== null) deleteUnusedBody(database, caches, open.body_id);
-    dueAt = earlier(dueAt, letOthersStart(database, open, now));
+    dueAt = earlier(dueAt, startWaitingMessages(database, open, now));
   }
   return { cancelled, requested, awaited, dueAt };
 }
@@ -77,7 +77,7 @@ export function nodesHoldingCancelled(
   database: Database,
   accountId: string,
   messageIds: readonly string[],
-  look: LifeLook,
+  look: LifeCheck,
 ): { id: string; node: string }[] {
   const claimed = messageIds.flatMap((id) =>
     database.all<{ id: string; node: string }>(

@@ -6,7 +6,7 @@ import { isSuspect, NEVER_AT } from '../../../rules/delivery/recovery.ts';
 import { type Backlog, shareSlots } from '../../../rules/delivery/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../../rules/delivery/slots.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { stateGivenBack } from '../../../rules/lines/line.ts';
+import { stateAfterRelease } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
@@ -20,10 +20,10 @@ import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import { around, DueLines } from './due-lines.ts';
-import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
-import { leaveCancelled, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
+import { admitDueKeys, admitWaiting, applyDeferredLimits, countStart, uncountStart } from './flow-keys.ts';
+import { endCancelledClaim, OPEN_MESSAGE, type OpenMessage, startWaitingMessages } from './open-message.ts';
 import { Promoter } from './promote.ts';
-import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
+import { isPaused, releasePlaceIfOvertaken, startDueQueues, startHeads } from './queues.ts';
 
 export interface ClaimCommand {
   readonly node: string;
@@ -78,7 +78,7 @@ export class Claimer {
     const database = this.#database;
     const startedMs = this.#nowMs();
     this.#caches.requestedFlowLimits.apply();
-    const hasPutOff = applyPutOffLimits(database, this.#requestedFlowLimits, command.now);
+    const hasPutOff = applyDeferredLimits(database, this.#requestedFlowLimits, command.now);
     this.#promoter.promote(command.now, startedMs + CLAIM_MS_MAX / 2);
     const isHalfOver = () => this.#nowMs() >= startedMs + CLAIM_MS_MAX / 2;
     startDueQueues(database, this.#dueQueues, command.now, isHalfOver);
@@ -197,7 +197,7 @@ export class Claimer {
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, this.#caches, found, { lease, node: command.node }, command.now);
-      if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
+      if (row.flow_key !== null) countStart(this.#database, accountId, row.flow_key, command.now);
       const message = toMessage(bodies.fill(row));
       const account = this.#caches.accountsAtClaim.get(accountId);
       claims.push({ lease, message, ...account, isPlain: isPlain(row), row: seq });
@@ -340,8 +340,8 @@ export function release(
     if (!row) continue;
     const { account_id: accountId, flow_key: flowKey } = row;
     if (row.cancel_requested_at !== null) {
-      leaveCancelled(database, caches, row, now);
-      if (flowKey === null) letOthersStart(database, row, now);
+      endCancelledClaim(database, caches, row, now);
+      if (flowKey === null) startWaitingMessages(database, row, now);
     } else putBack(database, row, now);
     if (flowKey !== null) {
       uncountStart(database, accountId, flowKey, row.claimed_at!);
@@ -365,13 +365,13 @@ function putBack(database: Database, row: Released, now: number): void {
   database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL,
          holds_place = iif(flow_key IS NULL, holds_place, 0) WHERE seq = ?`,
-    stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey: flowKey !== null }),
+    stateAfterRelease({ isQueuePaused, startsAlone, hasFlowKey: flowKey !== null }),
     row.seq,
   );
   if (startsAlone) {
     database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
   }
   if (queueName === null) return;
-  giveWay(database, accountId, queueName, row.seq);
+  releasePlaceIfOvertaken(database, accountId, queueName, row.seq);
   startHeads(database, accountId, queueName, now);
 }

@@ -3,7 +3,7 @@
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
-import type { NodeAbout } from '../../../rules/nodes/node.ts';
+import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import type { AcceptAnswer, DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Cancelling } from '../../shared/cancelling.ts';
@@ -19,7 +19,7 @@ export interface DeliveriesOptions {
   readonly cancelling: Cancelling;
   readonly clock: Clock;
   readonly node: string;
-  readonly about: NodeAbout;
+  readonly about: NodeDescription;
   readonly shownAs?: ShownNode | undefined;
 }
 

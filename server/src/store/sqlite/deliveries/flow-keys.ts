@@ -32,7 +32,7 @@ export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id =
  */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return setLimits(database, row, flowKey.limitsSaid(toKeyState(row), said));
+  if (row) return setLimits(database, row, flowKey.requestedLimits(toKeyState(row), said));
   makeKey(database, accountId, key, said);
   return false;
 }
@@ -40,7 +40,7 @@ export function noteFlowKey(database: Database, accountId: string, key: string, 
 /**
  * Notes the limits of the newest message of a key, for a later claim to apply. Until then the old limits stay in force.
  */
-export function putOffLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
+export function deferLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
   database.run(
     'UPDATE flow_keys SET requested_limits = ?, requested_at = coalesce(requested_at, ?) WHERE account_id = ? AND key = ?',
     JSON.stringify(said),
@@ -51,7 +51,7 @@ export function putOffLimits(database: Database, accountId: string, key: string,
 }
 
 /** Applies noted limits to a few keys. Returns whether more are noted. */
-export function applyPutOffLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
+export function applyDeferredLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
   const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   for (const { account_id, name } of lines) {
     const row = database.get<FlowRow>(GET_KEY, account_id, name)!;
@@ -65,7 +65,7 @@ export function applyPutOffLimits(database: Database, requestedFlowLimits: DueLi
  * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; a claim
  * checks a new one from `newDueAt` on.
  */
-export function isSaidAlready(
+export function areLimitsUnchanged(
   database: Database,
   accountId: string,
   key: string,
@@ -73,7 +73,7 @@ export function isSaidAlready(
   newDueAt: number | null,
 ): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return flowKey.isSaidAlready(toKeyState(row), said);
+  if (row) return flowKey.areLimitsUnchanged(toKeyState(row), said);
   makeKey(database, accountId, key, said, newDueAt);
   return true;
 }
@@ -144,7 +144,7 @@ export function uncountStart(database: Database, accountId: string, key: string,
 }
 
 /** Counts the start of a message that is claimed now. */
-export function noteStart(database: Database, accountId: string, key: string, now: number): void {
+export function countStart(database: Database, accountId: string, key: string, now: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
   const state = toKeyState(row);
   if (!isChangedByStart(state, now)) return;
@@ -173,7 +173,7 @@ export function admitWaiting(
 }
 
 /** For a new message that waits under the key: a claim will check the key. Admits nothing itself. */
-export function noteKeyDue(database: Database, accountId: string, key: string, at: number): void {
+export function markKeyDue(database: Database, accountId: string, key: string, at: number): void {
   database.run(
     `UPDATE flow_keys SET next_start_at = ?3
        WHERE account_id = ?1 AND key = ?2 AND (next_start_at IS NULL OR next_start_at > ?3)`,

@@ -23,7 +23,7 @@ export const OPEN_MESSAGE =
   'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted, cancel_requested_at';
 
 /** Starts the messages that waited for this one's place: in its queue, for its order key, under its flow key. */
-export function letOthersStart(
+export function startWaitingMessages(
   database: Database,
   held: Pick<OpenMessage, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,
   now: number,
@@ -47,7 +47,7 @@ export function forgetDeduplication(database: Database, held: OpenMessage, messa
 }
 
 /** Ends a claimed message whose cancel was requested. The caller then starts the messages that wait for its place. */
-export function leaveCancelled(
+export function endCancelledClaim(
   database: Database,
   { journal }: Pick<TransactionCaches, 'journal'>,
   { account_id: accountId, seq }: Pick<OpenMessage, 'account_id' | 'seq'>,

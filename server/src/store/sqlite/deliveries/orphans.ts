@@ -19,7 +19,7 @@ export function leasesOf(database: Database, node: string, limit: number): strin
 }
 
 /** The node that checks whether other nodes are alive, and when. */
-export interface LifeLook {
+export interface LifeCheck {
   readonly asker: string;
   /** On the monotonic clock. */
   readonly nowMs: number;
@@ -28,7 +28,7 @@ export interface LifeLook {
 }
 
 /** All claims of one process that is no longer alive, or of its lanes that are not, without their bodies. */
-export function orphanedClaims(database: Database, look: LifeLook): Claim[] {
+export function orphanedClaims(database: Database, look: LifeCheck): Claim[] {
   for (let at = ''; ; ) {
     const next = database.get<{ node: string }>(
       "SELECT node FROM messages WHERE state = 'claimed' AND node > ? ORDER BY node LIMIT 1",
@@ -46,7 +46,7 @@ export function orphanedClaims(database: Database, look: LifeLook): Claim[] {
  * All dead lanes of the process that `node` was a lane of. If the process has crashed, these are all of its lanes: only
  * all of them together show which message was in flight alone.
  */
-function deadLanes(database: Database, node: string, look: LifeLook): string[] {
+function deadLanes(database: Database, node: string, look: LifeCheck): string[] {
   const process = processOf(node);
   const lanes = database.all<{ node: string }>(
     "SELECT DISTINCT node FROM messages WHERE state = 'claimed' AND node BETWEEN ? AND ?",
@@ -58,7 +58,7 @@ function deadLanes(database: Database, node: string, look: LifeLook): string[] {
 }
 
 /** A node never counts itself as dead. */
-export function isDead(database: Database, node: string, { asker, nowMs, stoodStill }: LifeLook): boolean {
+export function isDead(database: Database, node: string, { asker, nowMs, stoodStill }: LifeCheck): boolean {
   if (node === asker) return false;
   const row = database.get<{ until: number }>('SELECT alive_until AS until FROM nodes WHERE id = ?', node);
   const isOwnProcess = processOf(node) === processOf(asker);

@@ -3,7 +3,7 @@
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { around } from './due-lines.ts';
-import { noteKeyDue } from './flow-keys.ts';
+import { markKeyDue } from './flow-keys.ts';
 
 /** The clock is read after this many messages. */
 const PROMOTE_AT_ONCE = 100;
@@ -67,6 +67,6 @@ function promoteDue(
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
   // The keys take turns with all other due keys.
-  for (const [accountId, key] of keys.values()) noteKeyDue(database, accountId, key, now);
+  for (const [accountId, key] of keys.values()) markKeyDue(database, accountId, key, now);
   return due.length;
 }

@@ -40,7 +40,7 @@ export function isPaused(database: Database, accountId: string, name: string): b
 /**
  * For a new message: creates the queue if it is missing, and lets a claim after `at` check it. Starts nothing itself.
  */
-export function noteQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
+export function markQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
   database.run(
     `INSERT INTO queues (account_id, name, parallelism, is_paused, created_at, updated_at, next_start_at)
        VALUES (?, ?, ?, 0, ?, ?, ?)
@@ -125,7 +125,7 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
  * lost its own to a lower parallelism; `startHeads` then gives the place to the first. A message that has never had a
  * place does not count (`ready_at`): it came after this message had started, from a node whose clock is behind.
  */
-export function giveWay(database: Database, accountId: string, name: string, seq: number): void {
+export function releasePlaceIfOvertaken(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
     `UPDATE messages SET state = 'queued', holds_place = 0 WHERE seq = ?1 AND holds_place = 1 AND EXISTS
        (SELECT 1 FROM messages m INDEXED BY messages_queued

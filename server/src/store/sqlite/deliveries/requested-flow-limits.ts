@@ -5,7 +5,7 @@
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
 import type { Database } from '../thread/database.ts';
-import { admitWaiting, isSaidAlready, noteFlowKey, noteKeyDue, putOffLimits } from './flow-keys.ts';
+import { admitWaiting, areLimitsUnchanged, deferLimits, markKeyDue, noteFlowKey } from './flow-keys.ts';
 
 interface Said {
   readonly accountId: string;
@@ -47,10 +47,10 @@ export class RequestedFlowLimits {
     const id = JSON.stringify([accountId, key]);
     if (
       !this.#unapplied.has(id) &&
-      isSaidAlready(this.#database, accountId, key, limits, most === 'later' ? now : null)
+      areLimitsUnchanged(this.#database, accountId, key, limits, most === 'later' ? now : null)
     ) {
       if (most !== 'later') return admitWaiting(this.#database, accountId, key, now, most);
-      noteKeyDue(this.#database, accountId, key, now);
+      markKeyDue(this.#database, accountId, key, now);
     } else this.#unapplied.set(id, said);
     return now;
   }
@@ -60,9 +60,9 @@ export class RequestedFlowLimits {
     for (const [id, { accountId, key, limits, now }] of this.#unapplied) {
       this.#unapplied.delete(id);
       const isPutOff = this.#checked >= eachMax('flowKeysChecked');
-      if (isPutOff) putOffLimits(this.#database, accountId, key, limits, now);
+      if (isPutOff) deferLimits(this.#database, accountId, key, limits, now);
       else if (noteFlowKey(this.#database, accountId, key, limits)) this.#checked += 1;
-      if (isPutOff || this.#admitted >= eachMax('linesAtOnce')) noteKeyDue(this.#database, accountId, key, now);
+      if (isPutOff || this.#admitted >= eachMax('linesAtOnce')) markKeyDue(this.#database, accountId, key, now);
       else {
         this.#admitted += 1;
         admitWaiting(this.#database, accountId, key, now);

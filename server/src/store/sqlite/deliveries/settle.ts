@@ -5,7 +5,12 @@ import { countedEnd } from '../../../rules/accounts/activity.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
 import { afterCancel } from '../../../rules/delivery/settle.ts';
 import { bytesOfAttempt } from '../../../rules/limits/stored-bytes.ts';
-import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../../rules/lines/line.ts';
+import {
+  afterAttempt,
+  type DeliverNowResult,
+  planDeliverNow,
+  type UnclaimedMessage,
+} from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import type { SettleReply } from '../../shared/commands.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
@@ -15,8 +20,14 @@ import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
 import { claimNext } from './claim.ts';
-import { forgetDeduplication, leaveCancelled, letOthersStart, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
-import { giveWay, isPaused, nextStartAt } from './queues.ts';
+import {
+  endCancelledClaim,
+  forgetDeduplication,
+  OPEN_MESSAGE,
+  type OpenMessage,
+  startWaitingMessages,
+} from './open-message.ts';
+import { isPaused, nextStartAt, releasePlaceIfOvertaken } from './queues.ts';
 
 const FIND_CLAIMED = `SELECT ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
@@ -132,8 +143,8 @@ function endCancelled(
     bytesOfAttempt(attempt),
     held.seq,
   );
-  leaveCancelled(database, caches, held, attempt.endedAt);
-  const startAt = letOthersStart(database, held, now);
+  endCancelledClaim(database, caches, held, attempt.endedAt);
+  const startAt = startWaitingMessages(database, held, now);
   return earlier(startAt, acceptFollowUps(database, caches, followUps, now));
 }
 
@@ -161,7 +172,7 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
       bytesOfAttempt(attempt),
       held.seq,
     );
-    if (held.queue_name !== null) giveWay(database, held.account_id, held.queue_name, held.seq);
+    if (held.queue_name !== null) releasePlaceIfOvertaken(database, held.account_id, held.queue_name, held.seq);
   } else {
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_place = 0, retried = ?,
@@ -182,12 +193,12 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
   if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement.aloneAtCrash, after);
   // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
   if (after.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
-  return earlier(after.startAt, letOthersStart(database, held, now));
+  return earlier(after.startAt, startWaitingMessages(database, held, now));
 }
 
 /** Makes a message that waits for the clock due now. */
-export function deliverNow(database: Database, accountId: string, messageId: string, now: number): HurryAnswer {
-  const row = database.get<Hurried & { seq: number }>(
+export function deliverNow(database: Database, accountId: string, messageId: string, now: number): DeliverNowResult {
+  const row = database.get<UnclaimedMessage & { seq: number }>(
     `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages
        WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
     messageId,

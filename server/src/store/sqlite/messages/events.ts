@@ -16,7 +16,7 @@ import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
-import { bareStep } from '../../rows/rows.ts';
+import { stepFromRow } from '../../rows/rows.ts';
 import { PageOfEvents } from '../../shared/pages.ts';
 import { Bodies } from '../deliveries/bodies.ts';
 import { firstPositionAt } from '../deliveries/journal.ts';
@@ -169,7 +169,7 @@ class EventMaker {
 }
 
 function stepOf(database: Database, row: JournalRow): Step | null {
-  const bare = bareStep(row);
+  const bare = stepFromRow(row);
   if (bare) return bare;
   const attempt = getAttempt(database, row.message_seq, row.step);
   return attempt && { kind: 'attempt', attempt };

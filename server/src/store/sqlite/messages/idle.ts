@@ -2,8 +2,8 @@
 // that have ended. Each call visits some rows after a position.
 
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
-import { type IdleKey, isForgettable } from '../../../rules/lines/flow-key.ts';
-import { isQueueForgettable } from '../../../rules/lines/queue.ts';
+import { canDeleteFlowKey, type IdleKey } from '../../../rules/lines/flow-key.ts';
+import { canDeleteQueue } from '../../../rules/lines/queue.ts';
 import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
@@ -30,7 +30,7 @@ export function deleteIdleFlowKeys(
   );
   let deleted = 0;
   for (const row of rows) {
-    if (!isForgettable(row, now)) continue;
+    if (!canDeleteFlowKey(row, now)) continue;
     const { accountId, key } = row;
     if (database.get('SELECT 1 FROM messages WHERE account_id = ? AND flow_key = ? LIMIT 1', accountId, key)) continue;
     deleted += stored.delete(accountId, 'DELETE FROM flow_keys WHERE account_id = ? AND key = ?', accountId, key);
@@ -67,7 +67,7 @@ export function deleteIdleQueues(
   let deleted = 0;
   for (const { accountId, name, parallelism, isPaused, isSet, createdAt } of rows) {
     const queue = { parallelism, isPaused: Boolean(isPaused), isSet: Boolean(isSet), createdAt };
-    if (!isQueueForgettable(queue, now)) continue;
+    if (!canDeleteQueue(queue, now)) continue;
     if (database.get('SELECT 1 FROM messages WHERE account_id = ? AND queue_name = ? LIMIT 1', accountId, name))
       continue;
     deleted += stored.delete(accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);

@@ -3,10 +3,10 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import type { StoredAccount } from '../../ports/account-store.ts';
-import { WEIGHED_TABLES, type WeighedTable } from '../../resources/steps.ts';
+import { COUNTED_TABLES, type CountedTable } from '../../resources/steps.ts';
 import type { Database } from '../thread/database.ts';
 
-const RESOURCE_SUMS = Object.keys(WEIGHED_TABLES)
+const RESOURCE_SUMS = Object.keys(COUNTED_TABLES)
   .map((table) => ` - coalesce((SELECT sum(stored_bytes) FROM ${table} WHERE account_id = ?1), 0)`)
   .join('');
 
@@ -30,8 +30,8 @@ export class Stored {
   }
 
   /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
-  weigh(table: WeighedTable, accountId: string, key: string, bytes: number | null): void {
-    const where = `WHERE account_id = ? AND ${WEIGHED_TABLES[table]} = ?`;
+  countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void {
+    const where = `WHERE account_id = ? AND ${COUNTED_TABLES[table]} = ?`;
     const row = this.#database.get<Weighed>(`SELECT stored_bytes FROM ${table} ${where}`, accountId, key);
     if (!row || row.stored_bytes === bytes) return;
     this.#database.run(`UPDATE ${table} SET stored_bytes = ? ${where}`, bytes, accountId, key);

@@ -6,11 +6,11 @@ import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
 import { ALERT_LABEL } from '../../../rules/alerts/alert.ts';
 import type {
   AlertFacts,
-  AlertLook,
   AttemptFact,
-  Cuttable,
+  BoundedList,
   FailedFact,
   MinuteFact,
+  NeededAlertFacts,
   NotifiedFact,
   QueueFact,
 } from '../../../rules/alerts/alert-facts.ts';
@@ -21,7 +21,7 @@ import type { Database } from '../thread/database.ts';
 export function alertFacts(
   database: Database,
   accountId: string,
-  look: AlertLook,
+  look: NeededAlertFacts,
   now: number,
   rowsMax: number,
 ): AlertFacts {
@@ -69,7 +69,7 @@ function failedMessages(
   accountId: string,
   fromAt: number | null,
   rowsMax: number,
-): Cuttable<FailedFact> {
+): BoundedList<FailedFact> {
   if (fromAt === null) return { rows: [], isCut: false };
   const rows = database.all<alertRows.FailedMessageRow>(
     `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages INDEXED BY messages_failed
@@ -86,7 +86,7 @@ function endedAttempts(
   accountId: string,
   fromAt: number | null,
   rowsMax: number,
-): Cuttable<AttemptFact> {
+): BoundedList<AttemptFact> {
   if (fromAt === null) return { rows: [], isCut: false };
   const rows = database.all<alertRows.AttemptStepRow>(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at,

@@ -13,8 +13,8 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } 
   all: ({ database }, sql, values) => database.all(inDialect(sql), ...values.map(toStored)),
   get: ({ database }, sql, values) => database.get(inDialect(sql), ...values.map(toStored)),
   run: ({ database }, sql, values) => database.run(inDialect(sql), ...values.map(toStored)),
-  weigh: ({ caches }, ...args) => caches.stored.weigh(...args),
-  deleteWeighed: ({ caches }, accountId, sql, values) =>
+  countStored: ({ caches }, ...args) => caches.stored.countStored(...args),
+  deleteCounted: ({ caches }, accountId, sql, values) =>
     caches.stored.delete(accountId, inDialect(sql), ...values.map(toStored)),
   lockAccount: () => {},
   lockTokens: () => {},

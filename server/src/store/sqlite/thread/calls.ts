@@ -9,7 +9,7 @@ import type { Verb } from './verb.ts';
 import { marksOf, type VerbName, type Verbs } from './verbs.ts';
 
 /** The same verbs as promises: they run on another thread. */
-export type Asked<T> = {
+export type AsyncVerbs<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
 
@@ -69,10 +69,10 @@ export class Calls {
   }
 
   /** All verbs of a table, without extra code around them. */
-  all<T extends Partial<Record<VerbName, unknown>>>(table: T): Asked<T> {
+  all<T extends Partial<Record<VerbName, unknown>>>(table: T): AsyncVerbs<T> {
     const names = Object.keys(table) as VerbName[];
     const asking = names.map((name) => [name, (...args: never[]) => this.ask(name, ...(args as never))]);
-    return Object.fromEntries(asking) as Asked<T>;
+    return Object.fromEntries(asking) as AsyncVerbs<T>;
   }
 
   async close(): Promise<void> {

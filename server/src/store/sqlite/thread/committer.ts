@@ -2,13 +2,13 @@
 // share one fsync. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
 // accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
 
-import { type Asked, Costs, isLong, longCost, Turns } from '../../../rules/limits/turns.ts';
+import { Costs, isLong, longCost, type PendingWork, Turns } from '../../../rules/limits/turns.ts';
 import { lanes } from '../../../runtime/lane-part.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
 import type { AccountWork } from '../../resources/shared-verb.ts';
 import type { Executor } from './executor-port.ts';
-import { type Took, transactionMs } from './shared-transaction.ts';
+import { type BatchTimes, transactionMs } from './shared-transaction.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
 /** How long a command that can wait is delayed if no other command arrives. */
@@ -156,7 +156,7 @@ export class Committer {
       this.#expectedUs = cost;
       return waiting;
     }
-    const asked: Asked[] = [];
+    const asked: PendingWork[] = [];
     for (const { command, work } of waiting) {
       if (work === null) continue;
       const line = command.verb === 'accept' ? 'accepts' : 'changes';
@@ -190,7 +190,7 @@ export class Committer {
     return costs;
   }
 
-  #noteTook(batch: readonly Waiting[], { commitMs, commandsUs }: Took): void {
+  #noteTook(batch: readonly Waiting[], { commitMs, commandsUs }: BatchTimes): void {
     this.#commitMs = commitMs;
     this.#expectedUs = null;
     batch.forEach(({ command, work }, index) => {

@@ -2,7 +2,7 @@
 // message port.
 
 import type { MessagePort } from 'node:worker_threads';
-import type { Took } from './shared-transaction.ts';
+import type { BatchTimes } from './shared-transaction.ts';
 import type { Command, Reply } from './verbs.ts';
 
 export interface Executor {
@@ -10,7 +10,7 @@ export interface Executor {
    * Rejects only if the store is broken for good. `from` is the node that sends the batch. An executor that measures
    * calls `onTook` with the times of a long batch, before it replies.
    */
-  execute(commands: readonly Command[], from: string, onTook?: (took: Took) => void): Promise<readonly Reply[]>;
+  execute(commands: readonly Command[], from: string, onTook?: (took: BatchTimes) => void): Promise<readonly Reply[]>;
   /**
    * Calls `listener` after every batch of another node that may have made work, and says whether it cancelled
    * something. An executor that serves only one store does not need this.

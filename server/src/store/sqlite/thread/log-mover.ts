@@ -47,7 +47,7 @@ export interface MoverData {
 const WAIT_MS_MAX = 5000;
 
 /** Who moves the log now. `sinceOrder`: the frames that were added since it was last moved. */
-export function whoMoves(frames: number, unmoved: number, sinceOrder: number): 'nobody' | 'mover' | 'writer' {
+export function chooseMover(frames: number, unmoved: number, sinceOrder: number): 'nobody' | 'mover' | 'writer' {
   // A reader may prevent the move: then it is not tried after every transaction.
   if (sinceOrder < SHORT_FRAMES) return 'nobody';
   if (frames >= LONG_FRAMES && unmoved > 0) return unmoved <= SHORT_FRAMES ? 'writer' : 'mover';
@@ -78,7 +78,7 @@ export class LogLength {
     )!;
     // The log has restarted.
     if (log < this.#ordered) this.#ordered = 0;
-    const who = whoMoves(log, log - checkpointed, log - this.#ordered);
+    const who = chooseMover(log, log - checkpointed, log - this.#ordered);
     if (who === 'nobody') return;
     this.#ordered = log;
     if (who === 'writer') moveLog(this.#database);

@@ -125,7 +125,7 @@ export function unpackReplies(packed: Packed): Reply[] {
 }
 
 /** Parallel to `list`: why the entry cannot be transferred, or null. A function, for example, cannot. */
-export function notCrossing<T>(
+export function untransferable<T>(
   list: readonly T[],
   pack: (one: T, index: number) => Packed,
 ): readonly (FailedReply | null)[] {

@@ -4,15 +4,22 @@
 import type { MessagePort, Worker } from 'node:worker_threads';
 import type { StartCheck } from '../files/start-check.ts';
 import type { Executor } from './executor-port.ts';
-import { largeBodies, notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
+import {
+  largeBodies,
+  packCommands,
+  packReplies,
+  unpackCommands,
+  unpackReplies,
+  untransferable,
+} from './packed-calls.ts';
 import type { Packed } from './packing.ts';
-import type { Took } from './shared-transaction.ts';
+import type { BatchTimes } from './shared-transaction.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
 /** What a thread sends. */
 export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
-  | { readonly kind: 'replies'; readonly replies: Packed; readonly took: Took | null }
+  | { readonly kind: 'replies'; readonly replies: Packed; readonly took: BatchTimes | null }
   | { readonly kind: 'closed' | 'emptied' }
   /** Not a reply: the log has become long for the first time. */
   | { readonly kind: 'moverWanted' }
@@ -62,7 +69,7 @@ export class PortCalls {
     await answer;
   }
 
-  async execute(commands: readonly Command[], onTook?: (took: Took) => void): Promise<readonly Reply[]> {
+  async execute(commands: readonly Command[], onTook?: (took: BatchTimes) => void): Promise<readonly Reply[]> {
     if (this.#broken) throw this.#broken;
     const { sent, refused } = send(this.#port, commands);
     if (refused !== null && sent.length === 0) return refused as readonly Reply[];
@@ -102,7 +109,7 @@ export function postReplies(
   port: MessagePort,
   commands: readonly Command[],
   replies: readonly Reply[],
-  took: Took | null = null,
+  took: BatchTimes | null = null,
 ): void {
   const post = (some: readonly Reply[]) =>
     port.postMessage(
@@ -112,7 +119,7 @@ export function postReplies(
   try {
     post(replies);
   } catch {
-    const failed = notCrossing(replies, (reply, index) => packReplies([commands[index]!], [reply]));
+    const failed = untransferable(replies, (reply, index) => packReplies([commands[index]!], [reply]));
     post(replies.map((reply, index) => failed[index] ?? reply));
   }
 }
@@ -135,7 +142,7 @@ function send(
   } catch {
     // At least one command cannot be transferred, so none was sent.
   }
-  const refused = notCrossing(commands, (command) => packCommands([command]));
+  const refused = untransferable(commands, (command) => packCommands([command]));
   const sent = commands.filter((_, index) => refused[index] === null);
   try {
     if (sent.length > 0) post(sent);

@@ -46,16 +46,16 @@ function isLong({ verb, args }: Command): boolean {
 }
 
 /** The measured times of a batch. */
-export interface Took {
+export interface BatchTimes {
   readonly commitMs: number;
   /** For each command, in microseconds. */
   readonly commandsUs: readonly number[];
 }
 
-export interface Ran {
+export interface RanBatch {
   readonly replies: readonly Reply[];
   /** Null if the transaction was short. */
-  readonly took: Took | null;
+  readonly took: BatchTimes | null;
 }
 
 /** The writer's transactions, one after another. */
@@ -73,7 +73,7 @@ export class SharedTransactions {
   }
 
   /** Parallel to `batches`. Each gets an equal part of the time; commands of the node itself always run. */
-  run(batches: readonly (readonly Command[])[]): Ran[] {
+  run(batches: readonly (readonly Command[])[]): RanBatch[] {
     const commands = batches.length === 1 ? batches[0]! : batches.flat();
     const partMs = (OVERRUN * transactionMs(this.#commitMs)) / batches.length;
     const ends = endsOf(batches);

@@ -10,7 +10,7 @@ import { LogLength } from './log-mover.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
-import { nextTogether, type Ran, SharedTransactions } from './shared-transaction.ts';
+import { nextTogether, type RanBatch, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, runBatch } from './verbs.ts';
 
 /** One port's batch. */
@@ -100,7 +100,7 @@ try {
       return;
     }
     if (ports.size === 1) {
-      const [{ replies, took }] = shared.run([commands]) as [Ran];
+      const [{ replies, took }] = shared.run([commands]) as [RanBatch];
       postReplies(port, commands, replies, took);
       log?.look();
       return;

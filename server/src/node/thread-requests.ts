@@ -2,7 +2,7 @@
 
 import type { Clock } from '../runtime/world.ts';
 
-export class Questions<T> {
+export class ThreadRequests<T> {
   readonly #timers: Clock;
   readonly #withinMs: number;
   readonly #open = new Map<number, (answer: T | null) => void>();

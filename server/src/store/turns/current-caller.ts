@@ -15,7 +15,7 @@ const calling = new AsyncLocalStorage<IsGone>();
 const reading = new AsyncLocalStorage<IsGone>();
 
 /** Runs a call of the API. `isGone` is null if its reads continue without its caller, because it changes something. */
-export function callOf<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
+export function runForCaller<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
   return calling.run(isGone ?? STAYS, call);
 }
 
@@ -33,11 +33,11 @@ export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store
 }
 
 /** The caller of the current read. */
-export function currentAsker(): IsGone {
+export function currentCaller(): IsGone {
   return reading.getStore() ?? STAYS;
 }
 
 /** Runs work that may start something shared by several callers. */
-export function forEverybody<T>(work: () => T): T {
+export function runForAllCallers<T>(work: () => T): T {
   return reading.exit(work);
 }

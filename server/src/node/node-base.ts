@@ -17,7 +17,7 @@ import { idMaker, type NewId } from '../rules/requests/id.ts';
 import { LanePools, lanePoolBytes } from '../runtime/collections/lane-pools.ts';
 import { Pool } from '../runtime/collections/pool.ts';
 import { shareAmongLanes } from '../runtime/lane-part.ts';
-import { tellBroken } from '../runtime/node-internals/features.ts';
+import { reportBrokenFeatures } from '../runtime/node-internals/features.ts';
 import { testInternals } from '../runtime/node-internals/self-tests.ts';
 import { loopBusyMs, systemWorld, type World } from '../runtime/world.ts';
 import { Inbox } from '../store/shared/inbox.ts';
@@ -53,7 +53,7 @@ export interface StartOptions {
   readonly onOutdated?: (why: string) => void;
 }
 
-export async function layGround(whole: Config, options: StartOptions) {
+export async function createNodeBase(whole: Config, options: StartOptions) {
   const { onBroken, onOutdated, morePatienceMs, lane = null } = options;
   const log = options.log ?? createLog(whole.logLevel);
   const tested = testThread(whole, lane, log);
@@ -136,7 +136,7 @@ export async function layGround(whole: Config, options: StartOptions) {
 
 /** Runs beside the opening of the store. Every lane tests for its own thread; the first one logs. */
 function testThread({ store }: Config, lane: LaneData | null, log: Log): Promise<void> {
-  if (!lane) tellBroken(logBroken(log));
+  if (!lane) reportBrokenFeatures(logBroken(log));
   return testInternals(store !== null);
 }
 
@@ -235,7 +235,7 @@ async function lanesOf(config: Config, log: Log): Promise<number> {
 }
 
 /** The base of the engine and the front. */
-export type Ground = Awaited<ReturnType<typeof layGround>>;
+export type NodeBase = Awaited<ReturnType<typeof createNodeBase>>;
 
 function createInbox(
   sizeLimits: RequestSizeLimits,
