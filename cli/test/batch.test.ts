@@ -118,7 +118,7 @@ test('a list of something else is not taken for accepted messages', async (t) =>
   writeFileSync(file, `${element('a', '1')}\n${element('a', '2')}\n`);
   const ran = await cli(['batch', file], {}, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   assert.equal(ran.code, EXIT.unreachable, ran.stderr);
-  assert.match(ran.stderr, /returned JSON, but not that of Postrider/);
+  assert.match(ran.stderr, /returned JSON, but not that of a Postrider service/);
   assert.doesNotMatch(ran.stdout, /accepted/);
 });
 
@@ -194,7 +194,7 @@ test('two runs over one file are not at work at once, and a run that was killed 
   const first = await cli(['batch', file], {}, url);
   assert.deepEqual([first.code, first.stdout], [EXIT.done, '2 accepted, 0 refused.\n']);
   assert.equal(second!.code, EXIT.failed, second!.stderr);
-  assert.match(second!.stderr, /another run sends .*batch\.ndjson at this moment\n {2}Nothing was sent/);
+  assert.match(second!.stderr, /another run is sending .*batch\.ndjson\n {2}Nothing was sent/);
   assert.deepEqual(readdirSync(dirname(file)), ['batch.ndjson', 'batch.ndjson.progress'], 'no lock is left behind');
   assert.deepEqual(await bodiesOf('locked'), ['0', '1']);
   writeFileSync(`${file}.progress.lock`, '');
@@ -310,7 +310,7 @@ test('a backup is restored into an empty directory, and into no other', { skip: 
 
   const inUse = await runCli(['restore', copy, '--data', data]);
   assert.equal(inUse.code, EXIT.failed);
-  assert.match(inUse.stderr, /has a store already .* is not overwritten[\s\S]*Nothing was restored\./);
+  assert.match(inUse.stderr, /already has a store .* is not overwritten[\s\S]*Nothing was restored\./);
   await first.close();
   const restored = await runCli(['restore', copy, '--data', to]);
   assert.equal(restored.code, EXIT.done, restored.stderr);

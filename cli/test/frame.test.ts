@@ -88,7 +88,7 @@ suite('arguments', () => {
     assert.deepEqual(problems('a', '--wait=maybe'), ['--wait is a switch and takes no value']);
     assert.deepEqual(problems(), ['<destination> is missing: where to']);
     assert.deepEqual(problems('a', '--data', '--wait'), ['--data needs a value: --data <body>']);
-    assert.deepEqual(problems(''), ['an argument is empty: is a variable of the shell not set?']);
+    assert.deepEqual(problems(''), ['an argument is empty: is a shell variable not set?']);
     assert.deepEqual(problems('a', '--\u001b[31m'), ['unknown flag --\\u001b[31m; --help lists all']);
   });
 });
@@ -218,7 +218,7 @@ suite('help, version and completion', () => {
       [['publish', 'http://x', '-d', '-', '--token-file', '-'], /can be read only once, .*--token-file - and --data -/],
       [['batch', '-', '--token-file', '-'], /can be read only once, .*--token-file - and the file -/],
       [['apply', '-f', '-', '--token-file', '-'], /can be read only once, .*--token-file - and --file -/],
-      [['schedules', 'create', 'http://x'], /when\? Give it with --cron/],
+      [['schedules', 'create', 'http://x'], /no cron expression is given: use --cron/],
       [['queues', '--token', ''], /the token from --token is empty\n {2}Is a variable of the shell not set/],
     ];
     for (const [argv, why] of cases) {
@@ -309,7 +309,7 @@ suite('files that a command writes', () => {
     assert.equal(status, EXIT.failed, stderr);
     assert.match(
       stderr,
-      /^postrider config set: cannot write \S+config\.json: it is larger than a file may be there\n$/,
+      /^postrider config set: cannot write \S+config\.json: it is larger than the file system allows\n$/,
     );
     assert.deepEqual([readClientFile(path, true), readdirSync(folder)], [before, ['config.json']]);
   });
@@ -322,7 +322,7 @@ suite('files that a command writes', () => {
       writeWhole({ path, data: 'new', mode: 0o600, isReplacing, hintIfThere: 'choose another name' });
     writeFileSync(file, 'old');
     symlinkSync(file, link);
-    assert.throws(() => write(file, false), /cannot write \S+: it is there already; choose another name$/);
+    assert.throws(() => write(file, false), /cannot write \S+: it already exists; choose another name$/);
     assert.throws(() => write(join(folder, 'none', 'file'), true), /: there is no such directory$/);
     assert.throws(() => write(join(file, 'file'), true), /: a part of the path is a file, not a directory$/);
     assert.throws(() => write(folder, true), /: it is a directory$/);

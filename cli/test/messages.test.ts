@@ -218,7 +218,7 @@ suite('messages, dead letters and tail', () => {
     assert.deepEqual([bare.code, /which ones\?/.test(bare.stderr)], [EXIT.usage, true]);
     const asked = await cli(['messages', 'cancel', '--queue', 'unwanted']);
     assert.equal(asked.code, EXIT.usage);
-    assert.match(asked.stderr, /this needs a yes: Cancel 1 message\?\n {2}Nothing was changed/);
+    assert.match(asked.stderr, /confirmation needed: Cancel 1 message\?\n {2}Nothing was changed/);
     assert.equal(
       (await ok('messages', 'cancel', '--queue', 'unwanted', '--dry-run')).stdout,
       '1 message would be changed.\n',
@@ -363,12 +363,15 @@ suite('a service that is away, is another one, or refuses', () => {
 
   test('a port that speaks no HTTP, and a connection that is cut, are told', async (t) => {
     const cases: readonly (readonly [onData: (socket: Socket) => void, said: RegExp])[] = [
-      [(socket) => socket.end('SSH-2.0-OpenSSH_9\r\n'), /: what listens there does not use HTTP\n {2}Check the port/],
+      [
+        (socket) => socket.end('SSH-2.0-OpenSSH_9\r\n'),
+        /: the program that listens there does not use HTTP\n {2}Check the port/,
+      ],
       [
         (socket) => socket.end(),
-        /: the connection was cut before the response\n {2}It may still have carried out the call/,
+        /: the connection was closed before the response\n {2}It may still have carried out the call/,
       ],
-      [(socket) => socket.resetAndDestroy(), /: the connection was cut before the response\n/],
+      [(socket) => socket.resetAndDestroy(), /: the connection was closed before the response\n/],
     ];
     for (const [onData, said] of cases) {
       const server = createProxy((socket) => socket.on('error', () => {}).once('data', () => onData(socket)));
@@ -390,7 +393,7 @@ suite('a service that is away, is another one, or refuses', () => {
     assert.match(list.stderr, /the token may not do this: .*read.*\n {2}"postrider account" shows the scopes/);
     const wait = await cli(['publish', 'http://127.0.0.1:1', '--wait'], { token });
     assert.deepEqual([wait.code, /^msg_/.test(wait.stdout)], [EXIT.denied, true]);
-    assert.match(wait.stderr, /the message is accepted, but the token may not read/);
+    assert.match(wait.stderr, /the message is accepted, but the token lacks the scope read/);
   });
 
   const foreign: readonly (readonly [status: number, headers: Record<string, string>, body: string, said: RegExp])[] = [
@@ -443,7 +446,7 @@ suite('a service that is away, is another one, or refuses', () => {
       for (const argv of all) {
         const { code, stdout, stderr } = await runCli([...argv, ...(answer === '17' ? ['--json'] : [])], { env });
         assert.deepEqual([code, stdout], [EXIT.unreachable, ''], `${argv.join(' ')}, ${answer}: ${stderr}`);
-        assert.match(stderr, /returned JSON, but not that of Postrider/, argv.join(' '));
+        assert.match(stderr, /returned JSON, but not that of a Postrider service/, argv.join(' '));
       }
     }
   });
@@ -462,7 +465,7 @@ suite('a service that is away, is another one, or refuses', () => {
     answer = '{"messages":7}';
     const odd = await runCli(['messages'], { env });
     assert.deepEqual([odd.code, odd.stderr.split('\n').length], [EXIT.unreachable, 3], odd.stderr);
-    assert.match(odd.stderr, /gave an answer that this command does not understand/);
+    assert.match(odd.stderr, /returned a response that this command does not understand/);
   });
 
   test('an address with a path that no proxy takes away is told with the address that is meant', async () => {
@@ -470,7 +473,7 @@ suite('a service that is away, is another one, or refuses', () => {
     assert.equal(code, EXIT.unreachable);
     assert.ok(
       stderr.includes(
-        `The address has the path /foo. Without a proxy that takes it away, the address is ${rider().url}.`,
+        `The address has the path /foo. Without a proxy that removes the path, the address is ${rider().url}.`,
       ),
       stderr,
     );
@@ -481,10 +484,10 @@ suite('a service that is away, is another one, or refuses', () => {
     writeFileSync(file, '\n');
     const cases: readonly (readonly [argv: readonly string[], said: RegExp])[] = [
       [['--url', 'localhost:8411'], /must start with http/],
-      [['--url', 'https://a:b@c.example'], /must not hold a password/],
+      [['--url', 'https://a:b@c.example'], /must not contain a password/],
       [['--url', 'nonsense'], /is not a URL/],
       [['--token', 'a b'], /has a character that no token has/],
-      [['--token-file', file], /holds no token: it is empty/],
+      [['--token-file', file], /contains no token: it is empty/],
       [['--token-file', `${file}.none`], /there is no such file/],
       [['--profile', 'none'], /there is no profile "none"/],
       [['--config', `${file}.none`], /cannot read the config file/],

@@ -43,7 +43,10 @@ test('queues are made, shown, paused and deleted', async () => {
     [EXIT.failed, true],
   );
   const unsaid = await cli(['queues', 'delete', 'orders', '--force']);
-  assert.deepEqual([unsaid.code, /this needs a yes: Delete the queue orders/.test(unsaid.stderr)], [EXIT.usage, true]);
+  assert.deepEqual(
+    [unsaid.code, /confirmation needed: Delete the queue orders/.test(unsaid.stderr)],
+    [EXIT.usage, true],
+  );
   await ok('queues', 'resume', 'orders');
   await ok('queues', 'pause', 'orders');
   assert.equal((await ok('queues', 'delete', 'orders', '--force', '--yes')).stdout, 'orders  deleted\n');
@@ -342,7 +345,7 @@ alerts:
     const few = 'queues: []\nschedules: []\nalerts: []\n';
     assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service matches the file/);
     const unsaid = await cli(['apply', '-f', '-', '--prune'], { stdin: few });
-    assert.deepEqual([unsaid.code, /this needs a yes: Delete 4 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
+    assert.deepEqual([unsaid.code, /confirmation needed: Delete 4 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
     const pruned = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: few });
     assert.equal(pruned.code, EXIT.done, pruned.stderr);
     assert.equal(

@@ -9,7 +9,7 @@ declare const ANSWER: unique symbol;
 
 export interface Call<T> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  /** From the root of the API, with its query. */
+  /** The path from the root of the API, with its query. */
   readonly path: string;
   /** Settings of a publish, without the prefix; the client adds it. */
   readonly settings?: PublishSettings;

@@ -38,7 +38,7 @@ export class PartlyDoneError<T> extends Error {
   readonly done: T;
 
   constructor(done: T, cause: unknown) {
-    super('only a part was done', { cause });
+    super('only a part of the change was done', { cause });
     this.done = done;
   }
 }

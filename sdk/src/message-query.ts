@@ -19,7 +19,7 @@ export type MessageQuery = Omit<All, 'dlqIds'>;
 export type DeadLetterQuery = Omit<All, 'state' | 'text' | 'path' | 'sourceMessageId' | 'messageIds'>;
 
 interface Some {
-  /** At most this many. */
+  /** Changes at most this many. */
   readonly count?: number | undefined;
 }
 

@@ -53,7 +53,7 @@ export async function verifySignature(request: SignedRequest): Promise<Verdict> 
 
 export async function verifyWebhook(request: WebhookRequest): Promise<Verdict> {
   const { id, timestamp, signature, keys, body } = request;
-  if (!/^\d{1,12}$/.test(timestamp)) return refused('webhook-timestamp is not a time');
+  if (!/^\d{1,12}$/.test(timestamp)) return refused('webhook-timestamp is not a valid time');
   const macs = signature
     .split(' ', SIGNATURES_MAX)
     .filter((each) => each.startsWith('v1,'))
@@ -130,7 +130,7 @@ export const BODY_BYTES_MAX = 10 * 1024 * 1024;
 export async function verify(request: Request | RequestParts, options: VerifyOptions): Promise<Delivery> {
   const { headerPrefix = 'Service-', keys, bodyBytesMax = BODY_BYTES_MAX } = options;
   const used = [keys].flat().filter(Boolean);
-  if (used.length === 0) throw new TypeError('keys: give the signing keys of the account, none is set');
+  if (used.length === 0) throw new TypeError('keys: no signing key is set; give the signing keys of the account');
   const headers = headersFrom(request.headers);
   const raw = 'arrayBuffer' in request ? await readBody(request, bodyBytesMax) : bytesOf(request.body);
   if (raw.length > bodyBytesMax) throw new SignatureError('the body is too large', 413);
@@ -179,7 +179,7 @@ async function verdictOf(
   const verdict = await verifyWebhook({ ...signed, signature: webhook, id, timestamp });
   // The two signatures could come from two deliveries with the same body.
   const isOfOne = jwt === null || parseJson(jwt.split('.')[1]!)?.iat === Number(timestamp);
-  return verdict.isValid && !isOfOne ? refused('the signatures are of two requests') : verdict;
+  return verdict.isValid && !isOfOne ? refused('the two signatures belong to different requests') : verdict;
 }
 
 /** The response to a delivery that failed and that no retry can help. The message becomes a dead letter at once. */
@@ -268,7 +268,7 @@ function refused(reason: string): Verdict {
 function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
   // An object that a parser has made would be taken for an empty body.
   if (body && !('byteLength' in Object(body)) && typeof body !== 'string')
-    throw new TypeError('body: give it as it was received, not parsed');
+    throw new TypeError('body: must be the received bytes or text, not a parsed object');
   return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
 }
 

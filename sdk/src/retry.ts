@@ -43,7 +43,10 @@ function isSafe(error: unknown, isRepeatable: boolean): boolean {
   return isNothingDone || (isRepeatable && (status === 502 || status === 503 || status === 504));
 }
 
-/** With a deduplication id made here, only our own retry is a duplicate: the caller has published once. */
+/**
+ * Removes `deduplicated`: with an id made here, a message can only be a duplicate of our own earlier try, and the
+ * caller published once.
+ */
 function withoutDuplicates<T>(answer: T): T {
   if (typeof answer !== 'object' || answer === null) return answer;
   if (Array.isArray(answer)) return answer.map(withoutDuplicates) as T;
@@ -51,7 +54,9 @@ function withoutDuplicates<T>(answer: T): T {
   return Object.fromEntries(entries.map(([name, value]) => [name, withoutDuplicates(value as unknown)])) as T;
 }
 
-/** Random between once and twice a time that doubles, and not before the service allows it. */
+/**
+ * A random wait, between one and two times a base that doubles with each try, and no shorter than the service requires.
+ */
 export function backoffMs(tries: number, leastSeconds?: number | null): number {
   const random = 1 + Math.random();
   const ownMs = Math.min(WAIT_MS_MAX / 2, WAIT_MS * 2 ** tries) * random;

@@ -61,7 +61,7 @@ export interface Message {
   readonly retried: number;
   readonly nextDeliveryTime?: number;
   readonly endedAt?: number;
-  /** Crashes that cut it off since its last known result. */
+  /** How many crashes interrupted the message since its last known result. */
   readonly interrupted?: number;
   readonly heldAt?: number;
   readonly heldReason?: string;
@@ -125,7 +125,7 @@ export interface MessageWithAttempts extends Message {
 
 export interface MessagePage {
   readonly messages: readonly Message[];
-  /** Start of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -140,7 +140,7 @@ export interface DeadLetter extends Message {
 
 export interface DeadLetterPage {
   readonly messages: readonly DeadLetter[];
-  /** Start of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -150,7 +150,7 @@ export interface Cancelled {
   /** How many of them are claimed by a node that has not confirmed the cancel. */
   readonly requested?: number;
   readonly state?: 'CANCEL_REQUESTED';
-  /** What happens to those messages. */
+  /** What happens to the messages whose cancel is not confirmed. */
   readonly detail?: string;
 }
 
@@ -199,7 +199,7 @@ export interface MessageEvent {
   readonly header: HeaderMap;
   /** In base64. */
   readonly body?: string;
-  /** The body is cut here. The message itself has all of it. */
+  /** The body is cut off here. GET on the message returns all of it. */
   readonly isBodyCut?: boolean;
   readonly maxRetries: number;
   readonly createdAt: number;
@@ -215,7 +215,7 @@ export interface MessageEvent {
 export interface EventPage {
   readonly events: readonly MessageEvent[];
   readonly logs: readonly MessageEvent[];
-  /** Start of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -253,7 +253,7 @@ export interface Schedule {
   readonly header: HeaderMap;
   readonly body?: string;
   readonly bodyBase64?: string;
-  /** The body is too long for a list. The schedule itself has it. */
+  /** The body is too long for a list. GET on the schedule returns it. */
   readonly isBodyLeftOut?: boolean;
   /** The settings that it was made with, by their names without the prefix, except for forwarded headers. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -328,7 +328,7 @@ export interface Alert {
   readonly text?: string;
   /** Why its target could not be notified, although it should have been. */
   readonly problem?: string;
-  /** Up to when it was evaluated. It does not advance while there is a `problem`. Milliseconds since 1970. */
+  /** The time of the last evaluation without a `problem`. Milliseconds since 1970. */
   readonly judgedAt?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -371,7 +371,7 @@ export interface Job {
 
 export interface JobPage {
   readonly jobs: readonly Job[];
-  /** Start of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -440,9 +440,9 @@ export interface FailureGroup {
 
 export interface FailureGroups {
   readonly groups: readonly FailureGroup[];
-  /** Most dead letters that are examined, the newest first. */
+  /** Maximum of dead letters that are examined, newest first. */
   readonly groupedMax: number;
-  /** There are more groups than one response can hold. */
+  /** There are more groups than one response can contain. */
   readonly isListCut?: boolean;
 }
 
@@ -462,7 +462,7 @@ export interface Account {
   readonly name: string;
   readonly tier: string;
   readonly createdAt: number;
-  /** Since when the account is suspended. Absent: it is not. */
+  /** Since when the account is suspended. Absent if it is not suspended. */
   readonly suspendedAt?: number;
 }
 
@@ -494,7 +494,7 @@ export interface Usage {
   readonly storedBytes: number;
   /** The limit of its tier. Absent: no limit. */
   readonly storedBytesMax?: number;
-  /** Start of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 

@@ -23,7 +23,7 @@ const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_
 
 const INSTALL = 'install it with npm install --save-dev postrider';
 const MISSING =
-  `postrider-sdk/testing starts the command postrider, which was not found: ${INSTALL}, ` +
+  `postrider-sdk/testing needs the command postrider, which was not found: ${INSTALL}, ` +
   "or name it, as in startPostrider({ command: ['/path/to/postrider'] })";
 
 export async function startProcess(
@@ -107,7 +107,7 @@ function readyLine(line: string): { readonly api: string; readonly token: string
   try {
     return JSON.parse(line) as { readonly api: string; readonly token: string };
   } catch {
-    throw new Error(`the command does not start a service: it has printed ${JSON.stringify(line.slice(0, 200))}`);
+    throw new Error(`the command did not start a service: it printed ${JSON.stringify(line.slice(0, 200))}`);
   }
 }
 
@@ -134,7 +134,7 @@ class Child {
       );
       child.once('close', (status, signal) => {
         const how = this.#isClosing ? 'was closed' : `ended with ${signal ?? `status ${status}`}`;
-        end(`the service ${how}${this.#said === '' ? '' : `, and said:\n${this.#said}`}`);
+        end(`the service ${how}${this.#said === '' ? '' : `, and printed:\n${this.#said}`}`);
       });
     });
   }

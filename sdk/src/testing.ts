@@ -41,11 +41,11 @@ export interface TestClock {
    * each at its own time, and its result is stored. `advance(0)` waits for what is due already.
    */
   advance(span: string | number, options?: AdvanceOptions): Promise<ServiceClock>;
-  /** The same, to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
+  /** Moves the time to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
   advanceTo(instant: Date | string | number, options?: AdvanceOptions): Promise<ServiceClock>;
-  /** It runs from now on, at the speed of real time. */
+  /** Lets the time run, at the speed of real time. */
   run(): Promise<ServiceClock>;
-  /** It stops now. */
+  /** Stops the time. */
   freeze(): Promise<ServiceClock>;
 }
 

@@ -168,7 +168,7 @@ test('what a program without types may get wrong is told in words', async () => 
   const parsed = { ...request, body: { a: 1 } };
   await assert.rejects(
     loose(parsed, { keys: ['sig_one'] }),
-    /^TypeError: body: give it as it was received, not parsed/,
+    /^TypeError: body: must be the received bytes or text, not a parsed object/,
   );
   assert.throws(() => retryAfter(Number.POSITIVE_INFINITY), /is not a duration/);
 });

@@ -101,7 +101,7 @@ function valueProblems(flag: FlagSpec, value: string, now: number): string | nul
   return must === null ? null : `--${flag.name} must be ${must}, not ${quoted(value)}`;
 }
 
-/** What a value of this kind must be, if this is none. */
+/** If the value is not valid for its kind: what it must be. Null if it is valid. */
 function whyUnreadable(kind: FlagKind, value: string, now: number): string | null {
   switch (kind) {
     case 'text':
@@ -121,7 +121,7 @@ function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): 
     .map(({ name, about }) => `<${name}> is missing: ${about}`);
   const takesAll = wanted.at(-1)?.isRepeated ?? false;
   const extra = takesAll ? [] : words.slice(wanted.length).map((word) => `unexpected argument ${quoted(word)}`);
-  const empty = words.some((word) => word === '') ? ['an argument is empty: is a variable of the shell not set?'] : [];
+  const empty = words.some((word) => word === '') ? ['an argument is empty: is a shell variable not set?'] : [];
   const notListed = wanted.flatMap(({ name, values }, index) => {
     const word = words[index];
     if (!values || word === undefined || values.includes(word)) return [];

@@ -39,7 +39,7 @@ export function readClientFile(path: string, isNamed: boolean): ClientFile | nul
   if (isOpen && holdsToken(file)) {
     throw new Failure(`${path} holds a token, and others on this machine can read it`, {
       exit: EXIT.usage,
-      hint: `Close it: chmod 600 ${path}`,
+      hint: `Restrict it: chmod 600 ${path}`,
     });
   }
   return file;
@@ -65,7 +65,7 @@ function wrongProfile(value: unknown, name: string): string[] {
   return Object.entries(value).flatMap(([key, each]) => {
     const shown = name === '' ? key : `${name}.${key}`;
     if (key === 'profiles' && name === '') return [];
-    if (!KEYS.includes(key)) return [`${shown} is not known; there are ${KEYS.join(', ')}`];
+    if (!KEYS.includes(key)) return [`${shown} is not known; the known fields are ${KEYS.join(', ')}`];
     return typeof each === 'string' ? [] : [`${shown} must be a text`];
   });
 }

@@ -93,9 +93,9 @@ function oddAnswer(error: unknown, url: string): Failure | null {
   const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
   if (!isOdd) return null;
   const place = /\n\s+at (.*)/.exec(error.stack ?? '')?.[1] ?? 'an unknown place';
-  return new Failure(`${url} gave an answer that this command does not understand: ${error.message}`, {
+  return new Failure(`${url} returned a response that this command does not understand: ${error.message}`, {
     exit: EXIT.unreachable,
-    hint: `Something else may listen there: check --url. If it is Postrider ${VERSION}, this is a fault of the command, at ${place}.`,
+    hint: `Something else may listen there: check --url. If it is Postrider ${VERSION}, this is a bug in the command, at ${place}.`,
   });
 }
 

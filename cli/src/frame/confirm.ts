@@ -9,7 +9,7 @@ import { printable } from './printable.ts';
 export async function confirm({ given, io, out }: Invocation, question: string): Promise<void> {
   if (given.has('yes')) return;
   if (!io.stdin.isTTY || out.isJson) {
-    throw new Failure(`this needs a yes: ${question}`, {
+    throw new Failure(`confirmation needed: ${question}`, {
       exit: EXIT.usage,
       hint: 'Nothing was changed. This is not a terminal, so nobody can confirm: give --yes to do it.',
     });

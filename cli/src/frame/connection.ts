@@ -121,7 +121,7 @@ export function readTokenFile(path: string): string {
     throw unreadable(`the token from ${printable(path)}`, error);
   }
   if (text !== '') return text;
-  throw new Failure(`${path === '-' ? 'standard input' : printable(path)} holds no token: it is empty`, {
+  throw new Failure(`${path === '-' ? 'standard input' : printable(path)} contains no token: it is empty`, {
     exit: EXIT.usage,
   });
 }
@@ -136,7 +136,7 @@ export function urlProblem(url: string): string | null {
   if (!URL.canParse(url)) return `${JSON.stringify(url)} is not a URL such as https://postrider.example.com`;
   const { protocol, username, password, search, hash } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return `"${url}" must start with http:// or https://`;
-  if (username !== '' || password !== '') return 'it must not hold a password: give the token by POSTRIDER_TOKEN';
+  if (username !== '' || password !== '') return 'it must not contain a password: set the token with POSTRIDER_TOKEN';
   return search !== '' || hash !== '' ? `"${url}" must not have a query or a fragment` : null;
 }
 
@@ -149,7 +149,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
   if (token.value === '') {
     throw new Failure(`the token from ${token.source} is empty`, {
       exit: EXIT.usage,
-      hint: 'Is a variable of the shell not set?',
+      hint: 'Is a shell variable not set?',
     });
   }
   // A header cannot hold this token, and the error of the runtime would show it.
@@ -199,8 +199,8 @@ function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: 
     } catch (error) {
       if (!deadline.signal.aborted) throw error;
       throw new NotPostriderResponse(
-        `${new URL(url).origin} did not answer within ${timeoutMs / 1000} s`,
-        'It may still have done what was asked. Look before you repeat it, or wait longer with --request-timeout.',
+        `${new URL(url).origin} did not respond within ${timeoutMs / 1000} s`,
+        'It may still have carried out the call. Check before you repeat it, or wait longer with --request-timeout.',
       );
     } finally {
       deadline.cancel();
@@ -225,9 +225,10 @@ interface Root {
 }
 
 /**
- * Identifies the service before the first call. Nothing is sent to something else that returns JSON at its root, not even the
- * token. A proxy may hide the root: then the call is made. With another header prefix all settings would be ignored, and a delayed message would be sent at once. A service whose prefix the
- * caller has given is not asked.
+ * Requests the root of the service before the first call, without the token. If another program responds there, the
+ * call is not made. If a proxy hides the root, the call is made. Also checks the header prefix: with a wrong prefix the
+ * service would ignore all settings, and would send a delayed message at once. Does nothing if the caller has given the
+ * prefix.
  */
 function introduction(baseUrl: string, { value: prefix, source }: ValueWithSource): Introduce {
   let root: Root | null = null;
@@ -264,7 +265,7 @@ function refuseUnread(given: Given): void {
   if (unread.length === 0) return;
   throw new Failure(`${unread.join(', ')} would have no effect here`, {
     exit: EXIT.usage,
-    hint: 'Nothing was changed. Leave it out.',
+    hint: 'Nothing was changed. Remove it.',
   });
 }
 
@@ -279,8 +280,8 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
   const to = response.headers.get('Location');
   if (response.status >= 300 && response.status < 400) {
     throw new NotPostriderResponse(
-      `${origin} redirects to ${to === null ? 'another place' : printable(to)}`,
-      'The command follows no redirect, because the token would go along: give the right address with --url.',
+      `${origin} redirects to ${to === null ? 'another address' : printable(to)}`,
+      'The command follows no redirect, because it would send the token there too: give the right address with --url.',
     );
   }
   const kind = response.headers.get('Content-Type') ?? 'no Content-Type';

@@ -16,8 +16,8 @@ export const EXIT = {
 } as const;
 
 export const EXIT_MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
-  [EXIT.done, 'it worked. Also when the reader of a pipe has left (`| head -1`)'],
-  [EXIT.failed, 'it did not work: the service refused the call, a check found a problem, or the start failed'],
+  [EXIT.done, 'success. Also when the reader of a pipe has ended (`| head -1`)'],
+  [EXIT.failed, 'failure: the service refused the call, a check found a problem, or the start failed'],
   [
     EXIT.usage,
     'wrong usage: an unknown command or flag, a missing argument, a value that cannot be used. Nothing was done',
@@ -26,7 +26,7 @@ export const EXIT_MEANINGS: readonly (readonly [code: number, meaning: string])[
   [EXIT.outdated, 'serve, dev: stopped, because a newer program took over the store'],
   [EXIT.unreachable, 'the service does not respond, or something else responds at its address'],
   [EXIT.denied, 'the token is missing, wrong, or lacks the scope'],
-  [EXIT.notFound, 'the service knows no such thing'],
+  [EXIT.notFound, 'the service has no such message, queue or other thing'],
   [EXIT.notDelivered, 'with --wait: the message has failed, was cancelled, or was not delivered in time'],
   [EXIT.different, 'apply --dry-run --exit-code: the file and the service differ'],
   [EXIT.interrupted, 'stopped by Ctrl-C'],

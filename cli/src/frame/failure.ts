@@ -48,8 +48,8 @@ export class NotPostriderResponse extends Error {
 
 export function notPostriderJson(url: string): NotPostriderResponse {
   return new NotPostriderResponse(
-    `${url} returned JSON, but not that of Postrider`,
-    'Something else listens at this address. Check --url and its path. If a proxy gives only some paths to the service, give --header-prefix.',
+    `${url} returned JSON, but not that of a Postrider service`,
+    'Something else listens at this address. Check --url and its path. If a proxy passes only some paths to the service, give --header-prefix.',
   );
 }
 
@@ -95,7 +95,7 @@ function refused(error: PostriderError, where: Where): Failure {
 
 function noEntry(message: string, { url, hasToken }: Where, known: FailureParts): Failure {
   const said = hasToken ? `does not accept the token: ${message}` : 'needs a token, and none was given';
-  const first = hasToken ? 'Look for a typing error or a revoked token.' : `Give one by ${TOKEN_WAYS}.`;
+  const first = hasToken ? 'The token may be mistyped or revoked.' : `Give one by ${TOKEN_WAYS}.`;
   return new Failure(`${url} ${said}`, {
     ...known,
     exit: EXIT.denied,
@@ -104,10 +104,10 @@ function noEntry(message: string, { url, hasToken }: Where, known: FailureParts)
 }
 
 function notAsPostrider(status: number, url: string): Failure {
-  return new Failure(`${url} returned ${status}, but not as Postrider does`, {
+  return new Failure(`${url} returned ${status}, but not in the format of Postrider`, {
     status,
     exit: EXIT.unreachable,
-    hint: 'A proxy in between may have responded. Check --url, and what the proxy logs.',
+    hint: 'A proxy in between may have responded. Check --url and the log of the proxy.',
   });
 }
 
@@ -122,18 +122,21 @@ function noSuchPath(message: string, url: string, known: FailureParts): Failure 
     hint:
       pathname === '/'
         ? 'The service may be older than this command, or something else listens there. Check --url.'
-        : `The address has the path ${pathname}. Without a proxy that takes it away, the address is ${origin}.`,
+        : `The address has the path ${pathname}. Without a proxy that removes the path, the address is ${origin}.`,
   });
 }
 
 type Reason = readonly [why: string, hint: string];
 
 const CUT: Reason = [
-  'the connection was cut before the response',
-  'It may still have carried out the call: check before you repeat it. The log of the service, or of a proxy in between, says more.',
+  'the connection was closed before the response',
+  'It may still have carried out the call: check before you repeat it. The log of the service, or of a proxy in between, has details.',
 ];
 
-const NOT_HTTP: Reason = ['what listens there does not use HTTP', 'Check the port in --url or POSTRIDER_URL.'];
+const NOT_HTTP: Reason = [
+  'the program that listens there does not use HTTP',
+  'Check the port in --url or POSTRIDER_URL.',
+];
 
 const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['ECONNREFUSED', ['nothing listens there', 'Is the service running? Check the address: --url or POSTRIDER_URL.']],
@@ -163,7 +166,7 @@ function unreachable(cause: unknown, url: string): Failure {
   const [why, hint] = known ?? [
     inner?.message ?? 'there was no response',
     CERTIFICATE.test(code)
-      ? 'If the service has a certificate of your own authority, name it in NODE_EXTRA_CA_CERTS.'
+      ? 'If its certificate comes from your own certificate authority, set NODE_EXTRA_CA_CERTS.'
       : 'Check the address: --url or POSTRIDER_URL.',
   ];
   return new Failure(`cannot reach the service at ${url}: ${why}`, {

@@ -46,13 +46,13 @@ export class Output {
     this.#io.stdout.write(`${safeJson(value, this.isTerminal ? 2 : undefined)}\n`);
   }
 
-  /** What a command was asked for: a JSON document for programs, a line of our own words for people. */
+  /** The result of a command: a JSON document for programs, a line of our own text for people. */
   result(value: unknown, text: string): void {
     if (this.isJson) this.json(value);
     else this.line(text);
   }
 
-  /** The same for a list: JSON, or a table of it. An empty table would say less than `ifNone`. */
+  /** The result of a command as a list: JSON, or a table. For an empty list people get the text `ifNone`. */
   list<T>(entries: readonly T[], ifNone: string, columns: readonly Column[], rowOf: (entry: T) => string[]): void {
     if (this.isJson) this.json(entries);
     else if (entries.length === 0) this.note(ifNone);
@@ -85,7 +85,7 @@ export class Output {
     this.line(this.paint('bold', head!));
     for (const line of rest) this.line(line);
     if (leftOut.length > 0)
-      this.note(`Too narrow for ${leftOut.join(', ')}: a wider window shows them, and so does --json.`);
+      this.note(`Too narrow for ${leftOut.join(', ')}: use a wider window, or --json, to see them.`);
   }
 
   /** The width of the terminal in columns. Null if the output is not a terminal. */

@@ -11,7 +11,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ]);
 
-/** On one line. */
+/** As one line of text. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => NAMED.get(character) ?? escaped(character));
 }

@@ -32,7 +32,7 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
     if (error.code === 'EPIPE') process.exit(EXIT.done);
     if (stream === process.stdout) {
       process.stderr.write(
-        `postrider: cannot write the result: ${error.message}\n  The call may have been carried out. Make room, or write to another place.\n`,
+        `postrider: cannot write the result: ${error.message}\n  The call may have been carried out. Free some space, or write to another place.\n`,
       );
     }
     process.exit(EXIT.failed);

@@ -22,7 +22,7 @@ function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | '
   return SERVICE_VARIABLES.some((name) => env[name]) ? 'service' : null;
 }
 
-/** Only when a store is named. */
+/** True only when a store is named. */
 export function isForStore(given: Given, env: Environment): boolean {
   return said((flag) => given.has(flag), env) === 'store';
 }

@@ -17,7 +17,7 @@ import { Failure } from './failure.ts';
 import { printable } from './printable.ts';
 
 const WORDS: ReadonlyMap<string, string> = new Map([
-  ['EEXIST', 'it is there already'],
+  ['EEXIST', 'it already exists'],
   ['ENOENT', 'there is no such directory'],
   ['ENOTDIR', 'a part of the path is a file, not a directory'],
   ['EISDIR', 'it is a directory'],
@@ -26,7 +26,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['EROFS', 'the file system is read-only'],
   ['ENOSPC', 'there is no space left on its disk'],
   ['EDQUOT', 'the quota of this user is used up'],
-  ['EFBIG', 'it is larger than a file may be there'],
+  ['EFBIG', 'it is larger than the file system allows'],
 ]);
 
 export interface WholeFile {

@@ -42,7 +42,7 @@ function summary(report: CheckReport, config: Config, seconds: number): string {
   const lines = repairLines(report);
   if (isLogGivenUp) {
     lines.push(
-      'The store was not closed, and its log is missing. What was in the log alone is lost; everything else can be used again.',
+      'The store was not closed, and its log is missing. What was only in the log is lost; everything else can be used again.',
     );
   }
   if (problems.length === 0) {

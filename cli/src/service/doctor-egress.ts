@@ -1,4 +1,4 @@
-// Whether a destination can be reached from this machine: its name, what the egress guard says of its addresses, the
+// Whether a destination can be reached from this machine: its name, whether the egress guard allows its addresses, the
 // connection, and its certificate.
 
 import { lookup } from 'node:dns/promises';
@@ -26,7 +26,7 @@ export async function checkDestination(config: Config, destination: string, cloc
   const dns = finding('dns', 'ok', `${host} is ${addresses.join(', ')}`);
   const refused = addresses.map((ip) => checkEgress(config, ip, port)).find((why) => why !== null) ?? null;
   if (refused !== null) {
-    const todo = 'If deliveries to it are meant, allow its range with --allow-cidr.';
+    const todo = 'To allow deliveries to it, add its range with --allow-cidr.';
     return [dns, finding('egress', 'wrong', `the egress guard refuses it: ${refused}`, todo)];
   }
   return [dns, await checkConnection({ ip: addresses[0]!, host, port, isTls }, clock)];
@@ -44,8 +44,8 @@ async function checkConnection(target: Target, clock: Clock): Promise<Finding> {
   const failed = await tryConnect(target, clock);
   const place = `${target.host}, port ${target.port}`;
   if (failed === null) {
-    const more = target.isTls ? ', and its certificate is good' : '';
-    return finding('egress', 'ok', `${place} takes a connection${more}`);
+    const more = target.isTls ? ', and its certificate is valid' : '';
+    return finding('egress', 'ok', `${place} accepts a connection${more}`);
   }
   const todo = 'Check the firewall of this machine and of its network, and the destination itself.';
   return finding('egress', 'wrong', `${place} cannot be reached: ${failed}`, todo);

@@ -52,7 +52,7 @@ export function checkDirectory(config: Config): Finding[] {
       ),
     ];
   }
-  const says = isMade ? `${folder} can be written` : `${resolve(config.data)} is not there yet and can be made`;
+  const says = isMade ? `${folder} can be written` : `${resolve(config.data)} does not exist yet and can be created`;
   return [finding('directory', 'ok', says), checkDisk(folder, config.minFreeDiskBytes)];
 }
 
@@ -94,10 +94,10 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
       ? finding(
           'store',
           'wrong',
-          `the database of ${location} is gone`,
+          `the database of ${location} is missing`,
           'Put postrider.db back, or restore a backup: postrider restore.',
         )
-      : finding('store', 'ok', `there is no store in ${location} yet: serve makes it`);
+      : finding('store', 'ok', `there is no store in ${location} yet: serve creates it`);
   }
   try {
     const store = await openStoreBeside(config);
@@ -113,7 +113,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
     // The error itself says what to do about a newer store, or one of another user.
     if (/run the newer version|run this as the user/.test(message)) return finding('store', 'wrong', message);
     const todo = isFile
-      ? 'postrider check looks at all of it. Restore a backup if it is damaged.'
+      ? 'postrider check checks all of it. Restore a backup if it is damaged.'
       : 'Check --store, and whether the database runs.';
     return finding('store', 'wrong', message, todo);
   }
@@ -133,7 +133,7 @@ export async function checkPort(config: Config, servicePort: number | null): Pro
     failed.code === 'EADDRINUSE'
       ? 'Another program listens there. Choose another port with --port.'
       : failed.code === 'EACCES'
-        ? 'Ports below 1024 need a right of their own. Choose another with --port, and put a proxy in front.'
+        ? 'Only privileged users may listen on ports below 1024. Choose another with --port, and put a proxy in front.'
         : 'Choose an address of this machine with --host.';
   return finding('port', 'wrong', `cannot listen on ${host}, port ${port} (${failed.code})`, todo);
 }

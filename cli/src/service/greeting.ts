@@ -22,7 +22,7 @@ export function greeting(ready: {
     `Docs     ${url}/docs`,
     ...(metricsUrl === null ? [] : [`Metrics  ${metricsUrl}`]),
   ];
-  if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only once: keep it'}`);
+  if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only once: store it now'}`);
   if (isDev) {
     lines.push(
       `Try      curl -X POST ${url}/v2/enqueue/hello/${url}/dev/sink/ok \\`,

@@ -17,7 +17,7 @@ export async function runMove(config: Config): Promise<number> {
   } catch (error) {
     meter?.end();
     const { message } = error as Error;
-    const kept = 'The rows moved so far are kept: run it again to continue.';
+    const kept = 'The rows moved so far are kept: run the command again to continue.';
     const failure =
       error instanceof MoveStopped
         ? { text: `postrider migrate-store stopped: ${message}\n${kept}`, message, hint: kept }
@@ -29,7 +29,8 @@ export async function runMove(config: Config): Promise<number> {
   if (!report.isFinished) {
     const different = report.tables.filter(({ isSame }) => !isSame).map(({ table }) => table);
     const message = `these tables differ between the two stores: ${different.join(', ')}`;
-    const hint = 'The move is not finished, and no service starts on the database. Move into an empty database again.';
+    const hint =
+      'The move is not finished, and no service starts on the database. Run the move again, into an empty database.';
     return reportFailure(
       { text: `postrider migrate-store: ${message}. ${hint}`, message, hint, exit: EXIT.failed },
       config.json,
@@ -72,7 +73,7 @@ function summary({ isFinished, tables, replaced }: MoveReport, config: Config): 
       `Everything is in ${storeLocation(config)}, compared row by row.`,
       'Next: postrider serve --store postgres://… (the tokens are the same as before).',
       `${config.data} is marked as moved: no service starts on it, because it would deliver everything a second time.`,
-      'Keep it until you are sure, then delete it.',
+      'Keep the directory until you are sure, then delete it.',
     );
   }
   return `${lines.join('\n')}\n`;

@@ -17,7 +17,7 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
     });
   }
   if (given.text('data') === '') {
-    throw new Failure('--data is empty: is a variable of the shell not set?', { exit: EXIT.usage });
+    throw new Failure('--data is empty: is a shell variable not set?', { exit: EXIT.usage });
   }
   const directory = given.text('data') ?? (io.env.POSTRIDER_DATA || DIRECTORY_BY_DEFAULT);
   // SQLite blocks this process while it reads: without a handler, a signal ends it at once. The copy has no name until then.
@@ -37,7 +37,7 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
     );
     out.note(
       `Next: postrider serve --data ${directory}. The tokens are those of the backup.\n` +
-        'Messages that were open at the backup are delivered, even if they were delivered since. Start it only when the old service is gone.',
+        'Messages that were open at the backup are delivered, even if they were delivered since. Start it only when the old service no longer runs.',
     );
   }
   return EXIT.done;

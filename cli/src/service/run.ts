@@ -16,7 +16,7 @@ import { greeting } from './greeting.ts';
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
-/** If a stop comes during the start, how long the start may still take. */
+/** How long a start may still take after it was told to stop. */
 const STARTING_MS_MAX = 1000;
 
 export async function run(config: Config): Promise<number> {
@@ -52,7 +52,10 @@ export async function run(config: Config): Promise<number> {
   return endExit(await postrider.close(), why !== undefined);
 }
 
-/** If a signal comes before the function that it returns is called, the start may take only a little longer. */
+/**
+ * Call the returned function when the start is over. If a signal comes before that, the start may take only a little
+ * longer.
+ */
 function stopIfSlow(signal: Promise<void>, clock: Clock): () => void {
   let isStarted = false;
   void signal.then(() => {
@@ -82,7 +85,7 @@ function announce(
   }
   if (config.command === 'dev' && listensBeyond) {
     process.stderr.write(
-      `dev listens on ${config.host}, so other machines can reach it. They can all use it, because its token is public. ` +
+      `dev listens on ${config.host}, so other machines can reach it. All of them can use it, because its token is public. ` +
         'It accepts these host names: IP addresses, localhost, the name of this machine, and --allow-host.\n',
     );
   }

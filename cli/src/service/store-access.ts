@@ -33,7 +33,7 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     async createAccount(name, tier) {
       if (!isName(name)) throw new Failure(`the name of an account: ${NAME_RULE}`, { exit: EXIT.usage });
       const made = await accounts.createAccount(name, (tier ?? 'free') as TierName);
-      if (made === 'nameTaken') throw new Failure(`there is an account "${name}" already`);
+      if (made === 'nameTaken') throw new Failure(`an account "${name}" already exists`);
       return made;
     },
     async setTier(accountId, tier) {
@@ -66,7 +66,7 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       const result = await accounts.revokeToken(accountId, tokenId);
       if (result === 'revoked') return;
       throw result === 'lastAdmin'
-        ? new Failure('it is the last token that may administer, and cannot be revoked', {
+        ? new Failure('it is the last token with the scope admin, so it cannot be revoked', {
             hint: 'Make another one first: postrider token create --admin, with the same --data or --store.',
           })
         : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });

@@ -26,7 +26,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
     if (!config.json) {
       process.stderr.write(
         `A token of the account "${made.account}" in ${storeLocation(config)}, with the scopes ${made.scopes.join(', ')}. ` +
-          'It is shown only once: keep it.\n',
+          'It is shown only once: store it now.\n',
       );
     }
     return 0;

@@ -9,9 +9,13 @@ const STORE_FLAGS: readonly FlagSpec[] = [
     name: 'data',
     placeholder: '<directory>',
     about:
-      'Directly in the store of this data directory, in place of the API. No token is needed. Else POSTRIDER_DATA.',
+      'Work directly in the store of this data directory instead of the API. No token is needed. Default: POSTRIDER_DATA.',
   },
-  { name: 'store', placeholder: '<url>', about: 'Directly in this PostgreSQL database. Else POSTRIDER_STORE.' },
+  {
+    name: 'store',
+    placeholder: '<url>',
+    about: 'Work directly in this PostgreSQL database instead of the API. Default: POSTRIDER_STORE.',
+  },
 ];
 const ACCOUNT: FlagSpec = {
   name: 'account',
@@ -31,19 +35,19 @@ const TOKENS: readonly CommandSpec[] = [
   },
   {
     name: 'token create',
-    summary: 'create a token: over the API, or directly in the store when no token is left',
+    summary: 'create a token over the API, or directly in the store',
     about:
-      'Creates a token and prints it. Over the API when a service is named (--url, --token-file, --profile, or a variable of these), else directly in the store: that of --data or --store, or in the directory postrider-data. Directly in the store it needs no token, but must be able to read and write it; the service may run meanwhile.',
+      'Creates a token and prints it. With --url, --token-file, --profile or one of their variables it calls the API; otherwise it writes directly to the store of --data or --store, or to the directory postrider-data. Directly in the store it needs no token, only permission to read and write the files; the service may keep running.',
     flags: [
       { name: 'admin', about: 'A token that may do everything.' },
       {
         name: 'scope',
         placeholder: '<scope,…>',
         isList: true,
-        about: 'What it may do, in place of --admin: publish, read, manage, admin.',
+        about: 'What the token may do, instead of --admin: publish, read, manage, admin.',
       },
       ACCOUNT,
-      { name: 'name', placeholder: '<name>', about: 'Name by which lists show it. Default: command-line.' },
+      { name: 'name', placeholder: '<name>', about: 'Name of the token in lists. Default: command-line.' },
       ...STORE_FLAGS,
     ],
     scope: 'admin',
@@ -115,9 +119,9 @@ const ACCOUNTS: readonly CommandSpec[] = [
   },
   {
     name: 'account recount',
-    summary: 'count again the bytes that accounts store, directly in the store',
+    summary: 'recount the bytes that accounts store, directly in the store',
     about:
-      'Counts again the bytes that each account stores, and corrects the count that limits it. The count is kept with every change, so it is only wrong after an upgrade during which an older version deleted messages. The service may run meanwhile, and does not wait for it. Over a data directory the log of the service grows while it is counted. Do not run it twice at once.',
+      'Recounts the bytes that each account stores, and corrects the count that its limit uses. Every change updates the count, so it is wrong only after an upgrade during which an older version deleted messages. The service may keep running and is not delayed. In a data directory the log of the service grows during the count. Do not run this command twice at the same time.',
     flags: [{ ...ACCOUNT, about: 'Name or id of the account. Default: all of them.' }, ...STORE_FLAGS],
     examples: ['postrider account recount --data /var/lib/postrider'],
     load: async () => (await import('../commands/machine/token.ts')).recountAccounts,
@@ -143,7 +147,7 @@ export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'usage',
-    summary: 'show the messages of each day',
+    summary: 'show how many messages were used on each day',
     flags: [
       { name: 'from-day', placeholder: '<day>', about: 'First day, such as 2026-01-31. Default: 30 days back.' },
       { name: 'to-day', placeholder: '<day>', about: 'Last day.' },

@@ -14,35 +14,36 @@ export const CONNECTION_FLAGS: readonly FlagSpec[] = [
   {
     name: 'url',
     placeholder: '<url>',
-    about: 'Address of the service. Else POSTRIDER_URL, the config file, http://127.0.0.1:8411.',
+    about: 'Address of the service. Default: POSTRIDER_URL, then the config file, then http://127.0.0.1:8411.',
   },
   {
     name: 'token-file',
     placeholder: '<file>',
     about:
-      'File that holds the token; - reads standard input. Else POSTRIDER_TOKEN, POSTRIDER_TOKEN_FILE, the config file, and on this machine the token of postrider dev.',
+      'File with the token; - reads standard input. Default: POSTRIDER_TOKEN, then POSTRIDER_TOKEN_FILE, then the config file, and for a service on this machine the token of postrider dev.',
   },
   {
     name: 'token',
     placeholder: '<token>',
     not: ['token-file'],
-    about: 'The token itself. The history of a shell keeps it: a file or POSTRIDER_TOKEN is better.',
+    about: 'The token itself. The shell history keeps it: a file or POSTRIDER_TOKEN is better.',
   },
   {
     name: 'profile',
     placeholder: '<name>',
-    about: 'Profile of the config file; it wins over POSTRIDER_URL and POSTRIDER_TOKEN. Else POSTRIDER_PROFILE.',
+    about: 'Profile of the config file; overrides POSTRIDER_URL and POSTRIDER_TOKEN. Default: POSTRIDER_PROFILE.',
   },
   {
     name: 'config',
     placeholder: '<file>',
     about:
-      'Config file; it wins over the variables too. Else POSTRIDER_CONFIG, or postrider/config.json in XDG_CONFIG_HOME or ~/.config.',
+      'Config file; overrides the variables too. Default: POSTRIDER_CONFIG, then postrider/config.json in XDG_CONFIG_HOME or ~/.config.',
   },
   {
     name: 'header-prefix',
     placeholder: '<prefix>',
-    about: 'What the headers of the service start with. Else POSTRIDER_HEADER_PREFIX, the config file, Service-.',
+    about:
+      'Prefix of the headers of the service. Default: POSTRIDER_HEADER_PREFIX, then the config file, then Service-.',
   },
   {
     name: 'request-timeout',
@@ -63,7 +64,7 @@ export const FILTER_FLAGS: readonly FlagSpec[] = [
   { name: 'state', placeholder: '<state>', isList: true, about: 'Such as DELIVERED, FAILED, RETRY, IN_PROGRESS.' },
   { name: 'queue', placeholder: '<name>', isList: true, about: 'Of this queue.' },
   { name: 'topic', placeholder: '<name>', isList: true, about: 'Of this topic.' },
-  { name: 'schedule', placeholder: '<id>', isList: true, about: 'Made by this schedule.' },
+  { name: 'schedule', placeholder: '<id>', isList: true, about: 'Created by this schedule.' },
   { name: 'label', placeholder: '<label>', isList: true, about: 'With this label.' },
   { name: 'flow-key', placeholder: '<key>', isList: true, about: 'With this flow key.' },
   { name: 'to', placeholder: '<url>', isList: true, about: 'To exactly this URL.' },

@@ -19,7 +19,7 @@ const DATA: FlagSpec = {
   short: 'd',
   placeholder: '<body>',
   about:
-    'The body: a text, @file for the content of a file, or - for standard input. JSON gets its Content-Type by itself.',
+    'The body: a text, @file for the content of a file, or - for standard input. JSON gets Content-Type: application/json automatically.',
 };
 const HEADER: FlagSpec = {
   name: 'header',
@@ -50,13 +50,22 @@ export const MESSAGE_FLAGS: readonly FlagSpec[] = [
   { name: 'callback', placeholder: '<url>', about: 'Called after each attempt.' },
   { name: 'failure-callback', placeholder: '<url>', about: 'Called when all retries are used up.' },
   { name: 'label', placeholder: '<label>', isList: true, about: 'A label to find it by.' },
-  { name: 'flow-key', placeholder: '<key>', about: 'Key of a limit across URLs.' },
+  {
+    name: 'flow-key',
+    placeholder: '<key>',
+    about: 'Flow key: a key whose rate and parallelism limits apply across URLs.',
+  },
   {
     name: 'flow-limit',
     placeholder: '<limit>',
     about: 'Limit of that key, such as "rate=10, period=1m, parallelism=3".',
   },
-  { name: 'redact', placeholder: '<field>', isList: true, about: 'What no read shows: body, headers or header[Name].' },
+  {
+    name: 'redact',
+    placeholder: '<field>',
+    isList: true,
+    about: 'What the API must not show: body, headers or header[Name].',
+  },
 ];
 
 const PUBLISH_FLAGS: readonly FlagSpec[] = [
@@ -77,7 +86,7 @@ const PUBLISH_FLAGS: readonly FlagSpec[] = [
     not: ['deduplication-id'],
     about: 'Make that id from the destination, the body and the headers.',
   },
-  { name: 'wait', about: 'Follow the attempts until it has ended. Exits with 8 when it is not delivered.' },
+  { name: 'wait', about: 'Follow the message until it has ended. Exits with 8 if it is not delivered.' },
   {
     name: 'wait-max',
     needs: 'wait',
@@ -90,13 +99,13 @@ const PUBLISH_FLAGS: readonly FlagSpec[] = [
 const BY_FILTER: readonly FlagSpec[] = [
   ...FILTER_FLAGS,
   ...MORE_FILTER_FLAGS,
-  { name: 'all', about: 'Every one, in place of filters.' },
+  { name: 'all', about: 'Select all, instead of filters.' },
   { name: 'dry-run', about: 'By filter: only count what matches.' },
   {
     name: 'per-second',
     placeholder: '<number>',
     kind: 'number',
-    about: 'By filter: how many in a second. Default: 100.',
+    about: 'By filter: how many per second. Default: 100.',
   },
 ];
 const BULK_FLAGS: readonly FlagSpec[] = [...BY_FILTER.map((flag) => ({ ...flag, by: 'filter' as const })), YES];
@@ -106,7 +115,7 @@ const SENDING: readonly CommandSpec[] = [
     name: 'publish',
     summary: 'send a message to a URL or a topic',
     about:
-      'Sends a message to a URL, or to every endpoint of a topic. Prints its id when the service has stored it; with --quiet the id alone.',
+      'Sends a message to a URL, or to every endpoint of a topic. Prints the id when the service has stored the message; with --quiet only the id.',
     arguments: [DESTINATION],
     flags: PUBLISH_FLAGS,
     scope: 'publish',
@@ -136,7 +145,7 @@ const SENDING: readonly CommandSpec[] = [
     name: 'batch',
     summary: 'send a file of messages, and continue where a stopped run ended',
     about:
-      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. The progress is saved in a file beside it: after a stop, a crash or an error, the same command continues. That file stays when everything is sent, so that no line is sent again. Each message gets a deduplication id, so that none is accepted twice.',
+      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. The progress is saved in a file beside it: after a stop, a crash or an error, the same command continues. The progress file is kept when everything is sent, so that no line is sent again. Each message gets a deduplication id, so that none is accepted twice.',
     arguments: [{ name: 'file', about: 'the file, or - for standard input (which cannot be resumed)' }],
     flags: [
       { name: 'chunk', placeholder: '<number>', kind: 'number', about: 'Messages in one call. Default: 500.' },
@@ -167,7 +176,7 @@ const SENDING: readonly CommandSpec[] = [
     name: 'tail',
     summary: 'show events as they happen',
     about:
-      'Prints the events of messages as they happen, until Ctrl-C. After a broken connection it continues with the event after the last.',
+      'Prints the events of messages as they happen, until Ctrl-C. After a lost connection it continues after the last event.',
     flags: [
       ...FILTER_FLAGS,
       { name: 'message', placeholder: '<id>', isList: true, about: 'Of this message.' },
@@ -175,7 +184,7 @@ const SENDING: readonly CommandSpec[] = [
         name: 'since',
         placeholder: '<time>',
         kind: 'time',
-        about: 'First what happened since then: a date, or how long ago, such as 10m.',
+        about: 'Print past events first, since this time: a date, or how long ago, such as 10m.',
       },
     ],
     scope: 'read',
@@ -220,7 +229,14 @@ const MESSAGES: readonly CommandSpec[] = [
     name: 'messages body',
     summary: 'print the body of a message, byte for byte',
     arguments: [ID],
-    flags: [{ name: 'output', short: 'o', placeholder: '<file>', about: 'File to make. None is overwritten.' }],
+    flags: [
+      {
+        name: 'output',
+        short: 'o',
+        placeholder: '<file>',
+        about: 'File to create. An existing file is not overwritten.',
+      },
+    ],
     scope: 'read',
     examples: ['postrider messages body msg_… | sha256sum'],
     load: async () => (await import('../commands/messages/messages.ts')).messageBody,
@@ -243,7 +259,7 @@ const MESSAGES: readonly CommandSpec[] = [
   {
     name: 'messages cancel',
     summary: 'cancel messages by id or by filter',
-    about: 'Cancels messages: no attempt of them starts any more. By filter it counts them and asks first.',
+    about: 'Cancels messages: no further attempts start. By filter, it first counts them and asks for confirmation.',
     arguments: [IDS],
     flags: BULK_FLAGS,
     scope: 'manage',
@@ -252,7 +268,7 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages retry',
-    summary: 'make a waiting message due now',
+    summary: 'deliver a waiting message now',
     arguments: [ID],
     scope: 'manage',
     load: async () => (await import('../commands/messages/messages.ts')).deliverMessageNow,
@@ -292,7 +308,7 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
     name: 'dlq retry',
     summary: 'send dead letters again, by id or by filter',
     about:
-      'Sends dead letters again as new messages. By id, parts of the message can be changed. By filter it counts them and asks first.',
+      'Sends dead letters again as new messages. By id, parts of the message can be changed. By filter, it first counts them and asks for confirmation.',
     arguments: [DLQ_IDS],
     flags: [
       { ...DATA, by: 'id', about: 'By id: a new body.' },

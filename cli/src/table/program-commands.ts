@@ -7,13 +7,13 @@ export const RESTORE: CommandSpec = {
   name: 'restore',
   summary: 'put a backup into an empty data directory',
   about:
-    'Puts a backup into a directory that has no store, reads all of it again, and only then gives it its name. A directory with a store is refused, whether a service runs on it or not.',
-  arguments: [{ name: 'backup', about: 'the file that postrider backup has made' }],
+    'Puts a backup into a directory that has no store, reads all of it again, and only then renames it to postrider.db. A directory with a store is refused, whether a service runs on it or not.',
+  arguments: [{ name: 'backup', about: 'the file that postrider backup created' }],
   flags: [
     {
       name: 'data',
       placeholder: '<directory>',
-      about: 'Directory to make the store in. Else POSTRIDER_DATA. Default: postrider-data.',
+      about: 'Directory to create the store in. Default: POSTRIDER_DATA, then postrider-data.',
     },
   ],
   examples: ['postrider restore postrider-backup.db --data /var/lib/postrider'],
@@ -55,7 +55,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
     name: 'doctor',
     summary: 'find what is wrong on this machine, and what to do',
     about:
-      'Checks the settings, the disk, the store, the clock, the port, a running service and its token, and with --destination at DNS, the egress guard and the connection. Prints what is wrong and what to do. Exits with 1 when something is wrong. It changes nothing and calls only the service and that destination.',
+      'Checks the settings, the disk, the store, the clock, the port, a running service and its token, and with --destination also DNS, the egress guard and the connection. Prints what is wrong and what to do. Exits with 1 when something is wrong. It changes nothing and calls only the service and that destination.',
     flags: [
       {
         name: 'destination',
@@ -65,9 +65,9 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'data',
         placeholder: '<directory>',
-        about: 'As for serve, and so are the four below. Else the variables of serve.',
+        about: 'As for serve, like the four flags below. Default: the variables of serve.',
       },
-      { name: 'store', placeholder: '<url>', about: 'PostgreSQL in place of a data directory.' },
+      { name: 'store', placeholder: '<url>', about: 'PostgreSQL instead of a data directory.' },
       { name: 'host', placeholder: '<address>', about: 'Address to listen on.' },
       { name: 'port', placeholder: '<number>', kind: 'number', about: 'Port to listen on.' },
       {

@@ -13,7 +13,7 @@ const KEY: ArgumentSpec = { name: 'key', about: 'a flow key' };
 const QUEUES: readonly CommandSpec[] = [
   {
     name: 'queues list',
-    summary: 'list queues with how many of their messages are open',
+    summary: 'list queues and their number of open messages',
     isDefault: true,
     scope: 'read',
     load: async () => (await import('../commands/setup/queues.ts')).listQueues,
@@ -27,17 +27,22 @@ const QUEUES: readonly CommandSpec[] = [
   },
   {
     name: 'queues set',
-    summary: 'make a queue, or change it',
+    summary: 'create a queue, or change it',
     arguments: [QUEUE],
     flags: [
-      { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'How many of its messages go at once.' },
+      {
+        name: 'parallelism',
+        placeholder: '<number>',
+        kind: 'number',
+        about: 'How many of its messages may be in flight at once.',
+      },
     ],
     scope: 'manage',
     load: async () => (await import('../commands/setup/queues.ts')).setQueue,
   },
   {
     name: 'queues pause',
-    summary: 'accept messages of a queue, but start none',
+    summary: 'pause a queue: it accepts messages, but starts none',
     arguments: [QUEUE],
     scope: 'manage',
     load: async () => (await import('../commands/setup/queues.ts')).pauseQueue,
@@ -53,7 +58,13 @@ const QUEUES: readonly CommandSpec[] = [
     name: 'queues delete',
     summary: 'delete a queue',
     arguments: [QUEUE],
-    flags: [{ name: 'force', about: 'Also with open messages, which are cancelled. Asks first.' }, YES],
+    flags: [
+      {
+        name: 'force',
+        about: 'Delete the queue even if it has open messages, which are cancelled. Asks for confirmation.',
+      },
+      YES,
+    ],
     scope: 'manage',
     load: async () => (await import('../commands/setup/queues.ts')).deleteQueue,
   },
@@ -76,7 +87,7 @@ const TOPICS: readonly CommandSpec[] = [
   },
   {
     name: 'topics add',
-    summary: 'add endpoints to a topic, or make it with them',
+    summary: 'add endpoints to a topic, which is created if it does not exist',
     arguments: [TOPIC, { name: 'endpoint', about: 'a URL, or name=URL', isRepeated: true }],
     scope: 'manage',
     examples: ['postrider topics add news https://a.example/hook shop=https://b.example/hook'],
@@ -116,7 +127,7 @@ const SCHEDULES: readonly CommandSpec[] = [
   },
   {
     name: 'schedules create',
-    summary: 'make a schedule, or replace the one with the same id',
+    summary: 'create a schedule, or replace the one with the same id',
     arguments: [{ name: 'destination', about: 'a URL, or the name of a topic' }],
     flags: [
       {
@@ -148,7 +159,7 @@ const SCHEDULES: readonly CommandSpec[] = [
   },
   {
     name: 'schedules run',
-    summary: 'make the messages of a schedule now, beside its ticks',
+    summary: 'create the messages of a schedule now, in addition to its ticks',
     arguments: [SCHEDULE],
     scope: 'manage',
     load: async () => (await import('../commands/setup/schedules.ts')).runSchedule,
@@ -173,7 +184,7 @@ const SCHEDULES: readonly CommandSpec[] = [
 const FLOW: readonly CommandSpec[] = [
   {
     name: 'flow list',
-    summary: 'list flow keys with their limits and what waits',
+    summary: 'list flow keys with their limits and waiting messages',
     isDefault: true,
     scope: 'read',
     load: async () => (await import('../commands/setup/flow.ts')).listFlowKeys,
@@ -187,7 +198,7 @@ const FLOW: readonly CommandSpec[] = [
   },
   {
     name: 'flow pause',
-    summary: 'start no message of a flow key',
+    summary: 'pause a flow key: none of its messages start',
     arguments: [KEY],
     scope: 'manage',
     load: async () => (await import('../commands/setup/flow.ts')).pauseFlowKey,
@@ -204,8 +215,8 @@ const FLOW: readonly CommandSpec[] = [
     summary: 'fix the limits of a flow key: messages no longer change them',
     arguments: [KEY],
     flags: [
-      { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'Most messages in flight.' },
-      { name: 'rate', placeholder: '<number>', kind: 'number', about: 'Most messages that start in a period.' },
+      { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'Maximum of messages in flight.' },
+      { name: 'rate', placeholder: '<number>', kind: 'number', about: 'Maximum of messages that start in a period.' },
       {
         name: 'period',
         needs: 'rate',
@@ -238,12 +249,12 @@ const AS_A_FILE: readonly CommandSpec[] = [
     name: 'apply',
     summary: 'bring queues, topics, schedules and alerts to the state of a file',
     about:
-      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced completely; fields of a queue or a topic that the file does not mention stay. docs/apply.md describes the file.',
+      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name is unchanged, unless --prune is given. A schedule or an alert is replaced completely; fields of a queue or a topic that the file does not mention stay. docs/apply.md describes the file.',
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },
       { name: 'exit-code', needs: 'dry-run', about: 'With --dry-run: exit with 9 when something would change.' },
-      { name: 'prune', about: 'Delete what the sections of the file do not name. Asks first.' },
+      { name: 'prune', about: 'Delete what the sections of the file do not name. Asks for confirmation.' },
       YES,
     ],
     scope: 'manage',
@@ -256,7 +267,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
     about:
       'Prints queues, topics, schedules and alerts as a file for apply. Without the scope manage, alerts are left out.',
     flags: [
-      { name: 'output', short: 'o', placeholder: '<file>', about: 'File to make, for its owner alone.' },
+      { name: 'output', short: 'o', placeholder: '<file>', about: 'File to create. Only its owner can read it.' },
       { name: 'force', needs: 'output', about: 'Overwrite the file.' },
     ],
     scope: 'read',

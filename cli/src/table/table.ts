@@ -11,7 +11,7 @@ import { RESOURCE_COMMANDS } from './resource-commands.ts';
 
 /** Commands whose flags are the settings of config.ts. */
 export const SETTINGS_COMMANDS: readonly SettingsCommandSpec[] = [
-  { name: 'dev', summary: 'run on this machine, to try it out and to develop' },
+  { name: 'dev', summary: 'run a service on this machine, to try it out and to develop' },
   { name: 'serve', summary: 'run in production' },
   { name: 'backup', summary: 'copy the store of a data directory, also while the service runs' },
   { name: 'check', summary: 'check the whole store for damage' },

@@ -171,7 +171,7 @@ function FilterEditor({ search, onChange }: { readonly search: Search; readonly 
   return (
     <form onSubmit={submit}>
       <label className="label" htmlFor="bulk-filter">
-        To messages that match
+        For messages that match
       </label>
       <div className="flex gap-2">
         <input

@@ -123,7 +123,7 @@ function Group({ group }: { readonly group: FailureGroup }) {
             icon="retry"
             className="btn btn-primary"
             done={({ matched, isMatchedCut }) =>
-              `Sending ${shownCount(matched, isMatchedCut)} again, ${RETRIES_PER_SECOND} a second`
+              `Sending ${shownCount(matched, isMatchedCut)} again, ${RETRIES_PER_SECOND} per second`
             }
             link={() => <BulkLink />}
           >

@@ -9,7 +9,7 @@ export interface FeedState {
   readonly fresh: ReadonlySet<string>;
   /** How many new messages wait to be shown. */
   readonly newCount: number;
-  /** There are more than that. */
+  /** The real number is larger than `newCount`. */
   readonly isNewCountCut: boolean;
   /** While messages come too fast to show each: how many per second. The rows are the newest ones. */
   readonly burst: { readonly perSecond: number } | null;

@@ -197,7 +197,7 @@ function liveWords({ live, heardAt }: FeedState): readonly [short: string, full:
       return [
         'Not live',
         `Not live since ${clockTime(heardAt)}`,
-        'The service is silent. The list continues by itself when the service is back',
+        'No data from the service. The list continues automatically when the service responds',
       ];
   }
 }

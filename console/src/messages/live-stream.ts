@@ -16,7 +16,7 @@ export interface LiveStreamEvents {
 }
 
 const RECONNECT_MS = 1000;
-/** After an error that will be the same the next time. */
+/** The pause after an error that will probably occur again. */
 const RECONNECT_LATER_MS = 10_000;
 /** The service sends something at least every 5 seconds. */
 const SILENCE_MS_MAX = 12_000;

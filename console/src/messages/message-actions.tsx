@@ -100,7 +100,7 @@ function Release({ messageId }: { readonly messageId: string }) {
       button="Release"
       className="btn btn-primary"
       isDanger={false}
-      done="Released: it is delivered again"
+      done="Released: it will be delivered again"
     >
       <p>
         It was the only message in flight each time the server crashed. If it is the cause, the server will crash again.

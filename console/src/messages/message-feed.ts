@@ -220,7 +220,7 @@ export class MessageFeed {
     this.#plan(isFailed ? RETRY_MS : this.#state.burst ? Math.max(BURST_TURN_MS, 2 * tookMs) : GATHER_MS);
   }
 
-  /** For the next turn. */
+  /** Keeps the events for the next turn. */
   #keep(events: Iterable<readonly [id: string, createdAt: number]>): void {
     for (const [id, createdAt] of events) if (!this.#events.has(id)) this.#events.set(id, createdAt);
   }
@@ -257,7 +257,7 @@ export class MessageFeed {
       // Checked only now: the user may have started to read while the page was loaded.
       if (isHeld()) this.#found(page, ids, mustRead === 'no');
       else this.#begin(page);
-      // The stream has not reached the newest messages yet, and does not name them.
+      // The stream has not sent the events of the newest messages yet.
       const newest = page.messages[0];
       if (isBurst && newest && newest.createdAt - this.#heardUpTo > BEHIND_MS_MAX) this.#markBurst();
     } else {

@@ -16,7 +16,7 @@ export interface PayloadProps {
   readonly body: string | undefined;
   readonly bodyBase64: string | undefined;
   readonly isCut?: boolean;
-  /** For the download. */
+  /** The file name of the download. */
   readonly name: string;
   readonly nothing: string;
 }
@@ -72,7 +72,7 @@ function TextBody({ text, name }: { readonly text: string; readonly name: string
       )}
       {isLong && !isTree && (
         <p className="border-t border-line px-3 py-2 text-xs text-ink-3">
-          The body is cut here. The download has all of it.
+          The body is cut off here. The download contains all of it.
         </p>
       )}
     </div>

@@ -10,7 +10,7 @@ const LOOKED_AT = 200;
 interface Health {
   readonly delivered: number;
   readonly failed: number;
-  /** Not ended yet. */
+  /** Messages that have not ended yet. */
   readonly open: number;
 }
 

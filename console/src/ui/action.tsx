@@ -49,7 +49,7 @@ export function useAction<T>(options: ActionOptions<T> = {}) {
 /** What went wrong, and what to do about it if the service does not say so. */
 export function problemText(error: Error): string {
   if (error instanceof PostriderError) return error.message.charAt(0).toUpperCase() + error.message.slice(1);
-  return 'The service does not respond. Is it running? This page updates by itself when the service is back.';
+  return 'The service does not respond. Is it running? This page updates automatically when the service responds again.';
 }
 
 interface ActionButtonProps<T> extends ActionOptions<T> {

@@ -56,7 +56,7 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
   }
   if (request.readableDidRead) {
     throw new TypeError(
-      'the body was parsed before it could be verified: put the receiver before the parser, or keep the raw body',
+      'the body was parsed before it could be verified: register the receiver before the parser, or keep the raw body',
     );
   }
   // The body was read to its end and was empty: a parser does that. Waiting for more would never end.

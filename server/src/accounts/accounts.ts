@@ -49,7 +49,10 @@ export class Accounts {
     return this.#known(key) ?? this.#ask(key, () => this.#store.findToken(hashToken(token)));
   }
 
-  /** The same for the secret of a session. A session secret is never accepted as a token, nor a token as a session. */
+  /**
+   * Like `authenticate`, but for the secret of a session. A session secret is never accepted as a token, nor a token as
+   * a session.
+   */
   authenticateSession(secret: string): Principal | Promise<Principal | null> {
     const sessionId = hashText(secret);
     const key = sessionKey(sessionId);

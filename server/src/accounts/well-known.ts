@@ -33,8 +33,8 @@ export async function ensureDevToken(
   const isDevStore = (await store.findToken(DEV_HASH)) !== null;
   if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
-      `${location} holds accounts that postrider dev did not create. postrider dev would let everybody in, because its ` +
-        'token is public. Give dev a store of its own, with --data or --store.',
+      `${location} holds accounts that postrider dev did not create. postrider dev would give everybody access, because its ` +
+        'token is public. Use a separate store for dev, with --data or --store.',
     );
   }
   await accounts.ensureKnown(DEV_ACCOUNT, DEV_TOKEN);
@@ -56,7 +56,7 @@ export async function refuseDevTokens(
   if (accountIds.length === 0) return null;
   if (!isTakeOver) {
     throw new Error(
-      `${location} was used by postrider dev, so everybody can get in with the public dev token. Give serve a store of its own, ` +
+      `${location} was used by postrider dev, so everybody has access with the public dev token. Use a separate store for serve, ` +
         'with --data or --store, or start it with --take-over-dev: that revokes the public tokens, replaces the ' +
         'signing keys and prints a new token.',
     );

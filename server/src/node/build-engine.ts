@@ -121,7 +121,7 @@ function runSchedules({ config: { tiers }, log, clock, store, facts, publication
       return tooMuch ? { problem: tooMuch } : planned;
     },
     onSkipped: (schedule, why) =>
-      log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a run of a schedule created no message'),
+      log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a schedule ran, but created no message'),
   });
 }
 

@@ -137,7 +137,7 @@ function startLanes(base: NodeBase, engine: Engine, front: Front, bound: Address
   const { whole, world, clock, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = base;
   if (count === 1 || !connectLane) return null;
   if (!front.listener.isShared) {
-    log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
+    log.warn({}, 'this system does not let several threads listen on one port, so there is only one lane');
     return null;
   }
   const lanes = new Lanes({

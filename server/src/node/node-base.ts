@@ -173,7 +173,7 @@ function watchDisk(
 ): DiskWatch {
   const { command, data, minFreeDiskBytes: freeBytesMin } = config;
   const onChange = (isThere: boolean) => {
-    if (isThere) log.debug({}, 'the reserve of disk space was made');
+    if (isThere) log.debug({}, 'the reserve of disk space was created');
     else log.error({}, 'the disk is full: the reserve of disk space was released, so that deliveries can end');
   };
   const hasReserve = command === 'serve' && freeBytesMin > 0;
@@ -210,7 +210,7 @@ function hasManualClock({ command, clock }: Config): boolean {
   return command === 'dev' && clock === 'manual';
 }
 
-/** The lanes of a process have one clock. The first of them logs. */
+/** All lanes of a process use one clock. Only the first lane logs its changes. */
 function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime | undefined): ServiceClock {
   return new ServiceClock({
     machine: (world ?? systemWorld()).clock,
@@ -230,7 +230,7 @@ async function lanesOf(config: Config, log: Log): Promise<number> {
   const count = laneCount(config.lanes, availableParallelism(), limits);
   // Before the limits are divided: a single lane must have all of them.
   if (count === 1 || (await canSharePorts())) return count;
-  log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
+  log.warn({}, 'this system does not let several threads listen on one port, so there is only one lane');
   return 1;
 }
 

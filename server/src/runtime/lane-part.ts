@@ -1,5 +1,5 @@
-// How many lanes share the budgets of this node, and the part of them that this lane has. It is state of a thread, so no
-// rule reads it: who needs a limit asks here when it is built.
+// How many lanes share the budgets of this node, and the part of them that this lane has. This is state of a thread, so
+// no rule reads it: code that needs a limit reads it here when it is created.
 
 import { accountMax, type BUDGETS, nodeMax } from '../rules/limits/budgets.ts';
 
@@ -15,12 +15,15 @@ export function lanes(): number {
   return lanesOfNode;
 }
 
-/** The part of this lane of what the table of budgets gives to the node: all parts together are no more, but each is at least one. */
+/**
+ * The part of this lane of the node's limit in the table of budgets. All parts together do not exceed the limit, but
+ * each part is at least one.
+ */
 export function laneMax(key: keyof typeof BUDGETS): number {
   return Math.max(1, Math.floor(nodeMax(key) / lanesOfNode));
 }
 
-/** Likewise of what an account has: its requests come to all lanes. */
+/** The part of this lane of an account's limit: the account's requests arrive at all lanes. */
 export function laneAccountMax(key: keyof typeof BUDGETS): number {
   return Math.max(1, Math.floor(accountMax(key) / lanesOfNode));
 }

@@ -150,7 +150,7 @@ export async function moveStore(
   const { fingerprint, name } = source;
   const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now }).catch((error) => {
     if (!(error instanceof TargetNotEmpty) || !source.isMoveInDoubt) throw error;
-    // The target says so while a move is unfinished. It does not, so the commit was made.
+    // A target with an unfinished move would not throw this error. So the move was committed.
     source.confirmMoved(options.now);
     throw new Error('the earlier move into this database is complete: start with --store', { cause: error });
   });

@@ -112,7 +112,7 @@ export function logEngine(log: Log, now: () => number): (event: EngineEvent) => 
     if (event.kind === 'strays') {
       log.warn(
         { count: event.count },
-        'the store had leased messages to this node that the node did not know of; they were given back',
+        'the store had leased messages to this node that the node did not know of; they were released',
       );
       return;
     }

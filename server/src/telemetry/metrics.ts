@@ -56,8 +56,8 @@ export class Metrics {
   }
 
   /**
-   * A pool that accounts share, under its name in the table of budgets. For a pool that all lanes share, one of them
-   * shows the size, and each what it holds.
+   * A pool that accounts share, under its name in the table of budgets. If all lanes share the pool, one lane shows its
+   * size, and each lane shows how much it holds itself.
    */
   pool(name: string, pool: SharedPool, showsSize = true): void {
     this.#pools.set(name, { pool, showsSize });

@@ -81,7 +81,7 @@ export interface StoredMessage {
   readonly state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   readonly endedAt: number | null;
   readonly retried: number;
-  /** Crashes that cut it off since its last known result. */
+  /** How many crashes interrupted the message since its last known result. */
   readonly interrupted: number;
   /** Of those, at which nothing else was in flight. */
   readonly aloneAtCrash: number;

@@ -140,7 +140,7 @@ suite('the command', () => {
     assert.match(stdout, /^accounts +1 +1 {2}the same$/m);
     assert.match(stdout, /^messages +0 +0 {2}the same$/m);
     assert.match(stdout, /Next: postrider serve --store/);
-    assert.match(stdout, /Keep it until you are sure/);
+    assert.match(stdout, /Keep the directory until you are sure/);
     assert.match(stderr, /^copying 0 % · 0 of 2 rows · accounts$/m);
     assert.match(stderr, /^comparing 0 % · 0 of 4 rows · accounts$/m);
   });

@@ -59,7 +59,7 @@ function apiAccess(client: Client, url: string): AccountAccess {
 }
 
 async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
-  // The settings of `token create` are those that name a store.
+  // Uses the settings of `token create`: they are the ones that name a store.
   const named = ['data', 'store'].flatMap((flag) => given.list(flag).map((value) => `--${flag}=${value}`));
   const ofService = CONNECTION_FLAGS.filter(({ name }) => given.has(name)).map(({ name }) => `--${name}`);
   if (ofService.length > 0) {

@@ -26,7 +26,7 @@ export async function setConfig({ given, out, io }: Invocation): Promise<number>
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
   const [url, headerPrefix] = [given.text('url'), given.text('header-prefix')];
   const problem = url === undefined ? null : urlProblem(url);
-  if (problem !== null) throw new Failure(`--url cannot be used: ${problem}`, { exit: EXIT.usage });
+  if (problem !== null) throw new Failure(`--url is not valid: ${problem}`, { exit: EXIT.usage });
   const token = await tokenToKeep({ given, io });
   const change = {
     ...(url !== undefined && { url }),
@@ -52,7 +52,7 @@ function changed(file: ClientFile, profile: string | undefined, change: Partial<
   return { ...file, profiles: Object.fromEntries(profiles) };
 }
 
-/** From a file or standard input, so that it stays out of the history of the shell. */
+/** Reads the token from a file or standard input, so that it stays out of the history of the shell. */
 async function tokenToKeep({ given, io }: Pick<Invocation, 'given' | 'io'>): Promise<string | undefined> {
   const [token, file] = [given.text('token'), given.text('token-file')];
   if (token !== undefined || file === undefined) return token;
@@ -73,9 +73,9 @@ interface Shown {
   readonly source: string;
 }
 
-/** In place of a secret. */
+/** Shown in place of a secret. */
 const SECRET = 'set, not shown';
-/** In place of a directory, with a manual clock. */
+/** Shown in place of a directory when the clock is manual. */
 const TEMPORARY = 'a temporary folder, removed at the end';
 
 export async function showConfig(invocation: Invocation): Promise<number> {
@@ -102,7 +102,7 @@ export async function showConfig(invocation: Invocation): Promise<number> {
   out.line('The commands that call the API:');
   out.table(columns, client.map(rowOf));
   out.line();
-  out.line(`postrider ${command}, if it is started here without flags:`);
+  out.line(`Settings of postrider ${command}, when it is started here without flags:`);
   out.table(columns, service.map(rowOf));
   return EXIT.done;
 }

@@ -44,7 +44,7 @@ export async function checkService(
 }
 
 function checkVersion(url: string, version: string): Finding {
-  if (version === VERSION) return finding('service', 'ok', `${url} answers, version ${version}`);
+  if (version === VERSION) return finding('service', 'ok', `${url} responds, version ${version}`);
   const says = `${url} has version ${version}, this program ${VERSION}`;
   return finding('service', 'warning', says, 'Use the same version on both sides.');
 }

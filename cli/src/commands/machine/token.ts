@@ -62,7 +62,7 @@ export async function createToken(invocation: Invocation): Promise<number> {
     out.line(made.token);
     out.note(
       `A token of the account "${account.name}" at ${access.location}, with the scopes ${made.scopes.join(', ')}. ` +
-        'It is shown only this once: keep it.',
+        'It is shown only once: store it now.',
     );
     return EXIT.done;
   });
@@ -91,7 +91,7 @@ export async function revokeToken(invocation: Invocation): Promise<number> {
     const account = await findAccount(access, given.text('account'));
     await confirm(
       invocation,
-      `Revoke the token ${tokenId} of the account ${account.name}? Whoever uses it is locked out.`,
+      `Revoke the token ${tokenId} of the account ${account.name}? Programs that use it lose access.`,
     );
     await access.revokeToken(account.id, tokenId);
     out.result({ tokenId, revoked: true }, `${printable(tokenId)}  revoked`);

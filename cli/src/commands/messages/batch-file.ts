@@ -46,7 +46,7 @@ function unknownField(name: string): string {
 }
 
 export interface Line {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number;
   readonly text: string;
   /** The bytes of the line in the file, with its line break. */

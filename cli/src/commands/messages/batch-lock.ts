@@ -69,7 +69,7 @@ function refused(error: unknown, path: string, file: string): Failure {
 }
 
 function busy(path: string, file: string): Failure {
-  return new Failure(`another run sends ${printable(file)} at this moment`, {
+  return new Failure(`another run is sending ${printable(file)}`, {
     exit: EXIT.failed,
     hint: `Nothing was sent. Wait until it has ended; it holds ${printable(path)}.`,
   });

@@ -1,4 +1,4 @@
-// How far the sending of a file is, kept beside it: where the next run goes on, and which lines may have been sent.
+// The progress of sending a file, stored beside the file: where the next run continues, and which lines may have been sent.
 
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
@@ -9,24 +9,24 @@ import { printable } from '../../frame/printable.ts';
 import type { Io } from '../../frame/terminal.ts';
 import { timeText } from '../../frame/time-text.ts';
 
-const RESTART = 'To send all lines from the first one on: --restart.';
+const RESTART = 'To send all lines from the first one again, use --restart.';
 const LINE_BREAK = 10;
-/** The service knows an id for ten minutes unless it is told otherwise. One minute is for clocks that differ. */
+/** The service recognises a deduplication id for ten minutes by default. One minute less, because clocks differ. */
 const KNOWN_FOR_MS = 9 * 60_000;
 
-/** How far the sending of a file is. */
+/** The progress of sending a file. */
 export interface Progress {
   readonly url: string;
   /** The beginning of the deduplication ids, the same in every run over the file. */
   readonly runId: string;
-  /** The last line that the service has answered for, and where it ends. */
+  /** The last line for which a response has arrived, and the position of its end. */
   readonly line: number;
   readonly bytes: number;
-  /** Of the bytes that are done: the file may grow, but not change. */
+  /** The hash of the bytes up to there: the file may grow, but these bytes must not change. */
   readonly sha256: string;
   readonly accepted: number;
   readonly refused: number;
-  /** Sent, but not answered for when the run ended. */
+  /** The lines that were sent, but had no response when the run ended. */
   readonly doubt: { readonly toLine: number; readonly at: number } | null;
   /** Whether the last line had no line break: the end of a file, which may grow. */
   readonly isLineOpen?: boolean;
@@ -43,7 +43,7 @@ export interface Place {
 export interface SentLines {
   readonly toLine: number;
   readonly endsAt: number;
-  /** As they stand in the file. */
+  /** The bytes of the lines as they are in the file. */
   readonly raw: readonly Buffer[];
 }
 
@@ -52,7 +52,7 @@ export interface Outcome {
   readonly refused: number;
 }
 
-/** The progress of this run. What it has on disk is never ahead of what the service has answered for. */
+/** The progress of this run. The progress on disk contains only lines for which a response has arrived. */
 export class Sending {
   readonly #path: string;
   readonly #hash: Hash;
@@ -72,7 +72,7 @@ export class Sending {
     return this.#progress;
   }
 
-  /** Whether an earlier run has sent them, and ended before the answer. */
+  /** Whether an earlier run has sent these lines, and ended before the response. */
   isDoubtful({ toLine }: SentLines): boolean {
     const { doubt } = this.#progress;
     return doubt !== null && toLine <= doubt.toLine;
@@ -133,11 +133,11 @@ export async function startOf(
       `an earlier run has sent all ${found.line} lines of ${printable(path)}: ${found.accepted} accepted, ${found.refused} refused`,
       {
         exit: EXIT.usage,
-        hint: `Nothing was sent. ${RESTART} Lines that are added to the file are sent by themselves.`,
+        hint: `Nothing was sent. ${RESTART} Lines that are added to the file are sent by the next run.`,
       },
     );
   }
-  // The last line had no line break when it was sent. It gets one now, or it is another line.
+  // The last line had no line break when it was sent. Anything but a line break after it would make it a different line.
   if (found.isLineOpen && !/^\r?\n/.test(rest.toString('latin1'))) throw changed(path, found.line);
   out.note(`Continues after line ${found.line} of ${total}.`);
   return found.isLineOpen ? { ...found, line: found.line - 1 } : found;
@@ -150,16 +150,19 @@ function refuseForgotten({ doubt, line }: Progress, now: number): void {
     `it is unknown whether the service has accepted the lines ${line + 1} to ${doubt.toLine}: the run was cut off at ${timeText(doubt.at)}, before the response came`,
     {
       exit: EXIT.usage,
-      hint: 'Too much time has passed for the service to recognise them. Look with "postrider messages", then choose --doubtful send (they may be delivered twice) or --doubtful skip.',
+      hint: 'Too much time has passed for the service to recognise them. Check with "postrider messages", then choose --doubtful send (they may be delivered twice) or --doubtful skip.',
     },
   );
 }
 
 function changed(path: string, lines: number): Failure {
-  return new Failure(`${printable(path)} has changed in the ${lines} lines that are already sent`, {
-    exit: EXIT.usage,
-    hint: RESTART,
-  });
+  return new Failure(
+    `${printable(path)} has changed: the first ${lines} lines, which are already sent, are different`,
+    {
+      exit: EXIT.usage,
+      hint: RESTART,
+    },
+  );
 }
 
 function readProgress(path: string): Progress | null {
@@ -182,7 +185,7 @@ function readProgress(path: string): Progress | null {
   });
 }
 
-/** On disk before it returns: what it says is never ahead of what it should. */
+/** Returns only when the progress is on disk. */
 function writeProgress(path: string, progress: Progress): void {
   const part = `${path}.part`;
   try {
@@ -195,7 +198,7 @@ function writeProgress(path: string, progress: Progress): void {
     }
     renameSync(part, path);
   } catch (error) {
-    throw new Failure(`cannot keep in ${path} how far the sending is: ${(error as Error).message}`, {
+    throw new Failure(`cannot save the progress in ${path}: ${(error as Error).message}`, {
       hint: `${progress.line} lines are done. Choose a place that can be written with --progress-file.`,
     });
   }

@@ -42,7 +42,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   await confirm(invocation, `${verb} ${number}?`);
   const job = await endOf(invocation, await started(invocation, () => client.startBulk(action, filter, perSecond)));
   if (io.interrupted.aborted) {
-    out.note(`Stopped looking. The service continues the operation ${job.jobId}.`);
+    out.note(`Stopped watching. The service continues the operation ${job.jobId}.`);
     return interruptedExit(io.interrupted);
   }
   out.result(job, `${counted(job.done, what)}: ${done}.`);
@@ -59,7 +59,7 @@ async function started({ io, out }: Invocation, start: () => Promise<Job>): Prom
   }
 }
 
-/** Looks at it until it has ended, or until somebody interrupts. */
+/** Polls the operation until it has ended, or until the user interrupts. */
 async function endOf({ given, out, io, connect }: Invocation, begun: Job): Promise<Job> {
   const { client } = connect();
   let job = begun;
@@ -80,7 +80,7 @@ function chosen(filter: MessageFilter, isAll: boolean, action: JobAction): Messa
   throw new Failure(
     isAll
       ? 'give either --all or filters'
-      : `which ones? Give ids, filters such as --queue, or --all to ${action} every one`,
+      : `nothing is selected: give ids, filters such as --queue, or --all to ${action} all of them`,
     { exit: EXIT.usage },
   );
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../../../server/src/runtime/world.ts';
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Also what happened since then. Without it, only what happens from now on. */
+  /** Start of the time of past events. Without it, only new events are read. */
   readonly from?: number;
   /** Called once for each lost connection, however long it is lost. */
   readonly onLost: (why: string) => void;
@@ -53,7 +53,10 @@ class Follower {
     this.#options = options;
   }
 
-  /** Those of one connection, until it breaks. Throws if no connection was ever open, or if another one would not help. */
+  /**
+   * The events of one connection, until it breaks. Throws if no connection was ever open, or if another one would not
+   * help.
+   */
   async *events(): AsyncGenerator<MessageEvent> {
     const { signal } = this.#options;
     const opened = Promise.withResolvers<void>();

@@ -50,7 +50,7 @@ async function wait({ client }: Connection, published: readonly Published[], opt
   } catch (error) {
     const { status } = error as { status?: number };
     if (status !== 403) throw error;
-    throw new Failure('the message is accepted, but the token may not read, so it cannot be followed', {
+    throw new Failure('the message is accepted, but the token lacks the scope read, so --wait cannot follow it', {
       exit: EXIT.denied,
       hint: '--wait needs a token with the scope read.',
     });
@@ -127,7 +127,7 @@ function notBefore(text: string | undefined): string | undefined {
     `--at must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not ${JSON.stringify(text)}`,
     {
       exit: EXIT.usage,
-      hint: 'For a time from now on there is --delay.',
+      hint: 'For a delay from now, use --delay.',
     },
   );
 }

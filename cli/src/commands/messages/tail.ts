@@ -18,7 +18,8 @@ export async function tail({ given, out, io, connect }: Invocation): Promise<num
       clock: io.world.clock,
       ...(from !== undefined && { from }),
       onOpen: () => out.note(`Events of ${url}, as they happen. Ctrl-C ends it.`),
-      onLost: (why) => out.note(`The connection is lost (${why}). Trying again, from the last event on.`),
+      onLost: (why) =>
+        out.note(`The connection is lost (${why}). Trying again; events continue after the last one shown.`),
       onBack: () => out.note('The connection is back.'),
     },
   );

@@ -48,7 +48,7 @@ export async function getAlert({ given, out, connect }: Invocation): Promise<num
 
 export async function createAlert({ given, out, connect }: Invocation): Promise<number> {
   const url = given.text('target');
-  if (url === undefined) throw new Failure('no target: give a URL with --target', { exit: EXIT.usage });
+  if (url === undefined) throw new Failure('no target is given: use --target <url>', { exit: EXIT.usage });
   const [remindEvery, id] = [given.text('remind-every'), given.text('id')];
   const fields = {
     host: given.text('host'),

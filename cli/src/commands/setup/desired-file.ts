@@ -15,7 +15,7 @@ const PROBLEMS_SHOWN_MAX = 20;
 /** The state that a file asks for. Throws with all that is wrong with it. */
 export async function readFileState(path: string | undefined, io: Io): Promise<State> {
   if (path === undefined)
-    throw new Failure('which file? Give it with -f; - reads standard input', { exit: EXIT.usage });
+    throw new Failure('no file is given: use -f <file>, or -f - for standard input', { exit: EXIT.usage });
   const name = fileName(path);
   const read = readState(await valueOfYaml(await readText(path, io), name));
   if ('state' in read) return read.state;

@@ -41,7 +41,7 @@ function tooMany(kind: Kind, max: number | null, there: readonly unknown[] = [],
   const created = changes.filter((change) => change.kind === kind && change.action === 'create').length;
   const count = there.length + created;
   if (max === null || created === 0 || count <= max) return [];
-  return [`${kind}s: there would be ${count} of them; the limit of the account is ${max}`];
+  return [`${kind}s: the result would be ${count}; the limit of the account is ${max}`];
 }
 
 function wrongTopic(topic: TopicState, at: string, { tier, headerPrefix, time }: ServiceSide): string[] {

@@ -73,7 +73,7 @@ export async function resumeFlowKey({ given, out, connect }: Invocation): Promis
 export async function pinFlowKey({ given, out, connect }: Invocation): Promise<number> {
   const limits = { parallelism: given.text('parallelism'), rate: given.text('rate'), period: given.text('period') };
   if (limits.parallelism === undefined && limits.rate === undefined) {
-    throw new Failure('which limit? Give --parallelism, --rate or both', { exit: EXIT.usage });
+    throw new Failure('no limit is given: use --parallelism, --rate or both', { exit: EXIT.usage });
   }
   show(out, await connect().client.pinFlowKey(given.words[0]!, limits));
   return EXIT.done;

@@ -18,7 +18,7 @@ export interface Work {
   readonly out: Output;
 }
 
-/** One that fails does not keep the others. */
+/** A change that fails does not prevent the others. */
 export async function makeChanges(work: Work, changes: readonly Change[]): Promise<Failed[]> {
   const failed: Failed[] = [];
   // Schedules and alerts last, because they may need the queues and topics, and deletes in the other direction.
@@ -33,10 +33,10 @@ export async function makeChanges(work: Work, changes: readonly Change[]): Promi
       made += 1;
     } catch (error) {
       const { status, message } = error as { status?: number; message: string };
-      // Without an answer, or without the right, the others would fail as well.
+      // Without a response, or without the required scope, the other changes would fail as well.
       if (status === undefined || status === 401 || status === 403) {
         work.out.warn(
-          `stopped at ${change.kind} ${change.name}: ${made} of ${changes.length} changes were made, and the rest was not`,
+          `stopped at ${change.kind} ${change.name}: ${made} of ${changes.length} changes were made; the others were not`,
         );
         throw error;
       }
@@ -86,7 +86,7 @@ async function saveTopic({ client, desired }: Work, { action, name }: Change): P
 
 async function saveAlert({ client, desired }: Work, { name }: Change): Promise<void> {
   const { id: _id, ...alert } = desired.alerts!.find((each) => each.id === name)!;
-  // It was read by the rules of the service.
+  // The file was checked by the rules of the service, so the type is right.
   await client.saveAlert(name, alert as unknown as AlertRequest);
 }
 
@@ -97,7 +97,7 @@ async function saveSchedule(
   const schedule = desired.schedules!.find((each) => each.id === name)!;
   const isPauseAlone = action === 'update' && fields.every(({ field }) => field === 'paused');
   if (!isPauseAlone) await client.send(scheduleCall(schedule, prefix));
-  // A schedule that is replaced runs again: one that was paused stays so, unless the file says otherwise.
+  // Replacing a schedule resumes it. So a schedule that was paused is paused again, unless the file says otherwise.
   const isPaused = schedule.paused ?? actual.schedules?.find(({ id }) => id === name)?.paused ?? false;
   if (isPaused) await client.pauseSchedule(name);
   else if (isPauseAlone) await client.resumeSchedule(name);

@@ -67,7 +67,8 @@ export async function getSchedule({ given, out, connect }: Invocation): Promise<
 
 export async function createSchedule({ given, out, io, connect }: Invocation): Promise<number> {
   const cron = given.text('cron');
-  if (cron === undefined) throw new Failure('when? Give it with --cron, as in "0 9 * * 1-5"', { exit: EXIT.usage });
+  if (cron === undefined)
+    throw new Failure('no cron expression is given: use --cron, as in "0 9 * * 1-5"', { exit: EXIT.usage });
   const { client, headerPrefix } = connect();
   const { request, headers } = await readRequest(given, io, headerPrefix);
   const [id, queue] = [given.text('id'), given.text('queue')];
@@ -86,7 +87,7 @@ export async function createSchedule({ given, out, io, connect }: Invocation): P
 
 export async function pauseSchedule({ given, out, connect }: Invocation): Promise<number> {
   const answer = await connect().client.pauseSchedule(given.words[0]!);
-  out.result(answer, `${printable(given.words[0]!)}  paused: its ticks are not made later`);
+  out.result(answer, `${printable(given.words[0]!)}  paused: missed ticks are not made up for later`);
   return EXIT.done;
 }
 

@@ -61,7 +61,7 @@ function scheduleState(schedule: Schedule): ScheduleState {
   };
 }
 
-/** Its content is hidden from every read, or a header of it stands more than once. */
+/** Its content is redacted, or it has a header more than once. */
 function isUnwritable({ header, body }: Schedule): boolean {
   const values = [...Object.values(header), body === undefined ? [] : [body]];
   return values.some((each) => each.length > 1 || each.some((value) => value.startsWith('REDACTED:')));

@@ -60,14 +60,15 @@ function endpointOf(text: string): Endpoint {
 
 export async function addEndpoints({ given, out, connect }: Invocation): Promise<number> {
   const [topic, ...urls] = given.words;
-  if (urls.length === 0) throw new Failure('which endpoints? Give one or more URLs', { exit: EXIT.usage });
+  if (urls.length === 0) throw new Failure('no endpoints are given: name one or more URLs', { exit: EXIT.usage });
   show(out, await connect().client.addEndpoints(topic!, urls.map(endpointOf)));
   return EXIT.done;
 }
 
 export async function removeEndpoints({ given, out, connect }: Invocation): Promise<number> {
   const [topic, ...names] = given.words;
-  if (names.length === 0) throw new Failure('which endpoints? Give one or more URLs or names', { exit: EXIT.usage });
+  if (names.length === 0)
+    throw new Failure('no endpoints are given: name one or more URLs or endpoint names', { exit: EXIT.usage });
   const { client } = connect();
   const selectors = names.map((each) => (/^https?:/.test(each) ? { url: each } : { name: each }));
   const known = await topicBefore(client, topic!);

@@ -42,7 +42,7 @@ export type DialTarget = Pick<TargetUrl, 'protocol' | 'hostname' | 'port'>;
 
 /**
  * Rejects with a RefusedError, an UnreachableError or a NoLookupError. An abort stops the look-up or the connection
- * attempt. With `onread`, for plain HTTP only, what is read goes there and not through the socket's stream.
+ * attempt. `onread`, for plain HTTP only, gets the bytes that are read instead of the socket's stream.
  */
 export type Dial = (target: DialTarget, accountId: string, signal: AbortSignal, onread?: OnReadOpts) => Promise<Socket>;
 

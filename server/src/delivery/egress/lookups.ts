@@ -85,7 +85,7 @@ export class Lookups {
   /** Rejects with an UnreachableError, or with a NoLookupError when there is no room for a look-up. */
   find(accountId: string, hostname: string): Promise<readonly string[]> {
     if (!this.#isAsked(hostname) && !this.#begin(accountId, hostname)) {
-      return Promise.reject(new NoLookupError('the account has used its share of name lookups'));
+      return Promise.reject(new NoLookupError('the account has used up its share of name lookups'));
     }
     return new Promise((resolve, reject) => {
       const take = (answer: Answer) => (answer instanceof Error ? reject(answer) : resolve(answer));

@@ -37,7 +37,7 @@ export class Engine {
   readonly #claims: Loop;
   readonly #schedules: Loop;
   readonly #upkeep: readonly Loop[];
-  /** Those of the upkeep whose work becomes due by the time of the service. */
+  /** The upkeep tasks whose work becomes due by the time of the service. */
   readonly #paced: readonly Loop[];
   /** The number of trust lapses after which unsent claims have been released. */
   #lapsesSeen = 0;

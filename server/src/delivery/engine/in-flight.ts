@@ -137,7 +137,7 @@ export class InFlight {
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
     const atHost = this.#hosts.get(host);
     const ownAtHost = atHost?.accounts.get(accountId) ?? 0;
-    // As it will be after this attempt has left.
+    // Counts as if this attempt had already ended.
     const free = concurrency - this.#flights.size + 1;
     const freeAtHost = hostConcurrency - (atHost?.attempts ?? 0) + 1;
     return slotsRoom(free, account - 1, true) > 0 && slotsRoom(freeAtHost, ownAtHost - 1, true) > 0;

@@ -50,7 +50,7 @@ export class AnswerReader {
     if (bytes.length > 0) {
       if (!this.#isHeadRead) {
         const { head } = this.#guard;
-        if (head === null) throw new NotHttpError('it does not begin like a response');
+        if (head === null) throw new NotHttpError('it does not begin with a status line');
         this.#readHead(head);
         bytes = bytes.subarray(head.length + HEAD_END_BYTES);
       }
@@ -72,10 +72,10 @@ export class AnswerReader {
   #readHead(head: string): void {
     let at = head.indexOf('\r\n');
     const [, version, statusText] = STATUS_LINE.exec(at === -1 ? head : head.slice(0, at)) ?? [];
-    if (statusText === undefined) throw new NotHttpError('its status line is not one');
+    if (statusText === undefined) throw new NotHttpError('its status line is not valid');
     const status = Number(statusText);
     if (status === SWITCHING_PROTOCOLS)
-      throw new NotHttpError('it switches protocols, but the request did not request that');
+      throw new NotHttpError('it switches protocols, which the request did not ask for');
     const found = new FramingHeaders(version === '1');
     const kept = at === -1 ? NO_HEADERS : [];
     let keptBytes = 0;
@@ -95,7 +95,8 @@ export class AnswerReader {
   }
 
   #expectBody(status: number, { contentLength, hasTransferEncoding, keepsMs }: FramingHeaders): void {
-    if (hasTransferEncoding && contentLength !== null) throw new NotHttpError('it has a length and an encoding');
+    if (hasTransferEncoding && contentLength !== null)
+      throw new NotHttpError('it has both Content-Length and Transfer-Encoding');
     this.reusableMs = keepsMs;
     if (status === 204 || status === 304) return;
     if (this.#guard.isChunked) this.#chunks = new ChunkReader();
@@ -110,7 +111,7 @@ export class AnswerReader {
 function readHeader(line: string): [string, string] {
   const colon = line.indexOf(':');
   const name = colon === -1 ? line : line.slice(0, colon);
-  if (colon === -1 || !NAME.test(name)) throw new NotHttpError('one of its headers is not one');
+  if (colon === -1 || !NAME.test(name)) throw new NotHttpError('one of its header lines is not valid');
   const value = withoutBlanks(line, colon + 1);
   if (NOT_IN_A_VALUE.test(value)) throw new NotHttpError('one of its headers has a control character');
   return [name, value];
@@ -179,7 +180,7 @@ class FramingHeaders {
   }
 
   #noteLength(value: string): void {
-    if (this.contentLength !== null) throw new NotHttpError('it has two lengths');
+    if (this.contentLength !== null) throw new NotHttpError('it has two different lengths');
     if (!DIGITS.test(value)) throw new NotHttpError('its length is not a number');
     this.contentLength = Number(value);
   }

@@ -58,7 +58,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   readonly #lease: string;
   readonly #startedAt: number;
   #timeoutMs = 0;
-  /** Until it is given to a connection. */
+  /** The request, until it is given to a connection. */
   #request: HttpRequest | null = null;
   #cancelWaiting = NOTHING_TO_CANCEL;
   #connection: Connection | null = null;
@@ -92,7 +92,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#request = isLarge
       ? { ...request, body: new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) }
       : request;
-    // Waiting for a connection counts: the engine computes the lease from here.
+    // The wait for a connection is included: the engine computes the lease from here.
     this.#world.deadlines.start(this, timeoutMs);
     this.#cancelWaiting = this.#world.connections.acquire(target, accountId, this);
   }
@@ -195,7 +195,10 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#end({ kind: 'answered', status: this.#status ?? 0, headers: this.#headers, body, isBodyCut });
   }
 
-  /** A connection is reused only after a complete response. Dropping it also cancels what is still done on it. */
+  /**
+   * A connection is reused only after a complete response. Dropping a connection also cancels the exchange that still
+   * runs on it.
+   */
   #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;

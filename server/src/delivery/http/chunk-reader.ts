@@ -40,7 +40,7 @@ export class ChunkReader {
   #skipExtension(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at += 1) {
       const byte = bytes[at]!;
-      if (byte === LINE_FEED) throw new NotHttpError('a chunk extension ends in half a line break');
+      if (byte === LINE_FEED) throw new NotHttpError('a chunk extension ends with an incomplete line break');
       if (byte !== CARRIAGE_RETURN) continue;
       this.#next = 'sizeFeed';
       return at + 1;
@@ -78,11 +78,11 @@ export class ChunkReader {
     if (digit !== -1) {
       this.#size = this.#size * 16 + digit;
       this.#hasDigit = true;
-      if (this.#size > Number.MAX_SAFE_INTEGER) throw new NotHttpError('a chunk has an impossible length');
-    } else if (!this.#hasDigit) throw new NotHttpError('a chunk has no length');
+      if (this.#size > Number.MAX_SAFE_INTEGER) throw new NotHttpError('a chunk has an invalid size');
+    } else if (!this.#hasDigit) throw new NotHttpError('a chunk has no size');
     else if (byte === CARRIAGE_RETURN) this.#next = 'sizeFeed';
     else if (byte === SEMICOLON) this.#next = 'extension';
-    else throw new NotHttpError('a chunk has an impossible length');
+    else throw new NotHttpError('a chunk has an invalid size');
   }
 
   #expect(byte: number, wanted: number, next: Next): void {

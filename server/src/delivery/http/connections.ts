@@ -80,10 +80,10 @@ export class Connections {
   readonly #idleConnectionsMax: number;
   readonly #origins = new Map<string, Origin>();
   readonly #open = new Set<Connection>();
-  /** All idle ones, longest idle first. */
+  /** All idle connections, longest idle first. */
   readonly #idle = new TurnoverSet<Connection>();
   readonly #oneShot = new OneShotOrigins();
-  /** Those that began to rest in this turn. */
+  /** Connections that began to rest in this turn. */
   #resting: Connection[] | null = null;
   /** How many connections are idle or resting, and so not in use by an attempt. */
   #unusedCount = 0;

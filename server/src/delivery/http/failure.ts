@@ -72,7 +72,7 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     case 'UND_ERR_SOCKET':
       // Compares messages, because undici has one code for all of these.
       if (error.message === 'bad upgrade')
-        return 'response is not HTTP: it switches protocols, but the request did not request that';
+        return 'response is not HTTP: it switches protocols, which the request did not ask for';
       if (error.message === 'bad response') return 'response is not HTTP: it does not belong to the request';
       return `connection closed ${until}`;
     default:

@@ -64,7 +64,7 @@ export function hmacSha256(
   return hash('sha256', outer, encoding);
 }
 
-/** The same, for a long body. `start` is ASCII. */
+/** Like `hmacSha256`, but for a long body, on another thread. `start` is ASCII. */
 export async function hmacSha256Beside(
   key: string,
   start: string,

@@ -120,7 +120,7 @@ export function signatureHeaders(name: string, input: SignatureInput): string[] 
   return headersOf(name, signJwt(input), messageId, timestamp, mac);
 }
 
-/** The same. Other threads read the body, so that the event loop continues. */
+/** Like `signatureHeaders`, but other threads read the body, so that the event loop continues. */
 export async function signatureHeadersBeside(name: string, input: SignatureInput): Promise<string[]> {
   const { key, messageId, body, nowMs } = input;
   const timestamp = timestampOf(nowMs);

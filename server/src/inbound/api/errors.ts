@@ -28,7 +28,7 @@ export class ApiError extends Error {
 /** The error for a pool without room. `what` continues "the account has used its share of" and "the server has no room for more". */
 export function poolError(why: PoolRefusal, what: string): ApiError {
   return why === 'account'
-    ? new ApiError('share_used', `the account has used its share of ${what}; try again when some have ended`)
+    ? new ApiError('share_used', `the account has used up its share of ${what}; try again when some have ended`)
     : new ApiError('overloaded', `the server has no room for more ${what}; try again shortly`);
 }
 

@@ -37,7 +37,7 @@ function unknownNameRule({ params, parentSchema }: ValidationError): string | nu
   );
   const near = allowed.find((each) => each.toLowerCase() === meant);
   if (near !== undefined) return `"${shown}" is not known here; did you mean "${near}"?`;
-  if (allowed.length === 0) return `"${shown}" is not known here; nothing is`;
+  if (allowed.length === 0) return `"${shown}" is not known here; no name is allowed here`;
   const more = allowed.length > NAMES_MAX ? ' …' : '';
   return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
 }

@@ -14,7 +14,7 @@ const PAGE = 'index.html';
 const SIGN_IN_BYTES_MAX = 4096;
 const SIGN_IN_LIMIT = {
   bytesMax: SIGN_IN_BYTES_MAX,
-  error: () => new ApiError('request_too_large', 'this is not a token: it is too long'),
+  error: () => new ApiError('request_too_large', 'this is too long to be a token'),
 };
 const DEPTH_MAX = 16;
 
@@ -87,7 +87,7 @@ export class Console {
     response.setHeader('Cache-Control', 'no-store');
     if (request.method !== 'POST' && request.method !== 'DELETE') {
       response.setHeader('Allow', 'POST, DELETE');
-      throw new ApiError('method_not_allowed', `${request.method} is not taken here; use POST or DELETE`);
+      throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use POST or DELETE`);
     }
     if (!isFromConsole(request.headers)) {
       throw new ApiError('forbidden', 'only the console can use sessions; other programs send an Authorization header');

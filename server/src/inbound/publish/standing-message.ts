@@ -1,4 +1,4 @@
-// Finds the existing message when a duplicate of it was not accepted.
+// Finds the message that already exists, when a publish was a duplicate of it and was not accepted.
 
 import type { MessageStore } from '../../store/ports/message-store.ts';
 

@@ -262,8 +262,9 @@ export class CallerConnections {
   }
 
   /**
-   * It waits for its next request. One of an account goes behind those that have waited longer. One without an account keeps its place:
-   * a crowd of them would else come behind a caller whose first request is still to be read.
+   * The connection waits for its next request. If it belongs to an account, it moves to the end of the line. Without an
+   * account it keeps its place: otherwise many such connections would be closed later than a caller whose first request
+   * is still to be read.
    */
   #rest(connection: Connection): void {
     if (connection.state === 'closing') return;

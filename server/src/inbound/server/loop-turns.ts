@@ -102,7 +102,7 @@ export class LoopTurns {
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
-    // It goes behind the user's own pieces, which may have rested by now and are not served yet.
+    // The work runs after the user's own earlier pieces, whose rest may be over although they have not run yet.
     if (this.#parkedCalls > 0 && this.#waiting.has(key)) return true;
     if (this.#resting.size > 0 && this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;

@@ -79,6 +79,6 @@ export class MetricsListener {
 
 function requireMetrics({ url = '', method }: IncomingMessage): void {
   const path = url.split('?', 1)[0]!;
-  if (path !== METRICS_PATH) throw new ApiError('not_found', `this port has ${METRICS_PATH} alone`);
+  if (path !== METRICS_PATH) throw new ApiError('not_found', `this port serves only ${METRICS_PATH}`);
   if (method !== 'GET' && method !== 'HEAD') throw new ApiError('method_not_allowed', `use GET ${METRICS_PATH}`);
 }

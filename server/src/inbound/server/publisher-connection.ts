@@ -197,14 +197,14 @@ export class PublisherConnection {
   };
 }
 
-/** Written at once, as one text. */
+/** A response that is written at once, as one text. */
 export class WholeResponse implements CallerResponse {
   readonly #connection: PublisherConnection;
   readonly #isLast: boolean;
   #head = '';
   #set = '';
   #listeners: (() => void)[] | null = null;
-  /** It is written, or could not be written. */
+  /** The response was written, or could not be written. */
   hasEnded = false;
   destroyed = false;
 
@@ -223,7 +223,7 @@ export class WholeResponse implements CallerResponse {
     return this;
   }
 
-  /** The same in one step, for the most frequent response. */
+  /** Like `writeHead` and `end` in one step, for the most frequent response. */
   endJson(status: number, text: string): void {
     let start = jsonStarts.get(status);
     if (start === undefined) {

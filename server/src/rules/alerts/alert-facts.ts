@@ -68,7 +68,7 @@ export interface AlertFacts {
   readonly attempts: BoundedList<AttemptFact>;
   /** Messages of all kinds that ended since `countedFromAt`, by minute. */
   readonly counted: readonly MinuteFact[];
-  /** Those of them that notified the targets of alerts. */
+  /** The ended messages that notified the targets of alerts. */
   readonly notified: readonly NotifiedFact[];
   readonly queues: readonly QueueFact[];
   readonly schedules: readonly ScheduleFact[];
@@ -76,7 +76,7 @@ export interface AlertFacts {
   readonly used: number;
 }
 
-/** Null or empty: not needed. */
+/** The facts to read for an evaluation. A field that is null or empty means that its facts are not needed. */
 export interface NeededAlertFacts {
   readonly failedFromAt: number | null;
   readonly attemptsFromAt: number | null;

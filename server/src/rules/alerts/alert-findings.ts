@@ -33,7 +33,7 @@ const RATE_OVER = 0.8;
 const AGE_OVER = 0.5;
 /** A firing alert is over when the free space exceeds the limit by this factor. */
 const SPACE_OVER = 1.1;
-/** The most names in a text. */
+/** How many names a text lists at most. */
 const NAMED_MAX = 3;
 
 /** Null when the facts do not decide it. */
@@ -67,7 +67,7 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   // The failures that this alert is about may be among those that were not read.
   if (isFiring && isCut && failed === 0) return null;
   const isWrong = failed >= (isFiring ? 1 : rule.count);
-  // After a time without a possible notification, it is longer than the window.
+  // The span is longer than the window if the target could not be notified for some time.
   const spanMs = Math.max(rule.windowMs, wholeSeconds(now - fromAt));
   const count = `${failed}${isCut ? ' or more' : ''} message${failed === 1 && !isCut ? '' : 's'}`;
   return {

@@ -24,7 +24,7 @@ export const NEVER_AT = 8_640_000_000_000_000;
 export type CutOff = 'drain' | 'crash' | 'crashAlone';
 
 export interface Interruptions {
-  /** Crashes that cut it off since its last known result. */
+  /** How many crashes interrupted the message since its last known result. */
   readonly interrupted: number;
   /** How many of those had nothing else in flight. */
   readonly aloneAtCrash: number;

@@ -23,7 +23,7 @@ export interface ClaimLimits {
   readonly accountsOther: number;
   /** Free slots at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
   readonly hostsFree: readonly (readonly [host: string, slots: number, attempts: number])[];
-  /** The same for a host that is not named: at least this many slots, at most this many attempts. */
+  /** A host that is not named has at least this many free slots, and an account at most this many attempts there. */
   readonly hostsOther: readonly [slots: number, attempts: number];
   /** Attempts in flight by account and host. */
   readonly busyAtHosts: readonly (readonly [accountId: string, host: string, attempts: number])[];
@@ -119,7 +119,7 @@ export class SlotBudget {
     return Math.min(this.accountRoom(accountId), this.hostRoom(accountId, host));
   }
 
-  /** The same, as far as the host allows. */
+  /** How many more messages of this account to this host may start, as far as the host allows. */
   hostRoom(accountId: string, host: string): number {
     return slotsRoom(this.#freeAt(host), this.#heldAt(host, accountId), this.#lastGoes);
   }

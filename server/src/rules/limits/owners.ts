@@ -91,7 +91,10 @@ export class Owners<M extends Member> {
     return this.#known.firstToClose() ?? unknown;
   }
 
-  /** The owner with the most unread bytes, as above. */
+  /**
+   * The owner with the most unread bytes. Callers without a known account come first while they have more than their
+   * part.
+   */
   mostUnread(unknownMax: number): Owner<M> | null {
     let unknownBytes = 0;
     for (const { isKnown, unreadBytes } of this.#byKey.values()) if (!isKnown) unknownBytes += unreadBytes;

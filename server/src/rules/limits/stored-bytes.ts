@@ -9,9 +9,9 @@ import type { Schedule } from '../schedules/schedule.ts';
 
 /** The row of a message without what its caller gave, with its index entries and its steps in the journal. */
 const MESSAGE_BYTES = 1024;
-/** The same for an attempt. */
+/** The row of an attempt without its response, with its steps in the journal. */
 const ATTEMPT_BYTES = 256;
-/** The same for a topic, a schedule, a queue, a flow key and a bulk operation. */
+/** The row of a topic, a schedule, a queue, a flow key or a bulk operation, without what its caller gave. */
 const RESOURCE_BYTES = 1024;
 /** The entry of a label in its table. */
 const LABEL_BYTES = 64;

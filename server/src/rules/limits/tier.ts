@@ -92,7 +92,7 @@ export const TIER_LIMITS: Readonly<
   retriesDefault: {
     min: 0,
     canBeUnlimited: false,
-    meaning: 'Retries of a message that does not set its number of retries.',
+    meaning: 'Retries of a message that does not set a number itself.',
   },
   retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries that a message may set.' },
   retryDelayMsMin: {

@@ -46,7 +46,7 @@ function isPast(key: KeyState, now: number): boolean {
   return admit(stateOf(key, NONE), key.limits, now).state.windowStartAt !== key.windowStartAt;
 }
 
-/** For `planAdmission`. */
+/** How far `planAdmission` needs each count. */
 export function countedToAdmit(key: KeyState, now: number): CountLimits {
   const max = eachMax('flowKeyReady');
   const most = letIn(admit(stateOf(key, NONE), key.limits, now), 0, max);
@@ -60,7 +60,7 @@ export function countedToAdmit(key: KeyState, now: number): CountLimits {
   };
 }
 
-/** For `planStart` and `planOne`. */
+/** How far `planStart` and `planOne` need each count. */
 export function countedToStart(key: KeyState, now: number): CountLimits {
   const { parallelism, rate } = key.limits;
   return { active: parallelism ?? 0, unstarted: isPast(key, now) ? rate : 0, waiting: 0 };

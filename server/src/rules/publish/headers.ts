@@ -107,7 +107,10 @@ export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimit
   return null;
 }
 
-/** The same for the final list of a delivery: it is checked as a whole, wherever each header came from. */
+/**
+ * Why the final headers of a delivery are too many or too large, or null. They are checked together, wherever each came
+ * from.
+ */
 export function deliveredHeadersProblem(
   contentType: string | null,
   forward: HeaderList,

@@ -83,7 +83,7 @@ export function requestProblem(
   return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
 }
 
-/** The same, whatever its destination is. */
+/** Like `requestProblem`, but without a check of the destination. */
 export function limitProblem(
   request: Limited & Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
   tier: Tier,

@@ -34,7 +34,10 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
   return { body, allHeaders, headers: [...headers] };
 }
 
-/** Hides what either hides. Hides all headers if there would be more names than one message may have. */
+/**
+ * Combines two redactions: hides what either of them hides. Hides all headers if there would be more names than one
+ * message may have.
+ */
 export function combinedRedaction(one: Redaction | null, other: Redaction | null): Redaction | null {
   if (!one || !other) return one ?? other;
   const headers = [...new Set([...one.headers, ...other.headers])];

@@ -75,7 +75,7 @@ export const PROBLEMS = {
   quota_exceeded: [429, 'The account has used up what its tier allows for today.'],
   share_used: [
     429,
-    'The account has used its share of a resource that all accounts share. Try again when some of its work has ended.',
+    'The account has used up its share of a resource that all accounts share. Try again when some of its work has ended.',
   ],
   internal: [500, 'An error inside the server. The log has the details under the request id.'],
   unsupported_transfer_encoding: [

@@ -48,7 +48,7 @@ interface Refusal {
 
 export function parseCron(text: string): Cron | Refusal {
   if (text.length > CRON_LENGTH_MAX) {
-    return { problem: `the cron has ${text.length} characters; the limit is ${CRON_LENGTH_MAX}` };
+    return { problem: `the cron expression has ${text.length} characters; the limit is ${CRON_LENGTH_MAX}` };
   }
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S*))?(.*)$/s.exec(text.trim()) ?? [];
   if (zone !== undefined && !isTimeZone(zone)) {

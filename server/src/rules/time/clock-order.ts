@@ -44,7 +44,7 @@ export function readClockOrder(body: ClockOrderBody): ClockOrder | { readonly pr
   const given = ORDERS.filter((name) => body[name] !== undefined);
   if (given.length !== 1) return problem('bad_body', `give exactly one of ${ORDERS.join(', ')}`);
   if (body.wait !== undefined && body.advance === undefined && body.advanceTo === undefined) {
-    return problem('bad_body', 'wait: only an advance waits');
+    return problem('bad_body', 'wait: allowed only together with advance or advanceTo');
   }
   if (body.freeze) return { kind: 'freeze' };
   if (body.run) return { kind: 'run' };

@@ -97,7 +97,7 @@ function continued(kept: KeptTime, wallAt: number): Pick<TimeAtStart, 'trustedAt
   const trustedAt = kept.trustedAt + passedMs;
   return {
     trustedAt,
-    // The difference may contain the correction of a step back that was followed. That is not elapsed time either.
+    // Up to one step of the difference may be a correction of the wall clock. That part is not elapsed time.
     orderAt: Math.max(trustedAt, kept.orderAt + Math.max(0, passedMs - CLOCK_STEP_MS_MAX) * SLOWED),
     isProven: passedMs <= CLOCK_BELIEVED_AFTER_MS,
   };

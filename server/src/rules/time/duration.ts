@@ -24,8 +24,8 @@ export function parseDurationMs(text: string): number | null {
 }
 
 /**
- * The same, but a duration that is too long to be exact becomes the longest there is, so that it exceeds the caller's
- * limit.
+ * Like `parseDurationMs`, but a duration that is too long to be exact becomes the longest possible one, so that it
+ * exceeds the caller's limit.
  */
 export function parseAnyDurationMs(text: string): number | null {
   const ms = readMs(text);

@@ -15,7 +15,7 @@ export type PoolRefusal = 'account' | 'node';
 export interface OtherLanes {
   used(): number;
   heldBy(accountId: string): number;
-  /** What is held here has changed, in all and by this account. */
+  /** Reports the new amounts that are held here: in total, and by this account. */
   change(before: number, after: number, accountId: string, heldBefore: number, held: number): void;
 }
 
@@ -31,7 +31,7 @@ export class Pool {
     this.#elsewhere = elsewhere;
   }
 
-  /** What is held here. */
+  /** The amounts that are held here. */
   get used(): number {
     return this.#used;
   }
@@ -74,7 +74,7 @@ export class Pool {
     else this.#heldBy.set(accountId, held + by);
   }
 
-  /** Gives back what was taken. */
+  /** Returns an amount to the pool. */
   give(accountId: string, amount: number): void {
     if (amount > this.heldBy(accountId)) throw new Error(`more was given back to a pool than was taken: ${amount}`);
     this.#change(accountId, -amount);

@@ -1,6 +1,6 @@
 // Lists that mostly have few entries. When a list grows, the runtime reserves sixteen places more than it needs.
 
-/** The same for entries of two consecutive parts. */
+/** The list with two more entries, which may be a new list. Null is an empty list. */
 export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
   if (list === null) return [first, second];
   if (list.length === 2) return [list[0]!, list[1]!, first, second];

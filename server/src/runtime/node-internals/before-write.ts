@@ -1,7 +1,8 @@
-// Asks a function just before bytes of a socket go to the operating system.
+// Calls a function just before bytes of a socket go to the operating system.
 //
-// Relies on: stream.Writable calls `_write` of the socket itself, or `_writev` for several chunks, at the moment at which it gives
-// them away. So in Node.js 24, 25 and 26. The public way: whoever writes asks before it calls `write`.
+// Relies on: stream.Writable calls `_write` of the socket itself, or `_writev` for several chunks, at the moment when
+// it hands them over. This holds in Node.js 24, 25 and 26. Without it: the code that writes calls the check before
+// `write`.
 
 import { Socket } from 'node:net';
 import { expect } from './features.ts';
@@ -25,7 +26,7 @@ export function checkBeforeWrite(socket: Socket, check: () => Error | null): voi
   };
 }
 
-/** With sockets that are not connected. */
+/** Tests with sockets that are not connected. */
 export async function testBeforeWrite(newSocket: () => Socket = () => new Socket()): Promise<void> {
   for (const [method, chunks] of [
     ['_write', ['a']],

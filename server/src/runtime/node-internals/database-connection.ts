@@ -1,7 +1,8 @@
-// Two things that pg has no call for: close a connection at once, and wait for a reply that costs the server no transaction.
+// Two functions that pg does not offer: close a connection at once, and wait for a reply that costs the server no
+// transaction.
 //
-// Relies on, in pg 8: `connection.stream.destroy` of a client; `connection.sync`, in a query that submits itself. The public way:
-// `end`, which tells the server and waits for it, and the shortest query.
+// Relies on, in pg 8: `connection.stream.destroy` of a client; `connection.sync`, in a query that submits itself.
+// Without it: `end`, which notifies the server and waits for it, and the shortest query.
 
 import type pg from 'pg';
 import { expect, works } from './features.ts';
@@ -16,7 +17,7 @@ export function destroyConnection(client: pg.ClientBase): void {
   else void (client as pg.Client).end().catch(() => {});
 }
 
-/** Waits for a reply to a message that asks for nothing. The server runs no transaction for it, unlike for the shortest query. */
+/** Waits for a reply to an empty message. The server runs no transaction for it, unlike for the shortest query. */
 export async function pingServer(client: pg.ClientBase): Promise<void> {
   if (!works('databaseConnection')) {
     await client.query('');
@@ -31,7 +32,7 @@ export async function pingServer(client: pg.ClientBase): Promise<void> {
   });
 }
 
-/** With a client that is not connected. */
+/** Tests with a client that is not connected. */
 export function testDatabaseConnection(client: object): void {
   const { connection } = client as Partial<Inside>;
   expect(typeof connection?.stream?.destroy === 'function', 'a client of pg does not say which socket it has');

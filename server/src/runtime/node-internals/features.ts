@@ -1,12 +1,13 @@
-// What the service does by the inside of Node.js, undici, pg and pino. Each feature has a file in this folder, which says what it
-// relies on, and a self-test. A feature that fails its self-test is not used: the public way is taken, and the log says so once.
+// The features that rely on undocumented behaviour of Node.js, undici, pg and pino. Each feature has a file in this
+// folder, which says what it relies on, and a self-test. A feature that fails its self-test is not used: the service
+// uses the documented way instead, and the log says so once.
 
 import { systemWorld } from '../world.ts';
 
-/** What has not happened by then does not happen. Only a feature that does not work takes so long. */
+/** How long a self-test waits for something to happen. Only a feature that does not work takes so long. */
 const PATIENCE_S = 10;
 
-/** For each feature, what is different without it. Operators read it. */
+/** What is different without each feature, as text for operators. */
 export const FEATURES = {
   httpReader: 'every request is read by node:http, as with --http-reader node; a publish costs more CPU time',
   requestBody: 'bodies that node:http reads come through the events of a stream; a large publish costs more CPU time',
@@ -28,7 +29,7 @@ export function works(feature: Feature): boolean {
   return !broken.has(feature);
 }
 
-/** `tell` is called for each feature that does not work, now or later. */
+/** Calls `tell` for each feature that does not work, now or later. */
 export function reportBrokenFeatures(tell: (feature: Feature, why: string) => void): void {
   report = tell;
   for (const [feature, why] of broken) tell(feature, why);

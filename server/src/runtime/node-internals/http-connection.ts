@@ -1,10 +1,11 @@
-// What node:http does with a connection that it was given by `server.emit('connection', …)`: it must not read past the stream, and
-// must not close behind its last response.
+// Controls what node:http does with a connection that it got by `server.emit('connection', …)`: it must not bypass the
+// stream when it reads, and must not close the connection after its last response.
 //
-// Relies on, in Node.js 24, 25 and 26: node:http reads from the system directly until somebody listens to `data` of the socket, and
-// then never again; it calls `destroySoon` of the socket behind its last response; `httpAllowHalfOpen` of a server lets a caller
-// that has closed its side have its response; `shouldKeepAlive` of a response says whether another request may follow. The public way:
-// wrapped-socket.ts, from which node:http cannot read directly and whose `destroySoon` is ours.
+// Relies on, in Node.js 24, 25 and 26: node:http reads from the system directly until somebody listens to `data` of the
+// socket, and then never again; it calls `destroySoon` of the socket after its last response; `httpAllowHalfOpen` of a
+// server lets a caller that has closed its side receive its response; `shouldKeepAlive` of a response says whether
+// another request may follow. Without it: wrapped-socket.ts, from which node:http cannot read directly and whose
+// `destroySoon` is ours.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -18,17 +19,20 @@ export function readNothingDirectly(socket: Socket): void {
   socket.off('data', ignore);
 }
 
-/** `close` is called in place of closing the connection behind its last response. */
+/** Calls `close` where node:http would close the connection after its last response. */
 export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close;
 }
 
-/** A caller may close its side behind its last request, and still gets its responses. */
+/** A caller may close its side after its last request, and still receives its responses. */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
-/** Whether another request may follow on the connection. When it is not known, a doubtful caller gets no other. */
+/**
+ * Whether another request may follow on the connection. If that is not known, a caller that sent something unusual may
+ * not send another.
+ */
 export function keepsAlive(request: IncomingMessage, response: ServerResponse): boolean {
   const { shouldKeepAlive }: { shouldKeepAlive?: boolean } = response;
   return shouldKeepAlive ?? (request.httpVersion === '1.1' && !/\bclose\b/i.test(request.headers.connection ?? ''));
@@ -36,7 +40,9 @@ export function keepsAlive(request: IncomingMessage, response: ServerResponse): 
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
-/** What `far` writes must not reach node:http by itself, and node:http must leave the closing to us. */
+/**
+ * Bytes that `far` writes must not reach node:http by themselves, and node:http must not close the connection itself.
+ */
 export async function testHttpConnection(near: Socket, far: Duplex): Promise<void> {
   const { server, request } = probeServer();
   let isClosed = false;

@@ -1,7 +1,8 @@
-// Writes finished lines to where a log of pino writes. What is settled together is written together: a call of the system costs more
-// than a line.
+// Writes complete lines to the destination of a pino log. The lines of attempts that are settled together are written
+// together, because a system call costs more than a line.
 //
-// Relies on: `streamSym` of `pino.symbols`, which pino keeps for libraries, in pino 10. The public way: a call of the log for each line.
+// Relies on: `streamSym` of `pino.symbols`, which pino keeps for libraries, in pino 10. Without it: one call of the log
+// for each line.
 
 import pino, { type Logger } from 'pino';
 import { expect, works } from './features.ts';

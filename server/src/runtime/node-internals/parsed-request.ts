@@ -1,9 +1,9 @@
-// A request of node:http whose body can be taken as it is parsed, without the events of a stream. The way through them would cost
-// as much as all checks of a publish.
+// A request of node:http whose body can be taken as it is parsed, without the events of a stream. Those events would
+// cost as much as all checks of a publish.
 //
-// Relies on, in Node.js 24, 25 and 26: the parser calls `push` of the request with each piece of its body, and with null at the end;
-// behind the response, Node calls `_dump` of a request that was not read, and asks for `readableEnded` before it lets go of it. The
-// public way: the events of the stream (`isStreamed`).
+// Relies on, in Node.js 24, 25 and 26: the parser calls `push` of the request with each piece of its body, and with
+// null at the end; after the response, Node calls `_dump` of a request that was not read, and reads `readableEnded`
+// before it drops the request. Without it: the events of the stream (`isStreamed`).
 
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { expect } from './features.ts';
@@ -61,7 +61,7 @@ export abstract class ParsedRequest extends IncomingMessage {
     super._destroy(error, callback);
   }
 
-  /** Like Node's own version, which drops a body that is not read, but the pieces still come here. */
+  /** Node's own version drops a body that is not read. This one still passes the pieces on. */
   _dump(): void {
     if (this.#isTaken) return;
     this.removeAllListeners('data');
@@ -70,7 +70,7 @@ export abstract class ParsedRequest extends IncomingMessage {
   }
 }
 
-/** What Node called of a request, in this order. */
+/** The methods of a request that Node called, in order. */
 export class ProbedRequest extends ParsedRequest {
   readonly calls: string[] = [];
   isTaking = true;
@@ -96,7 +96,7 @@ export class ProbedRequest extends ParsedRequest {
 
 const BODY = ['piece ab', 'piece cd', 'end'].join();
 
-/** In memory: two requests, one whose body is taken and one whose body nobody reads. */
+/** Tests in memory, with two requests: the body of one is taken, the body of the other is not read. */
 export async function testParsedRequest(Request = ProbedRequest): Promise<void> {
   const server = createServer({ IncomingMessage: Request });
   const begun: { readonly request: ProbedRequest; readonly response: ServerResponse }[] = [];

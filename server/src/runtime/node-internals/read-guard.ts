@@ -1,6 +1,6 @@
-// Stands between a socket and undici: a guard sees all that comes before undici does, and says what undici gets of it.
+// A guard between a socket and undici: it gets all bytes before undici, and decides which of them undici gets.
 //
-// Relies on: undici 8 calls `read` of the socket itself, for everything it reads. The public way: wrapped-socket.ts.
+// Relies on: undici 8 calls `read` of the socket itself, for everything it reads. Without it: wrapped-socket.ts.
 
 import type { Socket } from 'node:net';
 import type { Client } from 'undici';
@@ -10,7 +10,9 @@ import { pushToStream, takeBytes } from './socket-bytes.ts';
 import { wrapSocket } from './wrapped-socket.ts';
 
 export interface ReadGuard {
-  /** What undici gets. An empty buffer or null when it gets nothing for now. An error that is thrown closes the socket. */
+  /**
+   * The bytes for undici. An empty buffer or null if there are none for now. An error that is thrown closes the socket.
+   */
   pass(bytes: Buffer): Buffer | null;
   /** Why the socket is closed, once undici has what was passed on. */
   readonly failure: Error | null;
@@ -60,7 +62,7 @@ function passOn(own: Socket, guard: ReadGuard, bytes: Buffer): boolean {
   }
 }
 
-/** Answers whatever is written. */
+/** Responds to every write. */
 class AnsweringStream extends MemoryStream {
   override _write(bytes: Buffer, encoding: BufferEncoding, done: () => void): void {
     super._write(bytes, encoding, done);
@@ -68,7 +70,7 @@ class AnsweringStream extends MemoryStream {
   }
 }
 
-/** In memory. Once undici is loaded. */
+/** Tests in memory, once undici is loaded. */
 export async function testReadGuard(
   { Client: Opening }: { readonly Client: typeof Client },
   late?: AbortSignal,

@@ -1,8 +1,9 @@
-// Gives the bytes of a connection to a function as soon as the system has read them. The way through the events of a stream would
-// cost as much as reading a publish.
+// Gives the bytes of a connection to a function as soon as the system has read them. The events of a stream would cost
+// as much as reading a publish.
 //
-// Relies on: net.Socket calls its own `push` with each buffer that was read, and with null at the end; if `push` returns false, it
-// stops reading; `_read` makes it read again. So in Node.js 24, 25 and 26. The public way: wrapped-socket.ts.
+// Relies on: net.Socket calls its own `push` with each buffer that was read, and with null at the end; if `push`
+// returns false, it stops reading; `_read` makes it read again. This holds in Node.js 24, 25 and 26. Without it:
+// wrapped-socket.ts.
 
 import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
@@ -18,11 +19,11 @@ export function takeBytes(socket: Socket, take: TakeBytes): void {
 
 /** The stream of the socket gets the bytes again. */
 export function leaveBytes(socket: Socket): void {
-  // The method of the class comes back.
+  // Restores the method of the class.
   Reflect.deleteProperty(socket, 'push');
 }
 
-/** As the socket would have taken it itself. */
+/** Passes the bytes to the socket's stream, as the socket itself would. */
 export function pushToStream(socket: Socket, bytes: Buffer | null): boolean {
   return Readable.prototype.push.call(socket, bytes);
 }
@@ -32,7 +33,7 @@ export function readOn(socket: Socket): void {
   socket._read(0);
 }
 
-/** What `far` writes must come to `near` in this way. */
+/** Bytes that `far` writes must reach `near` in this way. */
 export async function testSocketBytes(near: Socket, far: Duplex): Promise<void> {
   const taken: string[] = [];
   let mayReadOn = false;
@@ -51,7 +52,7 @@ export async function testSocketBytes(near: Socket, far: Duplex): Promise<void> 
   far.write('a');
   await heard;
   expect(taken.join() === 'a', 'a socket does not call its own push');
-  // When this has come back, the next byte has come too.
+  // When this has returned, the next byte has arrived as well.
   heard = next();
   far.on('data', () => wake());
   far.write('b');

@@ -1,15 +1,16 @@
-// A stream of our own in front of a socket, by public calls alone. Whatever is done to this stream (socket-bytes.ts, node:http,
-// undici), it does as this file says, and not as the inside of a socket happens to do. It costs a second stream for each connection.
+// A stream of our own in front of a socket, made with documented calls only. Its behaviour for socket-bytes.ts,
+// node:http and undici is defined in this file, and does not depend on the inside of a socket. It costs a second stream
+// for each connection.
 
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 type Done = (error?: Error | null) => void;
 
-/** More is written in several steps, so that it can be seen whether the other side takes anything. */
+/** A larger write is made in several steps, which shows whether the other side takes anything. */
 const WRITE_BYTES_MAX = 64 * 1024;
 
-/** It has what this service, node:http, Fastify and undici use of a socket. */
+/** It has the parts of a socket that this service, node:http, Fastify and undici use. */
 export function wrapSocket(socket: Socket): Socket {
   return new WrappedSocket(socket) as unknown as Socket;
 }
@@ -27,7 +28,7 @@ class WrappedSocket extends Duplex {
     socket.on('timeout', () => this.emit('timeout'));
     socket.on('error', (error) => this.destroy(error));
     socket.on('close', () => this.destroy());
-    // Whoever reads this stream starts it.
+    // Reading from this stream starts it.
     socket.pause();
   }
 

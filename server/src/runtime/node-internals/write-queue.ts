@@ -1,5 +1,5 @@
-// How much of what was written the system has not taken yet. A write that the system takes in parts looks, by the public properties
-// of a socket, as if nothing of it was taken until its end.
+// How many written bytes the operating system has not taken yet. If it takes a write in parts, the public properties of
+// a socket show none of them before the last.
 //
 // Relies on: `writeQueueSize` of `_handle` of a connected socket, in Node.js 24, 25 and 26. Without it, undefined.
 

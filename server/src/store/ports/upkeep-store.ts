@@ -56,7 +56,10 @@ export interface EvaluatedAlert {
   readonly nextAt: number;
   /** Why its target cannot be notified; null if there is nothing to report, or if it is notified now. */
   readonly problem: string | null;
-  /** The message to its target, and the standing once it is accepted. Null: nothing to report. */
+  /**
+   * The message to its target, and the standing to store when that message is accepted. Null if there is nothing to
+   * report.
+   */
   readonly notification: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
   /** The daily quota of the account, for the message. Null means no quota. */
   readonly dayMax: number | null;

@@ -1,5 +1,5 @@
-// Flow keys for people: read, list, pause, pin, reset. Each adapter decides in its deliveries/flow-keys.ts what a key lets
-// through.
+// Flow keys for people: read, list, pause, pin, reset. Each adapter decides in its deliveries/flow-keys.ts what a key
+// admits.
 
 import { bytesOfLine } from '../../rules/limits/stored-bytes.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../rules/lines/flow-control.ts';
@@ -28,7 +28,9 @@ function* withCounts(rows: readonly FlowRow[]): Steps<FlowKey[]> {
   return (yield* step('flowKeyCounts', rows)).map((counts, index) => toFlowKey(rows[index]!, counts));
 }
 
-/** Changes a key that nobody else changes meanwhile, and lets through what the change allows; null if there is no such key. */
+/**
+ * Changes a key that nobody else changes meanwhile, and admits what the change allows; null if there is no such key.
+ */
 function* change(
   accountId: string,
   key: string,

@@ -7,7 +7,7 @@ import { countUpTo } from './list-by-key.ts';
 import * as queues from './queues.ts';
 import { listing, lookingUp, OF_ACCOUNT, writing } from './shared-verb.ts';
 
-/** A change of a flow key checks again the messages that the key has let through. */
+/** A change of a flow key checks again the messages that the key has admitted. */
 const FLOW_KEY_WORK = { work: (accountId: string) => ({ accountId, units: 2 * eachMax('flowKeyReady') }) };
 
 export const LINE_VERBS = {

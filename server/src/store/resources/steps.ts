@@ -31,9 +31,14 @@ export interface AdapterSteps {
   countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void;
   /** A DELETE without its RETURNING. Subtracts the stored bytes of its rows. Returns how many rows it deleted. */
   deleteCounted(accountId: string, sql: string, values: readonly Value[]): number;
-  /** Until the end of the transaction, no other call that locks the account counts or changes what belongs to it. */
+  /**
+   * Locks the account until the end of the transaction: no other call that locks the account counts or changes what
+   * belongs to it.
+   */
   lockAccount(accountId: string): void;
-  /** The same for all tokens. A node that starts may wait longer for it than a request. */
+  /**
+   * Locks all tokens until the end of the transaction. A node that starts may wait longer for the lock than a request.
+   */
   lockTokens(asker: 'request' | 'start'): void;
   /** An account is about to change: the adapter must read its cached accounts again. */
   forgetAccounts(): void;
@@ -46,20 +51,20 @@ export interface AdapterSteps {
    * than is reported.
    */
   queueLags(queues: readonly QueueRow[]): number[];
-  /** Limits that messages of this transaction carry for their flow keys are in force from here on. */
+  /** Applies the limits that messages of this transaction carry for their flow keys. */
   applyRequestedLimits(): void;
   /** The flow key, made with these limits if it is missing. */
   lockOrCreateFlowKey(accountId: string, key: string, limits: FlowLimits): void;
   /**
-   * What is ready under the key and not started waits again. This step and the next two get the row that the verb has locked, and
-   * may change it as they change the table.
+   * Messages of the key that are ready and not started wait again. This step and the next two get the row that the verb
+   * has locked, and may change it as they change the table.
    */
   takeBack(row: FlowRow): void;
-  /** Sets new limits. Messages that the old limits let in and that have not started are checked again. */
+  /** Sets new limits. Messages that the old limits admitted and that have not started are checked again. */
   setFlowLimits(row: FlowRow, limits: FlowLimits): void;
-  /** Makes as many messages ready as the key lets through. */
+  /** Makes as many messages ready as the key admits. */
   admitWaiting(row: FlowRow, now: number): void;
-  /** For the first of these flow keys, as `queueLags`. */
+  /** Counts the messages of the first of these flow keys, as `queueLags` does for queues. */
   flowKeyCounts(keys: readonly FlowRow[]): KeyCounts[];
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
   /** Returns how many it deleted. */

@@ -1,4 +1,4 @@
-// Tokens: who may come in, and the first administrator.
+// Tokens: who has access, and the first administrator.
 
 import { checkRevocation, type Revocation, type Token } from '../../rules/accounts/account.ts';
 import type { FirstAdmin, Principal } from '../ports/access-store.ts';

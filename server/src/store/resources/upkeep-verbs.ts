@@ -5,7 +5,7 @@ import { runJobStep, runningJobs } from './jobs.ts';
 import { reading, writing } from './shared-verb.ts';
 
 export const SHARED_UPKEEP_VERBS = {
-  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
+  // Called every few seconds, mostly without a result, so it does not start the reader's thread.
   dueAlerts: reading(dueAlerts),
   runningJobs: reading(runningJobs),
   runJobStep: writing(runJobStep, {

@@ -6,8 +6,8 @@ import { hintEveryMs, newsEveryMs, nodesToNotify } from '../../rules/nodes/hint-
 import type { Clock } from '../../runtime/world.ts';
 
 /**
- * How long news are sent after another node reported a reader. It repeats that every 5 s. A notification costs every
- * node a transaction, so news without a reader are kept, and sent when somebody begins to read.
+ * How long news is sent after another node reported a reader. It repeats that every 5 s. A notification costs every
+ * node a transaction, so news without a reader is kept, and sent when somebody begins to read.
  */
 const AWAITED_MS = 15_000;
 
@@ -34,7 +34,7 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #isAccess = false;
-  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone have their own timer. */
+  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone has its own timer. */
   #cancel: (() => void) | null = null;
   #cancelNews: (() => void) | null = null;
   #nodes = 1;

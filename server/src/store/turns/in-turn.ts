@@ -76,7 +76,7 @@ const READS = [
   'getFlowKey',
 ] as const satisfies readonly (keyof Store)[];
 
-/** A store that takes turns, for the calls of the API. */
+/** The store that takes turns, as the calls of the API use it. */
 export function forCalls(store: Store): Store {
   return forCallers(store, READS);
 }

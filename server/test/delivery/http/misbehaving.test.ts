@@ -244,7 +244,7 @@ test('switches protocols unasked', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: receiver.url }), {
     kind: 'unreachable',
-    reason: 'response is not HTTP: it switches protocols, but the request did not request that',
+    reason: 'response is not HTTP: it switches protocols, which the request did not ask for',
   });
 });
 

@@ -329,7 +329,7 @@ test('bad input is refused with everything that is wrong, and an account has at 
     'bad_parameter',
   );
   const other = await bad({ alertId: 'b', rule: { type: 'quotaNear' }, target: TARGET });
-  assert.match(refusal(other, 400, 'bad_parameter'), /^alertId: .*another alert/);
+  assert.match(refusal(other, 400, 'bad_parameter'), /^alertId: .*different alerts/);
   refusal(await rider.call('POST', '/v2/alerts', json({ alertId: 7, rule: {}, target: {} })), 400, 'bad_parameter');
   refusal(
     await bad({ rule: { type: 'quotaNear' }, target: { url: `https://a.example/${'x'.repeat(3000)}` } }),

@@ -98,7 +98,7 @@ test('dev does not let everybody into the store of a service', async (t) => {
   const data = temporaryFolder(t);
   const serve = await startRider(t, { command: 'serve', data });
   await serve.close();
-  const refused = /holds accounts that postrider dev did not create\. .* Give dev a store of its own/;
+  const refused = /holds accounts that postrider dev did not create\. .* Use a separate store for dev/;
   await assert.rejects(startRider(t, { data }), refused);
   const again = await startRider(t, { command: 'serve', data });
   refusal(await again.call('GET', '/v2/account', { token: DEV_TOKEN }), 401, 'unauthorized');

@@ -73,7 +73,7 @@ test('serve prints its token on an empty store, and not on the second start', as
 
 test('serve says for people that the token is shown only once; it has no token of dev, and no sink', async (t) => {
   const rider = startProcess(t, ['serve', '--host', '127.0.0.1', '--port', '0', '--data', temporaryFolder(t)]);
-  await rider.prints('stdout', /Token {4}pr_\S+ {6}shown only once: keep it/);
+  await rider.prints('stdout', /Token {4}pr_\S+ {6}shown only once: store it now/);
   const api = /API {6}(\S+)/.exec(rider.stdout)![1]!;
   assert.equal((await ask(api, '/v2/keys', authorized('dev_postrider'))).status, 401);
   assert.equal((await ask(api, '/dev/sink/ok', {})).status, 404);

@@ -113,7 +113,7 @@ test('a restore takes no file that has a log beside it, and replaces no store', 
   assert.throws(() => restoreStore(used, target), /not a backup/);
   assert.equal(restoreStore(whole, target).rows.find(({ table }) => table === 'accounts')?.rows, ROWS);
   const before = readFileSync(join(target, 'postrider.db'));
-  assert.throws(() => restoreStore(whole, target), /has a store already/);
+  assert.throws(() => restoreStore(whole, target), /already has a store/);
   assert.ok(readFileSync(join(target, 'postrider.db')).equals(before));
   addAccounts(target, 'c');
 });

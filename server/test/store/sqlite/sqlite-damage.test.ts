@@ -183,7 +183,7 @@ test('a whole check finds what the check at the start leaves out, and what contr
   assert.deepEqual(checkStore(directory, false).problems, []);
   const { database, close } = openDirectory(directory);
   assert.ok(checkStore(directory, false).isRunning);
-  assert.throws(() => checkStore(directory, true), /a service runs on .* Stop it before --repair/);
+  assert.throws(() => checkStore(directory, true), /a service runs on .* Stop the service before --repair/);
   database.run("INSERT INTO bodies (account_id, bytes) VALUES ('acc', x'00')");
   close();
   assert.deepEqual(checkStore(directory, false).problems, ['1 stored bodies belong to no message']);

@@ -76,7 +76,7 @@ export function given(
   for (const source of [query, body]) {
     const filters = (source ?? {}) as Given;
     for (const [name, value] of Object.entries(isForQstashClients ? qstashFilters(filters) : filters)) {
-      if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: there is no such filter here`);
+      if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: this call has no such filter`);
       if (value !== null && value !== '' && value !== undefined) merged[name] = value;
     }
   }
@@ -115,9 +115,9 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   for (const source of sources) {
     for (const [name, value] of Object.entries((source ?? {}) as Given)) {
       if (NOT_FILTERS.has(name)) continue;
-      if (name === 'all') throw new ApiError('bad_filter', 'all: must be true; or give a filter');
+      if (name === 'all') throw new ApiError('bad_filter', 'all: must be true; otherwise give a filter');
       if (name === 'retried' && value !== null && value !== '') {
-        throw new ApiError('bad_filter', 'retried: is not enough as the only filter; to select all, use all=true');
+        throw new ApiError('bad_filter', 'retried: cannot be the only filter; to select all, use all=true');
       }
       throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to select all`);
     }
@@ -239,7 +239,7 @@ export function texts(name: string, value: unknown, countMax = eachMax('filterVa
 
 export function single(name: string, value: unknown): string {
   const all = texts(name, value);
-  if (all.length !== 1) throw new ApiError('bad_parameter', `${name}: give it once`);
+  if (all.length !== 1) throw new ApiError('bad_parameter', `${name}: must be given only once`);
   return all[0]!;
 }
 

@@ -14,9 +14,9 @@ import { wholeNumber } from './filters.ts';
 const COUNT_MAX = 1000;
 
 export const pageQuery = {
-  count: Type.Optional(Type.String({ description: `Most entries of the page, up to ${COUNT_MAX}.` })),
+  count: Type.Optional(Type.String({ description: `Maximum of entries in the page, up to ${COUNT_MAX}.` })),
   cursor: Type.Optional(
-    Type.String({ description: 'Start of the page: the cursor of the page before it, with the same filters.' }),
+    Type.String({ description: 'Where the page starts: the cursor of the previous page, with the same filters.' }),
   ),
 };
 export const PageQuery = Type.Object(pageQuery);

@@ -78,7 +78,7 @@ function accountRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params, body }) => {
       const { tier, suspended } = body;
       const { accountId } = params;
-      if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give a tier, or suspended');
+      if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
       if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
       if (suspended === undefined) return store.getAccount(accountId);
       if (!(await accounts.setSuspended(accountId, suspended))) throw unknownAccount(accountId);

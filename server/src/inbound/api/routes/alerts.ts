@@ -114,7 +114,10 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     handle: async ({ principal, params, body, reply }) => {
       requireNoDelivery(context, reply);
       if ('alertId' in body && body.alertId !== params.alertId) {
-        throw new ApiError('bad_parameter', 'alertId: the body names another alert than the path; leave it out');
+        throw new ApiError(
+          'bad_parameter',
+          'alertId: the body and the path name different alerts; leave it out of the body',
+        );
       }
       return save(context, defaults, principal, params.alertId, body);
     },

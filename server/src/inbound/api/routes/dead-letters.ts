@@ -374,7 +374,8 @@ async function changed(
   );
   if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
   const planned = plan.messages[0]!;
-  if (planned.topicName !== null) throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
+  if (planned.topicName !== null)
+    throw new ApiError('bad_body', 'url: must be a URL, not a topic: a retry has a single destination');
   const changed = withChanges(same, planned, settings);
   const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
   if (wrong !== null) throw new ApiError('bad_forward_header', wrong);

@@ -104,7 +104,7 @@ function limitRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params, query }) => {
       if (!isFlowKey(params.key)) throw new ApiError('bad_parameter', `key: must be ${FLOW_KEY_RULE}`);
       if (query.parallelism === undefined && query.rate === undefined) {
-        throw new ApiError('bad_parameter', 'parallelism or rate: give at least one to pin');
+        throw new ApiError('bad_parameter', 'give at least one limit to pin: parallelism or rate');
       }
       const pin = {
         parallelism: query.parallelism === undefined ? ('keep' as const) : positive('parallelism', query.parallelism),

@@ -7,7 +7,7 @@ import Type from '../shapes/schema.ts';
 const RootAnswer = Type.Object({
   name: Type.Literal('postrider'),
   version: Type.String(),
-  headerPrefix: Type.String({ description: 'What the headers of this service start with.' }),
+  headerPrefix: Type.String({ description: 'The prefix of the headers of this service.' }),
   links: Type.Record(Type.String(), Type.String()),
 });
 

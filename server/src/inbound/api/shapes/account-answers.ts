@@ -21,6 +21,8 @@ export const AccountAnswer = open({
   name: Type.String(),
   tier: Type.String(),
   createdAt: Ms,
-  suspendedAt: optional(Type.Integer({ description: 'Since when the account is suspended. Absent: it is not.' })),
+  suspendedAt: optional(
+    Type.Integer({ description: 'Since when the account is suspended. Absent if it is not suspended.' }),
+  ),
 });
 export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer), cursor: Cursor });

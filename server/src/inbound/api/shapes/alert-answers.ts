@@ -39,8 +39,7 @@ export const AlertAnswer = open({
   ),
   judgedAt: optional(
     Type.Integer({
-      description:
-        'Up to when it was evaluated. It does not advance while there is a `problem`. Milliseconds since 1970.',
+      description: 'The time of the last evaluation without a `problem`. Milliseconds since 1970.',
     }),
   ),
   createdAt: Ms,

@@ -15,7 +15,7 @@ const open = (properties: Record<string, TSchema>) => Type.Object(properties, { 
 /** Belongs to a count. */
 const cut = optional(Type.Boolean({ description: 'The real number is larger: counting stopped at a limit.' }));
 
-export const Cursor = Type.Optional(Type.String({ description: 'Start of the next page; absent on the last page.' }));
+export const Cursor = Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' }));
 
 export const ErrorAnswer = open({ error: Type.String(), code: Type.String() });
 
@@ -58,7 +58,9 @@ const messageFields = {
   retried: Type.Integer(),
   nextDeliveryTime: optional(Ms),
   endedAt: optional(Ms),
-  interrupted: optional(Type.Integer({ description: 'Crashes that cut it off since its last known result.' })),
+  interrupted: optional(
+    Type.Integer({ description: 'How many crashes interrupted the message since its last known result.' }),
+  ),
   heldAt: optional(Ms),
   heldReason: optional(Type.String()),
   responseStatus: optional(Type.Integer()),
@@ -123,7 +125,7 @@ const unconfirmedFields = {
     Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed the cancel.' }),
   ),
   state: optional(Type.Literal('CANCEL_REQUESTED')),
-  detail: optional(Type.String({ description: 'What happens to those messages.' })),
+  detail: optional(Type.String({ description: 'What happens to the messages whose cancel is not confirmed.' })),
 };
 export const CancelledAnswer = open({
   cancelled: Type.Integer({ description: 'Number of messages that are cancelled, or whose cancel was requested.' }),
@@ -169,7 +171,7 @@ const EVENT_FIELDS = {
   callerIp: optional(Type.String()),
   header: Headers,
   body: optional(Type.String({ description: 'In base64.' })),
-  isBodyCut: optional(Type.Boolean({ description: 'The body is cut here. The message itself has all of it.' })),
+  isBodyCut: optional(Type.Boolean({ description: 'The body is cut off here. GET on the message returns all of it.' })),
   maxRetries: Type.Integer(),
   createdAt: Ms,
   attempt: optional(Type.Integer()),
@@ -229,7 +231,7 @@ export const ScheduleAnswer = open({
   body: optional(Type.String()),
   bodyBase64: optional(Type.String()),
   isBodyLeftOut: optional(
-    Type.Boolean({ description: 'The body is too long for a list. The schedule itself has it.' }),
+    Type.Boolean({ description: 'The body is too long for a list. GET on the schedule returns it.' }),
   ),
   settings: optional(
     Type.Record(Type.String(), Type.String(), {
@@ -328,8 +330,8 @@ export const FailureGroupAnswer = open({
 });
 export const FailureGroupsAnswer = open({
   groups: Type.Array(FailureGroupAnswer),
-  groupedMax: Type.Integer({ description: 'Most dead letters that are examined, the newest first.' }),
-  isListCut: optional(Type.Boolean({ description: 'There are more groups than one response can hold.' })),
+  groupedMax: Type.Integer({ description: 'Maximum of dead letters that are examined, newest first.' }),
+  isListCut: optional(Type.Boolean({ description: 'There are more groups than one response can contain.' })),
 });
 export const CronAnswer = open({ cron: Type.String(), timeZone: Type.String(), times: Type.Array(Ms) });
 const Limit = Type.Union([Type.Integer(), Type.Null()]);

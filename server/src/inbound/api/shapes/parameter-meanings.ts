@@ -23,7 +23,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query cron', 'A cron expression, such as CRON_TZ=Europe/Berlin 0 9 * * 1-5.'],
   ['query cursor', 'The next page: the cursor of the previous response, with the same filters and order.'],
   ['query dlqIds', 'Ids of dead letters.'],
-  ['query failure', 'Why it failed, in exactly the words of the field failure.'],
+  ['query failure', 'Why it failed: exactly the text of the field failure.'],
   ['query flowControlKey', 'Flow key of the message.'],
   ['query force', 'true: cancel the open messages of the queue too.'],
   [
@@ -53,7 +53,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
 
 /** For calls that differ from the others. */
 const OF_CALLS: readonly (readonly [path: RegExp, key: string, meaning: string])[] = [
-  [/^\/v2\/activity$/, 'query fromDate', 'Start of the time that is counted. The last hour unless given.'],
+  [/^\/v2\/activity$/, 'query fromDate', 'Start of the time that is counted. Default: an hour ago.'],
   [/^\/v2\/activity$/, 'query toDate', 'End of the time that is counted. Now unless given.'],
   [OF_EVENTS, 'query fromDate', 'Happened at this time or later: milliseconds since 1970, or a date.'],
   [OF_EVENTS, 'query toDate', 'Happened at this time or earlier.'],

@@ -53,7 +53,7 @@ export async function beat(
 }
 
 export async function storedTime(database: Database): Promise<StoredTime> {
-  // The newest positions in queues: a message without a queue comes before no other.
+  // Only the newest positions in queues are read, because a message without a queue has no place in an order.
   const newest = await database.get<{ at: number | null }>('SELECT max(line_at) AS at FROM queues');
   const heard = toHeardTime((await database.get<HeardRow>(HEARD))!);
   return { ...heard, newestAt: newest!.at };

@@ -29,7 +29,7 @@ export async function whyFacts(database: Database, accountId: string, messageId:
   };
 }
 
-/** In the order in which its flow key admits messages. */
+/** How many messages its flow key admits before it. */
 async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts['flowAhead']> {
   const max = eachMax('lineCount');
   const found = await database.get<{ n: number }>(

@@ -27,7 +27,7 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   lockOrCreateQueue,
   applyQueueRules,
   queueLags,
-  // An accept has written them.
+  // An accept has written the limits already.
   applyRequestedLimits: async () => {},
   lockOrCreateFlowKey: async (database, accountId, key, limits) => {
     await flowKeys.lockOrCreateKeys(database, [{ accountId, key, limits }]);

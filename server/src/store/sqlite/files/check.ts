@@ -28,7 +28,7 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
   const lock = tryLock(directory);
   try {
     if (lock === null && wantsRepair) {
-      throw new Error(`a service runs on ${directory}: its log is in use. Stop it before --repair`);
+      throw new Error(`a service runs on ${directory} and uses its log. Stop the service before --repair`);
     }
     const repair = lock !== null && wantsRepair && isLogDamaged(directory) ? repairDirectory(directory) : null;
     const isLogGivenUp = lock !== null && wantsRepair && isLogMissing(directory);

@@ -249,7 +249,7 @@ function closeLog(database: Database, directory: string, keeper: LogKeeper): voi
   if (isMoved) markClosed(directory);
   keeper.close();
   database.close();
-  // The reader that prevented it may have ended meanwhile.
+  // The reader that prevented the move of the log may have ended meanwhile.
   if (!isMoved && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
 }
 

@@ -44,14 +44,14 @@ export function restoreStore(from: string, directory: string): BackupReport {
 function requireBackup(source: string): void {
   const stats = statSync(source, { throwIfNoEntry: false });
   if (stats === undefined) throw new Error(`there is no file ${source}`);
-  if (!stats.isFile()) throw new Error(`${source} is not a file: name the backup itself`);
+  if (!stats.isFile()) throw new Error(`${source} is not a file: name the backup file`);
   const header = readHeader(source);
-  if (!header?.isDatabase) throw new Error(`${source} is not a backup of postrider: it is not a database of SQLite`);
+  if (!header?.isDatabase) throw new Error(`${source} is not a backup of postrider: it is not an SQLite database`);
   // Throws if a newer program has written it.
   pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), header.schemaVersion);
   const beside = [`${source}-wal`, `${source}-journal`].find((path) => existsSync(path));
   if (beside !== undefined) {
-    throw new Error(`${beside} is beside it: this is the file of a running or killed service, not a backup`);
+    throw new Error(`${beside} is next to it: this file belongs to a running or killed service, it is not a backup`);
   }
 }
 
@@ -61,7 +61,7 @@ function requireEmpty(directory: string): void {
   );
   if (found === undefined) return;
   throw new Error(
-    `${directory} has a store already (${found}), which is not overwritten: stop its service and move the directory away, or choose another with --data`,
+    `${directory} already has a store (${found}), which is not overwritten: stop its service and move the directory away, or choose another with --data`,
   );
 }
 
@@ -79,7 +79,8 @@ function readBack(part: string): BackupReport['rows'] {
   try {
     const problems = wholeCheck(copy);
     if (problems.length > 0) throw new Error(`the backup is damaged: ${problems.slice(0, 3).join('; ')}`);
-    if (!tablesOf(copy).includes('messages')) throw new Error('the backup is a database, but not one of postrider');
+    if (!tablesOf(copy).includes('messages'))
+      throw new Error('the backup is a database, but not a backup of postrider');
     return countRows(copy);
   } finally {
     copy.close();

@@ -29,7 +29,7 @@ export function whyFacts(context: VerbContext, accountId: string, messageId: str
   };
 }
 
-/** In the order in which its flow key admits messages. */
+/** How many messages its flow key admits before it. */
 function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
   const max = eachMax('lineCount');
   const { n } = database.get<{ n: number }>(
