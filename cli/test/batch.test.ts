@@ -144,7 +144,7 @@ test('a broken line is named, and nothing is sent; what was sent before is not s
   writeFileSync(`${file}.progress`, JSON.stringify({ ...progress, url: rider().url }));
   writeFileSync(file, `${['{"destination":"http://127.0.0.1:1/other"}', ...lines.slice(1)].join('\n')}\n`);
   const changed = await cli(['batch', file]);
-  assert.deepEqual([changed.code, /has changed in the 4 lines/.test(changed.stderr)], [EXIT.usage, true]);
+  assert.deepEqual([changed.code, /has changed: the first 4 lines/.test(changed.stderr)], [EXIT.usage, true]);
   writeFileSync(file, `${lines.join('\n')}\n`);
   const done = await cli(['batch', file]);
   assert.deepEqual([done.code, done.stdout], [EXIT.done, '6 accepted, 0 refused.\n']);
@@ -209,7 +209,7 @@ test('a file that was sent whole is not sent again unless --restart says so; lin
   assert.match(again.stderr, /an earlier run has sent all 2 lines of .*: 2 accepted, 0 refused\n.*--restart/);
   writeFileSync(file, `${[element('again', '0'), element('again', 'mended')].join('\n')}\n`);
   const changed = await cli(['batch', file]);
-  assert.deepEqual([changed.code, /has changed in the 2 lines/.test(changed.stderr)], [EXIT.usage, true]);
+  assert.deepEqual([changed.code, /has changed: the first 2 lines/.test(changed.stderr)], [EXIT.usage, true]);
   // The last line without its line break, as some programs leave it.
   const grown = fileOf(t, []);
   writeFileSync(grown, element('grown', '0'));

@@ -87,7 +87,7 @@ test('doctor names what is wrong, and what to do', async (t) => {
   const lost = join(folder, 'lost');
   mkdirSync(lost);
   writeFileSync(join(lost, 'postrider.store'), '');
-  assert.match((await examine([...away, '--data', lost])).of('store')!.says, /is gone/);
+  assert.match((await examine([...away, '--data', lost])).of('store')!.says, /is missing/);
   const broken = join(folder, 'broken');
   mkdirSync(broken);
   writeFileSync(join(broken, 'postrider.db'), 'not a database');

@@ -219,7 +219,7 @@ suite('help, version and completion', () => {
       [['batch', '-', '--token-file', '-'], /can be read only once, .*--token-file - and the file -/],
       [['apply', '-f', '-', '--token-file', '-'], /can be read only once, .*--token-file - and --file -/],
       [['schedules', 'create', 'http://x'], /no cron expression is given: use --cron/],
-      [['queues', '--token', ''], /the token from --token is empty\n {2}Is a variable of the shell not set/],
+      [['queues', '--token', ''], /the token from --token is empty\n {2}Is a shell variable not set/],
     ];
     for (const [argv, why] of cases) {
       const { code, stderr } = await runCli(argv, { env: { POSTRIDER_URL: 'http://127.0.0.1:1' }, stdin: '' });

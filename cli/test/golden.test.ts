@@ -41,7 +41,7 @@ function steady(replaced: readonly (readonly [from: string, to: string])[]) {
         .replace(/\d+d(?: \d+h)? behind/, '0d 0h behind')
         .replace(/took \d+m?s/g, 'took 0ms')
         // The settings of the service are listed in docs/configuration.md, and change with it.
-        .replace(/(if it is started here without flags:\n)[\s\S]*?(\[\d\]\n)/, '$1…\n$2')
+        .replace(/(when it is started here without flags:\n)[\s\S]*?(\[\d\]\n)/, '$1…\n$2')
         .replace(/[\d.]+ [KMGT]iB/g, '0 KiB')
         .replace(/Node\.js [\d.]+, SQLite [\d.]+, \w+ \w+/, 'Node.js, SQLite, platform')
         .replaceAll(VERSION, '0.0.0')

@@ -87,7 +87,7 @@ suite('publish and enqueue', () => {
     await ok('messages', 'body', messageId, '-o', copy);
     assert.deepEqual(readFileSync(copy), bytes);
     const again = await cli(['messages', 'body', messageId, '-o', copy]);
-    assert.deepEqual([again.code, /is there already/.test(again.stderr)], [EXIT.failed, true]);
+    assert.deepEqual([again.code, /already exists/.test(again.stderr)], [EXIT.failed, true]);
     const told = (await ok('messages', 'body', messageId, '--json', '-o', `${copy}.2`)).json();
     assert.deepEqual(told, { messageId, bytes: 5, file: `${copy}.2` });
     assert.deepEqual(readFileSync(`${copy}.2`), bytes);
@@ -103,7 +103,7 @@ suite('publish and enqueue', () => {
       [['-H', 'A: 1', '-H', 'a: 2'], /the header a is given more than once/],
       [['-H', 'A: b\nc'], /has a character that no header can hold/],
       [['--at', '2026-02-01T00:00:00Z', '--delay', '1s'], /give --delay or --at, not both/],
-      [['--at', 'tomorrow'], /--at must be a time such as .*\n {2}For a time from now on there is --delay/],
+      [['--at', 'tomorrow'], /--at must be a time such as .*\n {2}For a delay from now, use --delay/],
       [['--delay', 'x', '--retries', 'y'], /--delay must be a duration.*\n.*--retries must be a whole number/],
     ];
     for (const [argv, why] of cases) {
@@ -209,13 +209,13 @@ suite('messages, dead letters and tail', () => {
       [head, row!.replace(/ http.*/, '')],
       ['\u001b[1mMESSAGE                         STATE      URL\u001b[22m', `${id}  \u001b[32mDELIVERED\u001b[39m `],
     );
-    assert.match(narrow.stderr, /^Too narrow for RETRIED, STATUS, ACCEPTED: a wider window shows them/);
+    assert.match(narrow.stderr, /^Too narrow for RETRIED, STATUS, ACCEPTED: use a wider window/);
   });
 
   test('cancels by filter only when that is said twice', async () => {
     const { stdout } = await ok('enqueue', 'unwanted', 'http://127.0.0.1:1', '--delay', '1h');
     const bare = await cli(['messages', 'cancel']);
-    assert.deepEqual([bare.code, /which ones\?/.test(bare.stderr)], [EXIT.usage, true]);
+    assert.deepEqual([bare.code, /nothing is selected/.test(bare.stderr)], [EXIT.usage, true]);
     const asked = await cli(['messages', 'cancel', '--queue', 'unwanted']);
     assert.equal(asked.code, EXIT.usage);
     assert.match(asked.stderr, /confirmation needed: Cancel 1 message\?\n {2}Nothing was changed/);

@@ -41,7 +41,7 @@ The command follows no redirect, because the token would go along.
 
 ## Output
 
-On a terminal, answers are tables and sentences. \`--json\` (or \`POSTRIDER_JSON=1\`) prints one JSON document, and one line
+On a terminal, output is tables and sentences. \`--json\` (or \`POSTRIDER_JSON=1\`) prints one JSON document, and one line
 of JSON for each record where records come one by one (\`tail\`, \`--wait\`, \`batch\`). Answers go to standard output; all
 else goes to standard error, errors too: with \`--json\` as \`{"error": {"message", "hint"?, "code"?, "status"?, "exit"}}\`.
 \`dev\` and \`serve\` say in words why they cannot start, also with \`--json\`.
