@@ -1,7 +1,7 @@
 // For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
 // makes responses beyond success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
 
-import { joined } from './joined.ts';
+import { joinBytes } from './join-bytes.ts';
 import type { Duration } from './setting-options.ts';
 
 export interface SignedRequest {
@@ -231,7 +231,7 @@ async function readBody(request: Request, bytesMax: number): Promise<Uint8Array<
     }
     pieces.push(value);
   }
-  return joined(pieces, length);
+  return joinBytes(pieces, length);
 }
 
 function headersFrom(given: RequestParts['headers']): Headers {

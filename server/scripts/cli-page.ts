@@ -11,7 +11,7 @@ const INTRO = `# The command line
 
 \`postrider\` runs the service, works on its store, and calls its API. \`postrider help\` lists all commands,
 \`postrider <command> --help\` shows one. Wrong usage is refused before anything is done, with all problems at once.
-A flag that would have no effect beside the other arguments is wrong usage too.
+A flag that would have no effect together with the other arguments is a usage error too.
 
 ## Which service
 

@@ -16,7 +16,7 @@ import { immutableFilter } from '../parts/filter.ts';
 import { isOpen } from '../ui/state.tsx';
 import { type FeedState, NOTHING_READ } from './feed-state.ts';
 import { LiveStream } from './live-stream.ts';
-import { isNewer, isSame, merged } from './message-order.ts';
+import { isNewer, isSame, mergeRows } from './message-order.ts';
 import { MessageRate } from './message-rate.ts';
 import { UnshownMessages } from './unshown.ts';
 
@@ -371,7 +371,7 @@ export class MessageFeed {
       return;
     }
     this.#put({
-      rows: merged(this.#state.rows, added),
+      rows: mergeRows(this.#state.rows, added),
       fresh: new Set(added.map(({ messageId }) => messageId)),
     });
     setTimeout(() => this.#put({ fresh: new Set() }), FRESH_MS);

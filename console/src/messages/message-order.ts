@@ -3,7 +3,7 @@
 import type { Message } from 'postrider-sdk';
 
 /** Both are sorted newest first. Added rows belong near the top, so little of a long list is searched. */
-export function merged(rows: readonly Message[], added: readonly Message[]): Message[] {
+export function mergeRows(rows: readonly Message[], added: readonly Message[]): Message[] {
   const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
   const top: Message[] = [];
   let at = 0;

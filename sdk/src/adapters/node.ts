@@ -1,6 +1,6 @@
 // For frameworks on Node's own request and response: finds or reads the raw body, and writes the response.
 
-import { joined } from '../joined.ts';
+import { joinBytes } from '../join-bytes.ts';
 import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
 import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
 
@@ -75,7 +75,7 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
       request.pause();
       reject(tooLarge());
     };
-    request.on('end', () => resolve(joined(pieces, length)));
+    request.on('end', () => resolve(joinBytes(pieces, length)));
     request.on('error', reject);
     request.on('close', () => reject(cutOff()));
     request.on('data', onData);

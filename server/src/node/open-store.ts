@@ -75,7 +75,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
   const { openPostgres } = await import('../store/postgres/sessions/open.ts');
-  const { DATABASE_AT_ONCE } = await import('../store/postgres/sessions/connections.ts');
+  const { ACCOUNT_CONNECTIONS } = await import('../store/postgres/sessions/connections.ts');
   const { store, reserve } = await openPostgres({
     url: config.store,
     node,
@@ -88,7 +88,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     morePatienceMs,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
-  const shared = changingInTurn(inTurn(store, DATABASE_AT_ONCE, realMs));
+  const shared = changingInTurn(inTurn(store, ACCOUNT_CONNECTIONS, realMs));
   return { store: shared, connectLane: null, emptyLog: null, reserve };
 }
 

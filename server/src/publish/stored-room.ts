@@ -12,7 +12,10 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 
 /** How long a number is used without reading it again. */
 const FRESH_MS = 5000;
-/** The same before a refusal: however often an account is refused, this bounds the reads. */
+/**
+ * How long a number is used for a refusal without reading it again: this bounds the reads, however often an account is
+ * refused.
+ */
 const FRESH_FOR_REFUSAL_MS = 200;
 const KNOWN_MAX = 10_000;
 const PIECE = 1000;
@@ -44,7 +47,7 @@ export class StoredRoom {
     this.#options = options;
   }
 
-  /** What all accounts store, and the account that stores most, as of the last read. */
+  /** What all accounts store, and the account that stores most, at the last read. */
   get all(): AllStored & { readonly largest: number } {
     return { ...this.#all, largest: this.#largest };
   }

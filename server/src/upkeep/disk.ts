@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/world.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Reserve } from './reserve.ts';
 
-/** The interval where nothing is known of the disk. */
+/** How often to check when nothing is known about the disk. */
 const EVERY_MS = 5000;
 
 export interface DiskWatch {

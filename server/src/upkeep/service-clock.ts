@@ -5,9 +5,9 @@ import {
   CLOCK_OFF_MS_MAX,
   type ClockChange,
   type ClockOff,
+  correctedTime,
   type KeeperState,
   type KeptTime,
-  reckonedAt,
   Timekeeper,
 } from '../rules/time/clock.ts';
 import type { Clock } from '../runtime/world.ts';
@@ -167,7 +167,7 @@ export class ServiceClock implements NodeClock {
     if (shownAt === null || !this.#options.usesStoreClock) return;
     if (this.#storeOffset !== null && nowMs - askedMs > ANSWER_MS_MAX) return;
     const reckoned = this.#wallAt(nowMs);
-    const right = reckonedAt(reckoned, shownAt, nowMs - askedMs);
+    const right = correctedTime(reckoned, shownAt, nowMs - askedMs);
     // Before the first response it was the machine's clock, which had not been used for anything.
     if (this.#storeOffset !== null) this.#noteOff(reckoned - right);
     this.#storeOffset = right - nowMs;

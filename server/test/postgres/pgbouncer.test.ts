@@ -6,7 +6,7 @@ import { get } from 'node:http';
 import { test } from 'node:test';
 import type pg from 'pg';
 import { systemWorld } from '../../src/runtime/world.ts';
-import { serversOf, setUp, WRITING } from '../../src/store/postgres/sessions/connection.ts';
+import { prepareSession, serversOf, WRITING } from '../../src/store/postgres/sessions/connection.ts';
 import { CommitInDoubt } from '../../src/store/postgres/sessions/errors.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
@@ -220,8 +220,8 @@ test('a session in which one of our settings does not hold is refused, whichever
     return { query } as unknown as pg.ClientBase;
   };
   const demanded: string[] = [];
-  assert.equal((await setUp(session(null, demanded), given)).pid, 1);
+  assert.equal((await prepareSession(session(null, demanded), given)).pid, 1);
   assert.ok(demanded.length >= 12, demanded.join());
   for (const name of demanded)
-    await assert.rejects(setUp(session(name), given), new RegExp(`^Error: ${name} is lost although`));
+    await assert.rejects(prepareSession(session(name), given), new RegExp(`^Error: ${name} is lost although`));
 });

@@ -9,12 +9,12 @@ import { jsonBody, readBody, readHeaders } from './body.ts';
 import { runBulk } from './bulk.ts';
 import { filterOf } from './filter.ts';
 import { bodyText } from './messages.ts';
-import { upTo } from './pages.ts';
+import { readUpTo } from './pages.ts';
 
 export async function listDeadLetters({ given, out, connect }: Invocation): Promise<number> {
   const { client } = connect();
   const filter = await filterOf(given, client);
-  const { entries, isCut } = await upTo(given.number('limit'), async (page) => {
+  const { entries, isCut } = await readUpTo(given.number('limit'), async (page) => {
     const answer = await client.listDeadLetters({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };
   });

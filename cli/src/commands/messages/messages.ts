@@ -10,7 +10,7 @@ import { writeWhole } from '../../frame/whole-file.ts';
 import { runBulk } from './bulk.ts';
 import { eventText } from './event-text.ts';
 import { filterOf } from './filter.ts';
-import { upTo } from './pages.ts';
+import { readUpTo } from './pages.ts';
 
 const COLUMNS = [
   { title: 'MESSAGE' },
@@ -26,7 +26,7 @@ const COLUMNS = [
 export async function listMessages({ given, out, connect }: Invocation): Promise<number> {
   const { client } = connect();
   const filter = await filterOf(given, client);
-  const { entries, isCut } = await upTo(given.number('limit'), async (page) => {
+  const { entries, isCut } = await readUpTo(given.number('limit'), async (page) => {
     const answer = await client.listMessages({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };
   });
@@ -186,7 +186,7 @@ export async function releaseMessage({ given, out, connect }: Invocation): Promi
 
 export async function messageEvents({ given, out, connect }: Invocation): Promise<number> {
   const { client } = connect();
-  const { entries } = await upTo(given.number('limit') ?? 0, async (page) => {
+  const { entries } = await readUpTo(given.number('limit') ?? 0, async (page) => {
     const answer = await client.listEvents({ messageIds: given.words, order: 'oldestFirst', ...page });
     return { entries: answer.events, cursor: answer.cursor };
   });

@@ -9,7 +9,7 @@ export interface Listed<T> {
   readonly isCut: boolean;
 }
 
-export async function upTo<T>(
+export async function readUpTo<T>(
   limitGiven: number | undefined,
   read: (page: {
     readonly count: number;

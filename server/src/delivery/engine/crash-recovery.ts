@@ -39,7 +39,7 @@ export class CrashRecovery {
     this.#pace = new RecoveryPace(options.concurrency);
   }
 
-  /** How many messages are held, as of the last look. */
+  /** How many messages are held, at the last look. */
   get held(): number {
     return this.#held;
   }

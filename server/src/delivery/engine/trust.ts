@@ -1,5 +1,5 @@
 // Whether this node still owns its claims. It does as long as its heartbeats reach the store. After too long without a
-// heartbeat, another node may own them, and this node must release what it has not sent before it goes on.
+// heartbeat, another node may own them, and this node must release what it has not sent before it continues.
 
 import type { Clock } from '../../runtime/world.ts';
 

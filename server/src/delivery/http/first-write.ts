@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net';
 import { checkBeforeWrite } from '../../runtime/node-internals/before-write.ts';
-import { works } from '../../runtime/node-internals/features.ts';
+import { isFeatureWorking } from '../../runtime/node-internals/features.ts';
 import type { WireWindow } from '../engine/wire-window.ts';
 
 /** Not a byte of the request was written. */
@@ -14,7 +14,7 @@ export class TooLateError extends Error {
 /** Call the result for every request on the socket: its first write then fails if it is too late. */
 export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>): () => void {
   const tooLate = () => new TooLateError('the attempt could not start in time');
-  if (!works('firstWrite')) {
+  if (!isFeatureWorking('firstWrite')) {
     return () => {
       if (!wire.isOpen) socket.destroy(tooLate());
     };

@@ -121,7 +121,7 @@ export interface RouteEntry {
 }
 
 /** A public path. */
-export interface OpenRoute
+export interface PublicRoute
   extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType' | 'ownToken'> {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
@@ -267,7 +267,7 @@ export class Api {
     return reply;
   }
 
-  addOpen({ handle, ...entry }: OpenRoute): void {
+  addOpen({ handle, ...entry }: PublicRoute): void {
     this.#routes.push({ ...entry, method: 'GET', scope: null, pattern: patternOf(entry.path) });
     this.fastify.get(entry.path, handle);
   }

@@ -24,7 +24,7 @@ export class AccessWatch {
     this.#accounts = accounts;
     this.#clock = clock;
     accounts.onEnd((ended) => {
-      if (ended !== 'unknown') this.#endAll((watched) => isMeant(watched, ended));
+      if (ended !== 'unknown') this.#endAll((watched) => isAffected(watched, ended));
       else if (this.#watched.size > 0) void this.#ask();
     });
   }
@@ -63,8 +63,8 @@ export class AccessWatch {
     }
   }
 
-  #endAll(isMeant: (watched: Watched) => boolean): void {
-    for (const watched of [...this.#watched].filter(isMeant)) if (this.#watched.delete(watched)) watched.end();
+  #endAll(isAffected: (watched: Watched) => boolean): void {
+    for (const watched of [...this.#watched].filter(isAffected)) if (this.#watched.delete(watched)) watched.end();
   }
 }
 
@@ -72,6 +72,6 @@ function keyOf({ token, sessionId }: Principal): string {
   return `${token.id} ${sessionId ?? ''}`;
 }
 
-function isMeant({ principal }: Watched, ended: Exclude<EndedAccess, 'unknown'>): boolean {
+function isAffected({ principal }: Watched, ended: Exclude<EndedAccess, 'unknown'>): boolean {
   return 'tokenId' in ended ? principal.token.id === ended.tokenId : principal.sessionId === ended.sessionId;
 }

@@ -165,7 +165,7 @@ export class PublishHandler {
         body: held.bytes,
         callerIp: this.#options.callers.ipOf(request),
         scheduleId: null,
-        // It is read from the headers.
+        // The descent is read from the headers later.
         descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {

@@ -91,7 +91,7 @@ export class CountedRequest extends ParsedRequest {
   }
 }
 
-/** The same by the events of its stream alone. */
+/** A CountedRequest that takes its body only by the events of its stream. */
 export class StreamedRequest extends CountedRequest {
   protected override get isStreamed(): boolean {
     return true;

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { headProblem, originForm } from '../../rules/requests/request-head.ts';
-import { works } from '../../runtime/node-internals/features.ts';
+import { isFeatureWorking } from '../../runtime/node-internals/features.ts';
 import { allowHalfOpen } from '../../runtime/node-internals/http-connection.ts';
 import { wrapSocket } from '../../runtime/node-internals/wrapped-socket.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -81,7 +81,7 @@ class OneListener implements Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#isPublic = options.reader === 'node' || !works('httpReader');
+    this.#isPublic = options.reader === 'node' || !isFeatureWorking('httpReader');
     this.#dateText = httpDate(options.clock);
     this.#refusals = new Refusals({ ...options, dateText: this.#dateText });
     this.#server = this.#createServer();
@@ -113,7 +113,7 @@ class OneListener implements Listener {
     const receive = (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response);
     const server: NodeServer = new NodeServer(
       {
-        IncomingMessage: this.#isPublic || !works('requestBody') ? StreamedRequest : CountedRequest,
+        IncomingMessage: this.#isPublic || !isFeatureWorking('requestBody') ? StreamedRequest : CountedRequest,
         maxHeaderSize: eachMax('headBytes'),
         headersTimeout: times.headMs,
         requestTimeout: times.requestMs,
@@ -205,7 +205,7 @@ class OneListener implements Listener {
     try {
       answering = this.#handle(request, response);
     } catch (error) {
-      // Refused later than here: the end of a short request has not been read yet.
+      // The refusal is sent later, because the end of a short request has not been read yet.
       answering = Promise.reject(error);
     }
     answering?.catch((error) => this.#refuse(request, response, error));

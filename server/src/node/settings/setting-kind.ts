@@ -132,7 +132,7 @@ export const name: Kind<string> = {
   show: String,
 };
 
-/** The same kind, or null, which is shown as this text. */
+/** A kind whose value may also be null, which is shown as the text `nothing`. */
 export function nullable<T>(kind: Kind<T>, nothing: string): Kind<T | null> {
   return { ...kind, show: (value) => (value === null ? nothing : kind.show(value)) };
 }

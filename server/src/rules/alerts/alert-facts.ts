@@ -145,7 +145,7 @@ function named(names: readonly (string | null)[]): string[] {
 }
 
 /** Whether a rule applies to this message. Messages of alerts are never counted. */
-export function isMeant(fact: ScopeFact, { host, queue, label }: AlertScope): boolean {
+export function appliesTo(fact: ScopeFact, { host, queue, label }: AlertScope): boolean {
   return (
     fact.kind !== 'alert' &&
     (host === null || isHost(fact.host, host)) &&
@@ -160,7 +160,9 @@ export function isHost(host: string, named: string): boolean {
 }
 
 /** How the attempt ended its message, or null if the message has not ended with it. */
-export function endOf(attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'>): 'delivered' | 'failed' | null {
+export function messageEndOf(
+  attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'>,
+): 'delivered' | 'failed' | null {
   const end = attemptEnds(attempt).at(-1);
   return end === 'DELIVERED' ? 'delivered' : end === 'FAILED' ? 'failed' : null;
 }
@@ -169,7 +171,7 @@ export function endOf(attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'
  * What the attempt says about its host: no connection, no response in time and a 5xx are failures of the host, any
  * other response means that it works. Null when the host was never reached for, or when we cut the attempt off.
  */
-export function hostEnd({ outcome, status }: Pick<AttemptFact, 'outcome' | 'status'>): 'fails' | 'answers' | null {
+export function hostResultOf({ outcome, status }: Pick<AttemptFact, 'outcome' | 'status'>): 'fails' | 'answers' | null {
   if (outcome === 'unreachable' || outcome === 'timedOut') return 'fails';
   if (outcome !== 'answered' || status === null) return null;
   return status >= 500 && status <= 599 ? 'fails' : 'answers';

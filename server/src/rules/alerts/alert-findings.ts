@@ -6,13 +6,13 @@ import { formatDurationMs } from '../time/duration.ts';
 import type { Alert, AlertScope, Finding } from './alert.ts';
 import {
   type AlertFacts,
-  endOf,
+  appliesTo,
   failuresFrom,
   HOST_WINDOW_MS,
-  hostEnd,
+  hostResultOf,
   isHost,
-  isMeant,
   isScoped,
+  messageEndOf,
   type RuleOf,
   type ScheduleFact,
 } from './alert-facts.ts';
@@ -61,7 +61,7 @@ export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeAlertFacts
 /** Over when none failed for a whole window. */
 function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: AlertFacts, now: number): Finding | null {
   const fromAt = failuresFrom(alert, rule.windowMs, now);
-  const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && isMeant(row, rule)).length;
+  const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && appliesTo(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
   const isFiring = alert.state === 'firing';
   // The failures that this alert is about may be among those that were not read.
@@ -97,8 +97,8 @@ function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: Aler
 function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
   const fromAt = now - rule.windowMs;
   const ends = facts.attempts.rows
-    .filter((row) => row.endedAt >= fromAt && isMeant(row, rule))
-    .map(endOf)
+    .filter((row) => row.endedAt >= fromAt && appliesTo(row, rule))
+    .map(messageEndOf)
     .filter((end) => end !== null);
   return {
     failed: ends.filter((end) => end === 'failed').length,
@@ -148,7 +148,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
   for (const attempt of facts.attempts.rows) {
-    const end = attempt.kind === 'alert' || attempt.endedAt < now - HOST_WINDOW_MS ? null : hostEnd(attempt);
+    const end = attempt.kind === 'alert' || attempt.endedAt < now - HOST_WINDOW_MS ? null : hostResultOf(attempt);
     if (end === null || (rule.host !== null && !isHost(attempt.host, rule.host))) continue;
     const host = hosts.get(attempt.host) ?? { row: 0, seen: 0, isOver: false };
     hosts.set(attempt.host, host);

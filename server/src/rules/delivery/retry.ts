@@ -40,7 +40,10 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
   };
 }
 
-/** The same with the caller's changes, planned like any publish. Everything else stays as it was. */
+/**
+ * The retry with the caller's changes, which are planned like any publish. Everything else is copied from the dead
+ * letter.
+ */
 export function withChanges(again: NewMessage, planned: NewMessage, given: PublishSettings): NewMessage {
   const { settings } = given;
   return {

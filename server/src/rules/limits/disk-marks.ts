@@ -90,7 +90,7 @@ export function recreateAfterMs(failures: number): number {
   return Math.min(REMAKE_MS.max, REMAKE_MS.min * 2 ** Math.min(failures, 10));
 }
 
-/** What all accounts store, as of the last read. */
+/** What all accounts store, at the last read. */
 export interface AllStored {
   readonly bytes: number;
   readonly accounts: number;

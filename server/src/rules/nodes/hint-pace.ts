@@ -21,7 +21,7 @@ export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, (nodes * 1000) / PER_SECOND_MAX));
 }
 
-/** The same for a notification of news only. */
+/** The time between two notifications of a node, if they report only news. */
 export function newsEveryMs(nodes: number): number {
   return Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes));
 }

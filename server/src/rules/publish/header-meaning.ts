@@ -4,13 +4,16 @@
 import { foreignSetting } from './foreign-settings.ts';
 import { SETTING_NAMES } from './setting-table.ts';
 
-/** From a lower-case name without the prefix to the name as written here, under which its values are stored. */
+/**
+ * Headers with our prefix, as a map: from the lower-case name without the prefix to the name under which its values are
+ * stored.
+ */
 const OWN_NAMES: ReadonlyMap<string, string> = new Map(
   [...SETTING_NAMES, 'Hops', 'Descendants-Left']
     .filter((name) => !name.endsWith('-'))
     .map((name) => [name.toLowerCase(), name]),
 );
-/** The same for headers without our prefix. */
+/** Headers without our prefix, as a map: from the lower-case name to the name under which its values are stored. */
 const READ_NAMES: ReadonlyMap<string, string> = new Map([
   ['content-type', 'Content-Type'],
   ['idempotency-key', 'Idempotency-Key'],

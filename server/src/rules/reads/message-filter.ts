@@ -86,7 +86,7 @@ export class StateTally {
 /** The result of one piece of a count, and where the next one continues. Null when there is none. */
 export interface CountPiece {
   readonly count: number;
-  /** The same by state. */
+  /** How many messages of each state one piece of a count found. */
   readonly states: StateCounts;
   readonly cursor: number | null;
   readonly looked: Look;
@@ -156,12 +156,12 @@ export class Matcher {
     return this.#text !== null;
   }
 
-  isMeant(message: Message): boolean {
-    return this.mayBeMeant(message) && (this.#text === null || hasText(message, this.#text));
+  matches(message: Message): boolean {
+    return this.mayMatch(message) && (this.#text === null || hasText(message, this.#text));
   }
 
   /** Matches if the text of the filter is in its body. For messages that were read without their bodies. */
-  mayBeMeant(message: Message): boolean {
+  mayMatch(message: Message): boolean {
     return this.#tests.every((test) => test(message));
   }
 }

@@ -281,7 +281,7 @@ export class Timekeeper {
  * Corrects `reckoned` by a clock on another machine, which showed `shownAt` at some moment during the last `tookMs`. A
  * value between the two bounds may be right and is kept, so that slow responses do not make the time jitter.
  */
-export function reckonedAt(reckoned: number, shownAt: number, tookMs: number): number {
+export function correctedTime(reckoned: number, shownAt: number, tookMs: number): number {
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
 }
 

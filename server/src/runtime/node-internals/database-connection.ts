@@ -5,7 +5,7 @@
 // Without it: `end`, which notifies the server and waits for it, and the shortest query.
 
 import type pg from 'pg';
-import { expect, works } from './features.ts';
+import { expect, isFeatureWorking } from './features.ts';
 
 interface Inside {
   readonly connection: { readonly stream: { destroy(): void }; sync(): void };
@@ -13,13 +13,13 @@ interface Inside {
 
 /** Closes at once, without a message to the other side, which may not be listening. */
 export function destroyConnection(client: pg.ClientBase): void {
-  if (works('databaseConnection')) (client as unknown as Inside).connection.stream.destroy();
+  if (isFeatureWorking('databaseConnection')) (client as unknown as Inside).connection.stream.destroy();
   else void (client as pg.Client).end().catch(() => {});
 }
 
 /** Waits for a reply to an empty message. The server runs no transaction for it, unlike for the shortest query. */
 export async function pingServer(client: pg.ClientBase): Promise<void> {
-  if (!works('databaseConnection')) {
+  if (!isFeatureWorking('databaseConnection')) {
     await client.query('');
     return;
   }

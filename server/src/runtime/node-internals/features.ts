@@ -25,7 +25,7 @@ const broken = new Map<Feature, string>();
 let report = (_feature: Feature, _why: string): void => {};
 
 /** Ask once for each connection, not for each message. */
-export function works(feature: Feature): boolean {
+export function isFeatureWorking(feature: Feature): boolean {
   return !broken.has(feature);
 }
 

@@ -5,7 +5,7 @@
 // for each line.
 
 import pino, { type Logger } from 'pino';
-import { expect, works } from './features.ts';
+import { expect, isFeatureWorking } from './features.ts';
 
 interface Lines {
   /** One JSON object a line, as the log would write it at level `info`. */
@@ -13,7 +13,7 @@ interface Lines {
 }
 
 export function linesOf(log: Logger): Lines {
-  const stream = works('logLines') ? streamOf(log) : null;
+  const stream = isFeatureWorking('logLines') ? streamOf(log) : null;
   return stream ?? { write: (lines) => writeSingly(log, lines) };
 }
 

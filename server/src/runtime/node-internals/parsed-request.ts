@@ -45,7 +45,7 @@ export abstract class ParsedRequest extends IncomingMessage {
     this.on('close', () => this.takeClose());
   }
 
-  /** The body ends here: the stream will not. */
+  /** Notes that the end of the body was taken, so the stream will not end. */
   protected endTaken(): void {
     this.#isTaken = true;
   }

@@ -4,7 +4,7 @@
 
 import type { Socket } from 'node:net';
 import type { Client } from 'undici';
-import { expect, works } from './features.ts';
+import { expect, isFeatureWorking } from './features.ts';
 import { MemoryStream } from './http-connection.ts';
 import { pushToStream, takeBytes } from './socket-bytes.ts';
 import { wrapSocket } from './wrapped-socket.ts';
@@ -20,7 +20,7 @@ export interface ReadGuard {
 
 /** Returns the socket that undici shall use. */
 export function guardReads(socket: Socket, guard: ReadGuard): Socket {
-  if (works('answerGuard')) {
+  if (isFeatureWorking('answerGuard')) {
     replaceRead(socket, guard);
     return socket;
   }

@@ -14,7 +14,7 @@ import { testWriteQueue } from './write-queue.ts';
 let tested: Promise<unknown> | null = null;
 let databaseTested: Promise<void> | null = null;
 
-/** Resolves when `works` knows. */
+/** Resolves when the results of the self-tests are known. */
 export async function testInternals(hasDatabase: boolean): Promise<void> {
   tested ??= Promise.all([
     testFeature('httpReader', async (late) => {
@@ -37,7 +37,7 @@ async function testDatabase(): Promise<void> {
   await testFeature('databaseConnection', () => testDatabaseConnection(new pg.Client()));
 }
 
-/** Over loopback, with both ends of a connection. */
+/** Runs a test with both ends of a connection over loopback. */
 async function onConnection(late: AbortSignal, test: (near: Socket, far: Socket) => Promise<void>): Promise<void> {
   const server = createServer({ allowHalfOpen: true });
   const ends: Socket[] = [];

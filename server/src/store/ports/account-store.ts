@@ -39,7 +39,9 @@ export interface AccountStore {
    */
   storedBytes(accountId: string): Promise<number>;
 
-  /** The same for some accounts, in the order of their ids. Those that never stored anything are left out. */
+  /**
+   * How many bytes some accounts store, in the order of their ids. Accounts that never stored anything are left out.
+   */
   storedAccounts(after: string, limit: number): Promise<readonly StoredAccount[]>;
 
   /** Bytes that are free inside the files of the store, and will be used again. 0 if it is not known. */

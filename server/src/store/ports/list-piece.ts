@@ -51,7 +51,7 @@ export interface SizedKey {
 /**
  * How many of the keys fit into a piece, and the last of those. `keys` has one key more than `limit` if there are more.
  */
-export function fitting(keys: readonly SizedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
+export function fittingKeys(keys: readonly SizedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
   let bytes = 0;
   let count = 0;
   while (count < Math.min(keys.length, limit) && (count === 0 || bytes + keys[count]!.bytes <= bytesMax)) {

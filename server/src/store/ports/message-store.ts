@@ -151,7 +151,7 @@ export interface MessageStore {
 
   // ——— dead letters ———
 
-  /** Deletes failed messages. Returns how many of the ids named one. */
+  /** Deletes failed messages by their ids. Returns how many it deleted. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): Promise<number>;
 
   /**

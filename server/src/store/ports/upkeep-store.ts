@@ -162,10 +162,12 @@ export interface UpkeepStore {
    */
   deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
-  /** The same for queues that messages made, and that have no messages any more. */
+  /**
+   * Visits `limit` queues after a position, and deletes those that messages created and that have no messages any more.
+   */
   deleteIdleQueues(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
-  /** The same for bulk operations that ended long ago. */
+  /** Visits `limit` bulk operations after a position, and deletes those that ended long ago. */
   deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
   /**

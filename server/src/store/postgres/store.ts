@@ -22,7 +22,7 @@ import { createAccounts } from './resources/account-verbs.ts';
 import { onCall } from './resources/steps.ts';
 import { createUpkeep } from './resources/upkeep-verbs.ts';
 import type { Database } from './sessions/database.ts';
-import { leave } from './sessions/nodes.ts';
+import { deleteNode } from './sessions/nodes.ts';
 import { OwnLife } from './sessions/own-life.ts';
 import type { Pool } from './sessions/pool.ts';
 import { createReserve } from './sessions/reserve-port.ts';
@@ -83,7 +83,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       hints.close();
       // After this all its claims are released, and no other node has to wait until this one counts as dead.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
-      const left = await Promise.allSettled([pool.beat((database) => leave(database, node))]);
+      const left = await Promise.allSettled([pool.beat((database) => deleteNode(database, node))]);
       await pool.close();
       if (left[0].status === 'fulfilled') onLeft();
     },

@@ -1,7 +1,14 @@
 // A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
 // a piece never holds more bytes than it may.
 
-import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type SizedKey } from '../ports/list-piece.ts';
+import {
+  BEHIND_ALL,
+  FIRST_PART,
+  fittingKeys,
+  type ListPart,
+  type ListPiece,
+  type SizedKey,
+} from '../ports/list-piece.ts';
 import { all, get, type Steps } from './steps.ts';
 
 /** All of it SQL. */
@@ -22,7 +29,7 @@ export function listByKey<Row extends object, T>(list: KeyedList, make: (row: Ro
   return function* (accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<T>> {
     const after = part.after ?? start;
     const keys = yield* all<SizedKey>(weigh, [accountId, after, part.limit + 1]);
-    const { last, count } = fitting(keys, part);
+    const { last, count } = fittingKeys(keys, part);
     const rows = yield* all<Row>(read, [accountId, after, last, count]);
     return { entries: rows.map(make), hasMore: keys.length > count };
   };

@@ -186,7 +186,7 @@ export const MESSAGE_COLUMNS: readonly Column[] = [
   ...STORE_COLUMNS.map(toColumn),
 ];
 
-/** Those that PostgreSQL has. */
+/** The columns that the table of PostgreSQL has. */
 export const POSTGRES_COLUMNS: string = MESSAGE_COLUMNS.filter(({ onlyIn }) => onlyIn === null)
   .map(({ name }) => name)
   .join(', ');

@@ -1,5 +1,5 @@
 // Which of the due schedules run first. The accounts take turns, beginning after the account that was served last, so
-// that neither many schedules nor large bodies of one account delay the others. For every adapter.
+// that neither many schedules nor large bodies of one account delay the others. Every adapter uses this file.
 
 import type { DueLimits } from '../ports/upkeep-store.ts';
 

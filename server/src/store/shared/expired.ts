@@ -1,5 +1,5 @@
 // Which expired messages one transaction deletes: the oldest and, if there are more than it takes, first some of other
-// accounts in turn. For every adapter.
+// accounts in turn. Every adapter uses this file.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { CountedBodies } from './shared-bodies.ts';

@@ -53,7 +53,7 @@ export class Hints {
     this.#awaitedUntilMs = isNewsFree ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** The live nodes, as of the last heartbeat: the more there are, the less often each sends a hint. */
+  /** The live nodes, at the last heartbeat: the more there are, the less often each sends a hint. */
   noteNodes({ count, deliverers }: LiveNodes): void {
     this.#nodes = count;
     this.#deliverers = deliverers;

@@ -1,5 +1,5 @@
 // When to claim again after a claim that could not read every account and host. At once while claims find something;
-// else after growing pauses, so that many hosts without room do not keep the store busy. For every adapter.
+// else after growing pauses, so that many hosts without room do not keep the store busy. Every adapter uses this file.
 
 const PAUSE_MS = 20;
 const PAUSE_MS_MAX = 1000;

@@ -1,5 +1,5 @@
 // How many due messages one claim makes ready. It works in pieces, so that no transaction is long, and takes some of
-// every account, so that no account waits behind a million messages of another. For every adapter.
+// every account, so that no account waits behind a million messages of another. Every adapter uses this file.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 
@@ -21,10 +21,10 @@ export const PROMOTE_ACCOUNTS_LOOKED_MAX = 256;
 export const PROMOTE_ACCOUNTS_MAX = 64;
 export const PROMOTE_OF_ACCOUNT_MAX = 16;
 
-/** The share of each flow key, so that all keys together make one piece ready. */
-export function promotedOfKeyMax(keys: number): number {
+/** How many messages of each flow key one claim makes ready, so that all keys together make one piece ready. */
+export function promotedPerKeyMax(keys: number): number {
   return Math.ceil(PROMOTE_MAX / Math.max(1, keys));
 }
 
-/** The same for queues. */
-export const promotedOfQueueMax = promotedOfKeyMax;
+/** How many messages of each queue one claim makes ready. */
+export const promotedPerQueueMax = promotedPerKeyMax;

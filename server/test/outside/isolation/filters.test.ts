@@ -117,7 +117,7 @@ test('the values of a filter are read once, however many messages are judged', (
     const matcher = new Matcher(filter);
     const before = reads;
     assert.ok(before >= 100, name);
-    for (let n = 0; n < 1000; n += 1) assert.equal(matcher.isMeant(message), false);
+    for (let n = 0; n < 1000; n += 1) assert.equal(matcher.matches(message), false);
     assert.equal(reads, before, name);
   }
 });
@@ -126,7 +126,7 @@ test('a text is found wherever it stands in a large body, of which little is tex
   const AT_ONCE = 256 * 1024;
   const decode = t.mock.method(TextDecoder.prototype, 'decode');
   const { message } = claimOf({});
-  const found = (body: string, text: string) => new Matcher({ text }).isMeant({ ...message, body: Buffer.from(body) });
+  const found = (body: string, text: string) => new Matcher({ text }).matches({ ...message, body: Buffer.from(body) });
   for (const before of [0, AT_ONCE - 20, AT_ONCE - 10, AT_ONCE - 3, AT_ONCE, 3 * AT_ONCE - 1]) {
     // Of three bytes each, so that pieces end within a letter as well.
     const body = `${'x'.repeat(before)}Ẁord Ẁ Ẁ${'y'.repeat(AT_ONCE)}`;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Api, OpenRoute } from '../../../src/inbound/api/api.ts';
+import type { Api, PublicRoute } from '../../../src/inbound/api/api.ts';
 import { rootRoutes } from '../../../src/inbound/api/routes/root.ts';
 import { VERSION } from '../../../src/version.ts';
 import type { Answered } from '../../support/client.ts';
@@ -180,8 +180,8 @@ test('GET /: a program gets name, version and links, each of which leads somewhe
 const SERVICE = { version: '1.2.3', headerPrefix: 'Service-' };
 
 test('GET /: without a console a browser is led to the docs, and no link leads to the console', async () => {
-  const routes: OpenRoute[] = [];
-  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, SERVICE, {
+  const routes: PublicRoute[] = [];
+  rootRoutes({ addOpen: (route: PublicRoute) => routes.push(route) } as unknown as Api, SERVICE, {
     hasConsole: false,
     hasMetrics: true,
   });

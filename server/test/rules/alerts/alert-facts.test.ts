@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Alert, AlertRule } from '../../../src/rules/alerts/alert.ts';
-import { endOf, hostEnd, isMeant, isScoped, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
+import { appliesTo, hostResultOf, isScoped, messageEndOf, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 const MINUTE = 60_000;
@@ -46,27 +46,27 @@ test('schedules that are named are read, besides those of the failed messages', 
 
 test('a message must be of the host, the queue and the label that a rule names', () => {
   const fact = { kind: 'publish', host: 'a.example:443', queueName: 'orders', labels: ['red'] } as const;
-  assert.equal(isMeant(fact, { host: 'a.example', queue: 'orders', label: 'red' }), true);
-  assert.equal(isMeant(fact, { ...ANY, queue: 'other' }), false);
-  assert.equal(isMeant(fact, { ...ANY, label: 'blue' }), false);
-  assert.equal(isMeant(fact, { ...ANY, host: 'b.example' }), false);
-  assert.equal(isMeant({ ...fact, queueName: null }, ANY), true);
-  assert.equal(isMeant({ ...fact, kind: 'alert' }, ANY), false);
+  assert.equal(appliesTo(fact, { host: 'a.example', queue: 'orders', label: 'red' }), true);
+  assert.equal(appliesTo(fact, { ...ANY, queue: 'other' }), false);
+  assert.equal(appliesTo(fact, { ...ANY, label: 'blue' }), false);
+  assert.equal(appliesTo(fact, { ...ANY, host: 'b.example' }), false);
+  assert.equal(appliesTo({ ...fact, queueName: null }, ANY), true);
+  assert.equal(appliesTo({ ...fact, kind: 'alert' }, ANY), false);
 });
 
 test('a message ends with an attempt that delivered or failed it, not with one that is repeated', () => {
-  assert.equal(endOf({ outcome: 'answered', status: 200, nextAt: null }), 'delivered');
-  assert.equal(endOf({ outcome: 'answered', status: 500, nextAt: null }), 'failed');
-  assert.equal(endOf({ outcome: 'answered', status: 500, nextAt: NOW }), null);
-  assert.equal(endOf({ outcome: 'interrupted', status: null, nextAt: null }), null);
+  assert.equal(messageEndOf({ outcome: 'answered', status: 200, nextAt: null }), 'delivered');
+  assert.equal(messageEndOf({ outcome: 'answered', status: 500, nextAt: null }), 'failed');
+  assert.equal(messageEndOf({ outcome: 'answered', status: 500, nextAt: NOW }), null);
+  assert.equal(messageEndOf({ outcome: 'interrupted', status: null, nextAt: null }), null);
 });
 
 test('a host fails with a 5xx, or without an answer; any other answer is a sign of life', () => {
-  const end = (status: number) => hostEnd({ outcome: 'answered', status });
+  const end = (status: number) => hostResultOf({ outcome: 'answered', status });
   assert.deepEqual([499, 500, 599, 600].map(end), ['answers', 'fails', 'fails', 'answers']);
-  assert.equal(hostEnd({ outcome: 'timedOut', status: null }), 'fails');
-  assert.equal(hostEnd({ outcome: 'unreachable', status: null }), 'fails');
-  assert.equal(hostEnd({ outcome: 'refusedByPolicy', status: null }), null);
-  assert.equal(hostEnd({ outcome: 'interrupted', status: null }), null);
-  assert.equal(hostEnd({ outcome: 'answered', status: null }), null);
+  assert.equal(hostResultOf({ outcome: 'timedOut', status: null }), 'fails');
+  assert.equal(hostResultOf({ outcome: 'unreachable', status: null }), 'fails');
+  assert.equal(hostResultOf({ outcome: 'refusedByPolicy', status: null }), null);
+  assert.equal(hostResultOf({ outcome: 'interrupted', status: null }), null);
+  assert.equal(hostResultOf({ outcome: 'answered', status: null }), null);
 });

@@ -34,7 +34,7 @@ const MESSAGE: Message = {
 };
 
 const isMeant = (filter: MessageFilter, some: Partial<Message> = {}) =>
-  new Matcher(filter).isMeant({ ...MESSAGE, ...some });
+  new Matcher(filter).matches({ ...MESSAGE, ...some });
 
 const KEYS: readonly (readonly [MessageFilter, MessageFilter])[] = [
   [{ messageIds: ['msg_2', 'msg_1'] }, { messageIds: ['msg_2'] }],
@@ -139,9 +139,9 @@ test('a half character at the end of a body is decoded as one that nobody wrote'
 test('without the body, a message may match if all else does', () => {
   const matcher = new Matcher({ text: 'nowhere', queueNames: ['orders'] });
   assert.equal(matcher.hasText, true);
-  assert.equal(matcher.mayBeMeant(MESSAGE), true);
-  assert.equal(matcher.mayBeMeant({ ...MESSAGE, queueName: 'other' }), false);
-  assert.equal(matcher.isMeant(MESSAGE), false);
+  assert.equal(matcher.mayMatch(MESSAGE), true);
+  assert.equal(matcher.mayMatch({ ...MESSAGE, queueName: 'other' }), false);
+  assert.equal(matcher.matches(MESSAGE), false);
   assert.equal(new Matcher({}).hasText, false);
 });
 

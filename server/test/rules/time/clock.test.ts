@@ -8,8 +8,8 @@ import {
   CLOCK_DOWN_MS_MAX,
   CLOCK_STEP_MS_MAX,
   type ClockChange,
+  correctedTime,
   type KeptTime,
-  reckonedAt,
   Timekeeper,
   timeAtStart,
   timeOfWork,
@@ -369,9 +369,9 @@ test('a node that trusts another time is not followed: it may have started with 
 });
 
 test('the clock of the store is taken over as far as its answer is sure', () => {
-  assert.equal(reckonedAt(1000, 990, 20), 1000);
-  assert.equal(reckonedAt(1000, 1005, 20), 1005);
-  assert.equal(reckonedAt(1000, 900, 20), 920);
+  assert.equal(correctedTime(1000, 990, 20), 1000);
+  assert.equal(correctedTime(1000, 1005, 20), 1005);
+  assert.equal(correctedTime(1000, 900, 20), 920);
 });
 
 test('whatever the wall clock does, with starts in between: the time of order never goes back and is never late', () => {

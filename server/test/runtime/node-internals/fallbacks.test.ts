@@ -21,9 +21,9 @@ import {
 } from '../../../src/runtime/node-internals/database-connection.ts';
 import {
   type Feature,
+  isFeatureWorking,
   reportBrokenFeatures,
   testFeature,
-  works,
 } from '../../../src/runtime/node-internals/features.ts';
 import { keepsAlive, testHalfOpen, testHttpConnection } from '../../../src/runtime/node-internals/http-connection.ts';
 import { linesOf, testLogLines } from '../../../src/runtime/node-internals/log-lines.ts';
@@ -159,7 +159,7 @@ test('a feature that fails is named in the log once, with what is different with
   reportBrokenFeatures(logBroken(pino({ base: null }, { write: (line) => void lines.push(line) })));
   await breakIt('writeQueue');
   await breakIt('writeQueue');
-  assert.equal(works('writeQueue'), false);
+  assert.equal(isFeatureWorking('writeQueue'), false);
   assert.equal(lines.length, 1);
   const { level, feature, why, msg } = JSON.parse(lines[0]!);
   assert.deepEqual([level, feature, why], [40, 'writeQueue', 'it is otherwise']);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { Store } from '../../../src/store/ports/store.ts';
-import { DATABASE_AT_ONCE } from '../../../src/store/postgres/sessions/connections.ts';
+import { ACCOUNT_CONNECTIONS } from '../../../src/store/postgres/sessions/connections.ts';
 import { inTurn } from '../../../src/store/turns/in-turn.ts';
 import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../../conformance/given.ts';
 import { withNode } from '../../conformance/harness.ts';
@@ -15,7 +15,7 @@ import { waitFor } from '../../support/wait.ts';
 
 const ASKED = 50;
 /** Connections that write: those of accounts, and four for the node itself. */
-const WRITERS = DATABASE_AT_ONCE.changes + 4;
+const WRITERS = ACCOUNT_CONNECTIONS.changes + 4;
 /** Longer than a new connection may take. */
 const PATIENCE_MS = 10_000;
 
@@ -42,7 +42,7 @@ function withHeld(work: (store: Store, held: Held, bare: Store) => Promise<void>
     };
     try {
       await work(
-        inTurn(a.store, DATABASE_AT_ONCE, () => performance.now()),
+        inTurn(a.store, ACCOUNT_CONNECTIONS, () => performance.now()),
         { waiting: () => waiting.length, letGo },
         a.store,
       );
@@ -87,7 +87,7 @@ async function statementsBefore(own: Promise<unknown>, held: Held): Promise<numb
 
 test('one account looks up and changes much at once, and the database is slow with it: others go on', () =>
   withHeld(async (store, held) => {
-    const { lookUps, changes } = DATABASE_AT_ONCE;
+    const { lookUps, changes } = ACCOUNT_CONNECTIONS;
     askOften(() => store.journalEnd(HOSTILE));
     await waitFor('its look-ups to begin', () => held.waiting() >= lookUps);
     askOften(() => store.deleteSchedule(HOSTILE, 'none'));

@@ -160,7 +160,7 @@ async function list(
     }
   }
   const matcher = new Matcher(filter.messages);
-  const wanted = events.filter((event) => matcher.isMeant(event.message) && isEventWanted(filter, event));
+  const wanted = events.filter((event) => matcher.matches(event.message) && isEventWanted(filter, event));
   wanted.sort((a, b) => a.at - b.at);
   if (page.order === 'newestFirst') {
     const end = Math.min(from?.position ?? wanted.length, wanted.length);

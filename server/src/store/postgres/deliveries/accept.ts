@@ -8,7 +8,7 @@ import { dayAfter, isOverQuota, type UsedDay } from '../../../rules/limits/quota
 import { firstState } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import type { AcceptCommand, AcceptReply, AccountAtClaim } from '../../shared/commands.ts';
-import { promotedOfKeyMax } from '../../shared/promotion.ts';
+import { promotedPerKeyMax } from '../../shared/promotion.ts';
 import { sharedBodies } from '../../shared/shared-bodies.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
@@ -124,7 +124,7 @@ async function startLines(
   now: number,
 ): Promise<number | null> {
   if (queues.size === 0 && keys.size === 0) return null;
-  const most = promotedOfKeyMax(atOnce.size);
+  const most = promotedPerKeyMax(atOnce.size);
   const isAtOnce = (kind: 'queue' | 'key') => (id: string) => atOnce.has(`${kind} ${id}`);
   const [startedQueues, notedQueues] = divide(queues, isAtOnce('queue'));
   const [admittedKeys, notedKeys] = divide(keys, isAtOnce('key'));
@@ -146,7 +146,7 @@ async function startLines(
   return earlier(dueAt, now);
 }
 
-/** Those for which `isFirst` holds, and the others. */
+/** Divides the entries into those for which `isFirst` is true, and the others. */
 function divide<T>(all: ReadonlyMap<string, T>, isFirst: (id: string) => boolean): [Map<string, T>, Map<string, T>] {
   const entries = [...all];
   return [new Map(entries.filter(([id]) => isFirst(id))), new Map(entries.filter(([id]) => !isFirst(id)))];

@@ -27,9 +27,10 @@ export function cancel(
 }
 
 /**
- * The same without those that another transaction is changing. A claim locks its messages before their flow keys, and a
- * cancel locks the keys before it changes the messages. So a cancel that waited for a message could deadlock with a
- * claim that waits for the key, and block everyone else who needs the key, until the server notices after a second.
+ * Cancels without waiting: leaves out messages that another transaction is changing. A claim locks its messages before
+ * their flow keys, and a cancel locks the keys before it changes the messages. So a cancel that waited for a message
+ * could deadlock with a claim that waits for the key, and block everyone else who needs the key, until the server
+ * notices after a second.
  */
 export async function cancelFree(
   database: Database,
@@ -137,7 +138,7 @@ export async function cancelledClaims(database: Database, node: string): Promise
 }
 
 /**
- * Those of the given messages whose cancel was requested and whose node may still be alive, by the clock of the
+ * The given messages whose cancel was requested and whose node may still be alive, by the clock of the
  * database.
  */
 export function nodesHoldingCancelled(

@@ -23,15 +23,15 @@ import { areSameLimits } from '../../../rules/lines/flow-key.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts';
 import type { RowState } from '../../rows/message-columns.ts';
-import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
+import { PROMOTE_KEYS_MAX, promotedPerKeyMax } from '../../shared/promotion.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
 
 /**
- * The same as `=`. But with `=`, the planner may use an index of all messages in this state, which it estimates to be
- * few, instead of those of the key: then a key costs as much as the account has ready messages.
+ * An equivalent of `=`. With `=` itself, the planner may use an index of all messages in this state, which it estimates
+ * to be few, instead of those of the key: then a key costs as much as the account has ready messages.
  */
 function only(column: string, state: RowState): string {
   return `${column} BETWEEN '${state}' AND '${state}'`;
@@ -289,7 +289,7 @@ async function makeReady(
 export async function admitDueKeys(database: Database, dueKeys: DueLines, now: number): Promise<void> {
   const due = await dueKeys.take(database, now, PROMOTE_KEYS_MAX);
   const locked = await lockKeys(database, due, 'SKIP LOCKED');
-  await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
+  await admitWaiting(database, locked, now, promotedPerKeyMax(locked.size));
 }
 
 /** For new messages that wait under these keys: a claim will check the keys. Admits nothing itself. */

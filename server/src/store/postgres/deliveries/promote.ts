@@ -32,7 +32,7 @@ export class Promoter {
     if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);
   }
 
-  /** Returns whether flow keys are due now because of it. */
+  /** Makes delayed messages that are due ready. Returns whether flow keys are due now because of that. */
   async #promoteDue(database: Database, now: number): Promise<boolean> {
     const { count, hasKeys } = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
     const others = count === PROMOTE_MAX && (await this.#promoteOthers(database, now));

@@ -17,7 +17,7 @@ import {
 } from '../../../rules/lines/queue.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
-import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
+import { PROMOTE_QUEUES_MAX, promotedPerQueueMax } from '../../shared/promotion.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
@@ -246,7 +246,7 @@ async function giveBackPlaces(database: Database, { account_id, name }: QueueRow
 export async function startDueQueues(database: Database, dueQueues: DueLines, now: number): Promise<void> {
   const due = await dueQueues.take(database, now, PROMOTE_QUEUES_MAX);
   const locked = await lockQueues(database, due, 'SKIP LOCKED');
-  await startHeads(database, locked, now, { most: promotedOfQueueMax(locked.size) });
+  await startHeads(database, locked, now, { most: promotedPerQueueMax(locked.size) });
 }
 
 export async function lockOrCreateQueue(

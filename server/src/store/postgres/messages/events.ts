@@ -22,7 +22,7 @@ import { horizon, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
 import { nullEachUnstorable } from './null-if-unstorable.ts';
-import { BodiesToRead, CANDIDATE, type CandidateRow, messageOf } from './search.ts';
+import { BodiesToRead, CANDIDATE, type CandidateRow, joinMessage } from './search.ts';
 
 const CHUNK = 500;
 /** The number of steps that are read together: their attempts and their bodies are read with one statement each. */
@@ -79,7 +79,7 @@ async function readJournal(
 ): Promise<JournalRow[]> {
   const sign = part.isDown ? -1 : 1;
   const rows = await (messageIds === undefined || walksJournal(messageIds)
-    ? readPart(database, `journal j ${messageOf('j')} WHERE j.account_id = $1`, [accountId], part)
+    ? readPart(database, `journal j ${joinMessage('j')} WHERE j.account_id = $1`, [accountId], part)
     : readPart(
         database,
         `messages m JOIN journal j ON j.account_id = m.account_id AND j.message_seq = m.seq
@@ -171,7 +171,7 @@ class EventMaker {
   /** Whether an event is wanted does not depend on the body, so that is known before the body is read. */
   async #makeBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
     const messages = new Map(rows.map((row) => [row, toMessage(row)]));
-    const meant = rows.filter((row) => this.#matcher.mayBeMeant(messages.get(row)!));
+    const meant = rows.filter((row) => this.#matcher.mayMatch(messages.get(row)!));
     const tried = meant.filter((row) => stepFromRow(row) === null);
     const attempts = await readAttempts(
       this.#database,
@@ -201,7 +201,7 @@ class EventMaker {
   #whole(row: JournalRow, { message, step, events }: Bare, bodies: ReadonlyMap<number, Uint8Array>): MessageEvent[] {
     if (events.length === 0 || !this.#needsBodies) return events;
     const body = bodies.get(row.seq);
-    if (!body || !this.#matcher.isMeant({ ...message, body })) return [];
+    if (!body || !this.#matcher.matches({ ...message, body })) return [];
     return this.#page.withBodies ? this.#eventsOf({ ...message, body }, step!, row) : events;
   }
 

@@ -23,7 +23,7 @@ const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND 
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
      WHERE b.account_id = m.account_id AND b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
-/** The same, for reads by people. */
+/** The columns for reads by people: all but the body, and whether the last decided retry has begun. */
 export const SHOWN = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
 
 /** All columns of `messages m`, which must be joined by JOIN_BODY. */

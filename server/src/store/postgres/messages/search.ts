@@ -152,13 +152,13 @@ class RowFilter {
     let meant = 0;
     for (const row of rows) {
       const bare = toMessage(row);
-      const mayBeMeant = this.#matcher.mayBeMeant(bare);
-      const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
-      const isRead = mayBeMeant && (this.#withBodies || !isMeantBare);
+      const mayMatch = this.#matcher.mayMatch(bare);
+      const matchesBare = mayMatch && this.#matcher.matches(bare);
+      const isRead = mayMatch && (this.#withBodies || !matchesBare);
       if (isRead ? !toRead.add(row) : this.#looking.isEnough) break;
       if (!isRead) this.#looking.add(0);
-      filtered.push(mayBeMeant ? bare : null);
-      if (isMeantBare) meant += 1;
+      filtered.push(mayMatch ? bare : null);
+      if (matchesBare) meant += 1;
       if (meant >= limit) break;
     }
     const bodies = await toRead.read(this.#database);
@@ -167,7 +167,7 @@ class RowFilter {
       if (bare === null || !toRead.has(row)) return bare;
       const body = bodies.get(row.seq);
       const whole = body && { ...bare, body };
-      if (!whole || !this.#matcher.isMeant(whole)) return null;
+      if (!whole || !this.#matcher.matches(whole)) return null;
       return this.#withBodies ? whole : bare;
     });
   }
@@ -294,7 +294,7 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
       return [by('AND m.id = ANY($2::text[])', nullEachUnstorable(chosen.values))];
     case 'label':
       return nullEachUnstorable(chosen.values).map((label) => ({
-        from: `message_labels l ${messageOf('l')} WHERE l.account_id = $1 AND l.label = $2`,
+        from: `message_labels l ${joinMessage('l')} WHERE l.account_id = $1 AND l.label = $2`,
         values: [accountId, label],
         seq: 'l.message_seq',
       }));
@@ -323,7 +323,7 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
  * Joins the message `m` of each row of `table` by its `message_seq`. OFFSET keeps the planner from starting with the
  * messages instead: only the rows of `table` are in the order to read.
  */
-export function messageOf(table: string): string {
+export function joinMessage(table: string): string {
   return `CROSS JOIN LATERAL (SELECT ${POSTGRES_COLUMNS} FROM messages
     WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
 }

@@ -18,7 +18,7 @@ import type {
 import * as alertRows from '../../rows/alert-rows.ts';
 import { activity } from '../messages/activity.ts';
 import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
-import { messageOf } from '../messages/search.ts';
+import { joinMessage } from '../messages/search.ts';
 import type { Database } from '../sessions/database.ts';
 
 export async function alertFacts(
@@ -83,7 +83,7 @@ async function endedAttempts(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at
        FROM (SELECT account_id, seq, at, message_seq, step FROM journal WHERE account_id = $1
                ORDER BY seq DESC LIMIT $2) AS j
-       ${messageOf('j')}
+       ${joinMessage('j')}
        LEFT JOIN attempts a ON a.account_id = j.account_id AND a.message_seq = j.message_seq AND a.number = j.step
        ORDER BY j.seq DESC`,
     accountId,
@@ -107,7 +107,7 @@ async function notifiedSince(
     `SELECT m.kind, m.state, m.ended_at
        FROM (SELECT account_id, message_seq FROM message_labels WHERE account_id = $1 AND label = $2
                ORDER BY message_seq DESC LIMIT $3) AS l
-       ${messageOf('l')}
+       ${joinMessage('l')}
        ORDER BY l.message_seq DESC`,
     accountId,
     ALERT_LABEL,

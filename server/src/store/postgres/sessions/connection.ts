@@ -166,7 +166,7 @@ interface SessionRow {
 }
 
 /** Applies the settings that every session needs and reads them back. Rejects if the server cannot be written to. */
-export async function setUp(client: pg.ClientBase, options: SessionSettings): Promise<Session> {
+export async function prepareSession(client: pg.ClientBase, options: SessionSettings): Promise<Session> {
   const { server, name, settings = new Map(), timers, msMax = ACQUIRE_MS_MAX } = options;
   const demanded: Settings = new Map([...SESSION, ...settings, ['application_name', name]]);
   const all = [...new Map([...server.options.settings, ...WISHED, ...demanded])];

@@ -11,16 +11,16 @@ import {
   ADDING,
   clientConfig,
   PROBING,
+  prepareSession,
   type Server,
   type Settings,
   STALL_MS_MAX,
   STALL_SETTING,
-  setUp,
   WRITING,
 } from './connection.ts';
 
 /** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
-export const DATABASE_AT_ONCE = {
+export const ACCOUNT_CONNECTIONS = {
   lists: nodeMax('databaseLists'),
   lookUps: nodeMax('databaseLookUps'),
   areNeedsInLine: true,
@@ -36,13 +36,13 @@ interface Use {
 }
 
 const USES: Readonly<Record<Role, Use>> = {
-  // The other four: accepts into queues, settles, claims and upkeep.
-  writers: { name: WRITER_NAME, max: DATABASE_AT_ONCE.changes + 4, settings: WRITING },
+  // Four more, for accepts into queues, settles, claims and upkeep.
+  writers: { name: WRITER_NAME, max: ACCOUNT_CONNECTIONS.changes + 4, settings: WRITING },
   // Each runs one statement at a time.
   adders: { name: WRITER_NAME, max: 1, settings: ADDING },
   settlers: { name: WRITER_NAME, max: 1, settings: WRITING },
-  // The other two: tokens, bodies of claimed messages, and upkeep.
-  readers: { name: 'postrider reader', max: DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2 },
+  // Two more, for tokens, bodies of claimed messages, and upkeep.
+  readers: { name: 'postrider reader', max: ACCOUNT_CONNECTIONS.lists + ACCOUNT_CONNECTIONS.lookUps + 2 },
   heartbeat: { name: 'postrider heartbeat', max: 1 },
   probe: { name: 'postrider probe', max: 1, settings: PROBING },
 };
@@ -53,7 +53,7 @@ const IDLE_MS_MAX = 30_000;
 export interface ConnectionsOptions {
   readonly server: Server;
   readonly timers: Clock;
-  /** How long a new connection may take, as of now. */
+  /** How long a new connection may take, at the moment. */
   readonly connectMs: () => number;
   /** See LinkOptions. The server gives this node as much more time between two statements. */
   readonly morePatienceMs: number;
@@ -69,9 +69,12 @@ export class Connections {
   readonly #lines = new Map<Role, AccountLine>();
   /** All connections with their uses, so that hanging ones can be closed. */
   readonly #clients = new Map<pg.ClientBase, Use>();
-  /** Their server processes: no two connections may have the same one. */
+  /** The server process of each connection: no two connections may have the same one. */
   readonly #pids = new Map<pg.ClientBase, number>();
-  /** The same, including lost connections. The process id that a pooler reports at connect is a different one. */
+  /**
+   * The server processes, including those of lost connections. The process id that a pooler reports at connect is a
+   * different one.
+   */
   readonly #processes = new WeakMap<pg.ClientBase, number>();
 
   constructor(options: ConnectionsOptions) {
@@ -130,7 +133,7 @@ export class Connections {
       client.on('error', () => {});
       this.#clients.set(client, use);
       client.on('end', () => this.#forget(client));
-      const { pid } = await setUp(client, { server, name, settings, timers, msMax: connectMs() });
+      const { pid } = await prepareSession(client, { server, name, settings, timers, msMax: connectMs() });
       onSession(pid);
       this.#processes.set(client, pid);
       this.#pids.set(client, pid);

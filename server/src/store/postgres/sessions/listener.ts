@@ -4,7 +4,7 @@
 import pg from 'pg';
 import { destroyConnection, pingServer } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
-import { clientConfig, type Server, type Session, setUp, within } from './connection.ts';
+import { clientConfig, prepareSession, type Server, type Session, within } from './connection.ts';
 import { backendPid, requireOwnSessions } from './own-session.ts';
 
 const NAME = 'postrider listener';
@@ -47,7 +47,7 @@ export class Listener {
   async connect(): Promise<void> {
     const { server, timers, connectMs } = this.#options;
     await this.#client.connect();
-    this.#session = await setUp(this.#client, { server, name: NAME, timers, msMax: connectMs });
+    this.#session = await prepareSession(this.#client, { server, name: NAME, timers, msMax: connectMs });
   }
 
   /** Rejects unless this connection and another one each have their own session. */

@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 const FORGET_AFTER = '1 hour';
 
 /** A node that stops in an orderly way leaves at once. */
-export async function leave(database: Database, node: string): Promise<void> {
+export async function deleteNode(database: Database, node: string): Promise<void> {
   await database.run(
     `DELETE FROM nodes WHERE id = $1 OR alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,
     node,

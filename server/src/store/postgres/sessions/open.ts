@@ -10,7 +10,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import { probe } from '../deliveries/insert.ts';
 import { createPostgresStore, type PostgresStore } from '../store.ts';
-import { clientConfig, isNoReply, NotWritable, type Server, serversOf, setUp } from './connection.ts';
+import { clientConfig, isNoReply, NotWritable, prepareSession, type Server, serversOf } from './connection.ts';
 import { Database } from './database.ts';
 import { type Note, worst } from './link.ts';
 import { requireOwnSessions } from './own-session.ts';
@@ -161,7 +161,7 @@ async function connectTo(server: Server, timers: Clock): Promise<pg.Client> {
   client.on('error', () => {});
   try {
     await client.connect();
-    await setUp(client, { server, name: START_NAME, timers });
+    await prepareSession(client, { server, name: START_NAME, timers });
     return client;
   } catch (error) {
     void client.end().catch(() => {});

@@ -8,7 +8,7 @@ import { firstState } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
 import type { AcceptCommand, AcceptReply, AccountAtClaim } from '../../shared/commands.ts';
-import { promotedOfKeyMax } from '../../shared/promotion.ts';
+import { promotedPerKeyMax } from '../../shared/promotion.ts';
 import { sharedBodies } from '../../shared/shared-bodies.ts';
 import type { Usage } from '../messages/usage.ts';
 import type { Database } from '../thread/database.ts';
@@ -73,7 +73,10 @@ function noteOrderKey(database: Database, message: NewMessage, newKeys: Readonly
   correctOrderKey(database, accountId, queueName!, orderKey);
 }
 
-/** Those whose order key no other message has, neither here nor in the queue. Looked up before the first of them is written. */
+/**
+ * The messages whose order key no other message has, neither among these nor in the queue. Call this before the first
+ * of them is written.
+ */
 function newOrderKeys(database: Database, messages: readonly NewMessage[]): ReadonlySet<NewMessage> {
   const ordered = messages.filter(({ orderKey }) => orderKey !== null);
   if (ordered.length === 0) return NONE;
@@ -116,7 +119,7 @@ function startLines(
 ): number | null {
   let dueAt: number | null = null;
   let atOnce = eachMax('linesAtOnce');
-  const most = promotedOfKeyMax(Math.min(atOnce, queues.size + flows.size));
+  const most = promotedPerKeyMax(Math.min(atOnce, queues.size + flows.size));
   for (const queue of queues.values()) {
     const { accountId, name } = queue;
     const at = Math.max(queue.dueAt, now);

@@ -72,7 +72,7 @@ export function cancelledClaims(database: Database, node: string): string[] {
   return rows.map(({ lease }) => lease);
 }
 
-/** Those of the given messages whose cancel was requested and whose node may still be alive. */
+/** The given messages whose cancel was requested and whose node may still be alive. */
 export function nodesHoldingCancelled(
   database: Database,
   accountId: string,

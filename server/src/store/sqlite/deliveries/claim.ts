@@ -19,7 +19,7 @@ import { nextScheduleAt } from '../resources/schedules.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
-import { around, DueLines } from './due-lines.ts';
+import { DueLines, keysFrom } from './due-lines.ts';
 import { admitDueKeys, admitWaiting, applyDeferredLimits, countStart, uncountStart } from './flow-keys.ts';
 import { endCancelledClaim, OPEN_MESSAGE, type OpenMessage, startWaitingMessages } from './open-message.ts';
 import { Promoter } from './promote.ts';
@@ -132,7 +132,7 @@ export class Claimer {
    */
   #readyAccounts(claiming: Claiming): string[] {
     const { budget } = claiming;
-    const accounts = around(this.#lastAccount, (after, upTo) => nextReadyAccount(this.#database, after, upTo));
+    const accounts = keysFrom(this.#lastAccount, (after, upTo) => nextReadyAccount(this.#database, after, upTo));
     const found: string[] = [];
     let looked = 0;
     for (const accountId of accounts) {
@@ -152,7 +152,7 @@ export class Claimer {
    */
   #readyBacklogs({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Backlog[] {
     if (cut.has(accountId)) return [];
-    const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
+    const hosts = keysFrom(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
       this.#database.get<{ key: string }>(
         `SELECT host AS key FROM messages
            WHERE state = 'ready' AND account_id = ? AND host > ? AND host <= ? ORDER BY host LIMIT 1`,
@@ -229,7 +229,7 @@ function isLook(claiming: Claiming, bytes: number): boolean {
 /** Whether a message of any other account is ready. Steps from account to account. */
 function hasReady(database: Database, beside: readonly string[]): boolean {
   if (beside.length === 0) return database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined;
-  const others = around('', (after, upTo) => nextReadyAccount(database, after, upTo));
+  const others = keysFrom('', (after, upTo) => nextReadyAccount(database, after, upTo));
   return others.some((accountId) => !beside.includes(accountId));
 }
 

@@ -58,7 +58,7 @@ export class DueLines {
   }
 
   #accounts(): Generator<string> {
-    return around(this.#lastAccount, (after, upTo) =>
+    return keysFrom(this.#lastAccount, (after, upTo) =>
       this.#database.get<{ key: string }>(this.#nextAccount, after, upTo),
     );
   }
@@ -80,7 +80,7 @@ export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boole
 const LAST = '\u{10ffff}';
 
 /** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */
-export function* around(
+export function* keysFrom(
   start: string,
   next: (after: string, upTo: string) => { key: string } | undefined,
 ): Generator<string> {

@@ -19,7 +19,7 @@ import {
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
 import * as flowKey from '../../../rules/lines/flow-key.ts';
 import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts';
-import { PROMOTE_KEYS_MAX, promotedOfKeyMax } from '../../shared/promotion.ts';
+import { PROMOTE_KEYS_MAX, promotedPerKeyMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
@@ -252,7 +252,7 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
  */
 export function admitDueKeys(database: Database, dueKeys: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);
-  const most = promotedOfKeyMax(lines.length);
+  const most = promotedPerKeyMax(lines.length);
   for (const { account_id, name } of whileThereIsTime(lines, isOver))
     admitWaiting(database, account_id, name, now, most);
 }

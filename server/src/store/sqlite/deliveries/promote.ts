@@ -2,7 +2,7 @@
 
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
-import { around } from './due-lines.ts';
+import { keysFrom } from './due-lines.ts';
 import { markKeyDue } from './flow-keys.ts';
 
 /** The clock is read after this many messages. */
@@ -32,7 +32,7 @@ export class Promoter {
       if (count < PROMOTE_AT_ONCE) return;
       promoted += count;
     } while (promoted < PROMOTE_MAX && this.#nowMs() < endsAtMs);
-    const accounts = around(this.#lastAccount, (after, upTo) =>
+    const accounts = keysFrom(this.#lastAccount, (after, upTo) =>
       database.get<{ key: string }>(
         `SELECT account_id AS key FROM messages
            WHERE state = 'delayed' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,

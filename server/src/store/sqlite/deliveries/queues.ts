@@ -14,7 +14,7 @@ import {
   wrongMarks,
 } from '../../../rules/lines/queue.ts';
 import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
-import { PROMOTE_QUEUES_MAX, promotedOfQueueMax } from '../../shared/promotion.ts';
+import { PROMOTE_QUEUES_MAX, promotedPerQueueMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
@@ -176,7 +176,7 @@ export function correctOrderKey(database: Database, accountId: string, queueName
 /** Starts the heads of queues whose next message has become due. A queue that could start more, or was not reached, stays due. */
 export function startDueQueues(database: Database, dueQueues: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueQueues.take(now, PROMOTE_QUEUES_MAX);
-  const most = promotedOfQueueMax(lines.length);
+  const most = promotedPerQueueMax(lines.length);
   for (const { account_id, name } of whileThereIsTime(lines, isOver)) startHeads(database, account_id, name, now, most);
 }
 

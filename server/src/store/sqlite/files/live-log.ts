@@ -58,7 +58,7 @@ export class LiveLog {
     return step.value;
   }
 
-  /** The same, for the thread of the writer before it closes the database. */
+  /** The synchronous form of the check, for the thread of the writer before it closes the database. */
   isChangedNow(): boolean {
     const look = this.#looks();
     let step = look.next();

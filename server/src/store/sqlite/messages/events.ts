@@ -102,7 +102,7 @@ const KEPT = 50;
 interface Known {
   readonly row: CandidateRow;
   readonly message: Message;
-  readonly mayBeMeant: boolean;
+  readonly mayMatch: boolean;
 }
 
 /** Turns journal rows into the events that the filter selects. */
@@ -131,7 +131,7 @@ class EventMaker {
     const isNew = !this.#known.has(row.message_seq);
     const known = this.#messageOf(row.message_seq);
     const passed = isNew && known ? passedBytes(known.row) : 0;
-    const step = known?.mayBeMeant ? stepOf(this.#database, row) : null;
+    const step = known?.mayMatch ? stepOf(this.#database, row) : null;
     const events = step ? this.#eventsOf(known!.message, step, row) : [];
     const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
     // Whether an event is wanted does not depend on the body, so that is known before the body is read.
@@ -145,7 +145,7 @@ class EventMaker {
     if (!this.#looking.hasRoomFor(bytes)) return 'later';
     this.#looking.add(bytes + responseBytes);
     const whole = { ...known!.message, body: bodies.read(known!.row) };
-    if (!this.#matcher.isMeant(whole)) return [];
+    if (!this.#matcher.matches(whole)) return [];
     return this.#page.withBodies ? this.#eventsOf(whole, step!, row) : events;
   }
 
@@ -155,7 +155,7 @@ class EventMaker {
       if (this.#known.size >= KEPT) this.#known.clear();
       const row = candidate(this.#database, seq);
       const message = row && toMessage(row);
-      known = row && message ? { row, message, mayBeMeant: this.#matcher.mayBeMeant(message) } : null;
+      known = row && message ? { row, message, mayMatch: this.#matcher.mayMatch(message) } : null;
       this.#known.set(seq, known);
     }
     return known;

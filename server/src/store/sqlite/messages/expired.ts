@@ -10,7 +10,7 @@ import {
   withinBytes,
 } from '../../shared/expired.ts';
 import { BODY_BYTES } from '../deliveries/bodies.ts';
-import { around } from '../deliveries/due-lines.ts';
+import { keysFrom } from '../deliveries/due-lines.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteMessage } from './messages.ts';
@@ -28,7 +28,7 @@ export function deleteExpired(database: Database, caches: TransactionCaches, now
 /** `served`: the account whose messages are the oldest, and are deleted anyway. */
 function inTurn(database: Database, turns: ExpiredTurns, served: string, now: number, limit: number): LookedAt[] {
   const chosen: LookedAt[] = [];
-  const accounts = around(turns.lastAccount, (after, upTo) =>
+  const accounts = keysFrom(turns.lastAccount, (after, upTo) =>
     database.get<{ key: string }>(
       `SELECT account_id AS key FROM messages INDEXED BY messages_of_account WHERE account_id > ? AND account_id <= ?
          ORDER BY account_id LIMIT 1`,

@@ -63,7 +63,7 @@ export function firstAttempt({
   return { headers, body: responseBody.length === 0 ? null : responseBody };
 }
 
-/** The same as a row of attempts. */
+/** SQL for that attempt in the form of a row of `attempts`. */
 export const FIRST_ATTEMPT = `1 AS number, m.first_started_at AS started_at, m.ended_at, 'answered' AS outcome,
   m.last_status AS status, NULL AS error, NULL AS next_at, ifnull(m.first_response_headers, '[]') AS response_headers,
   0 AS is_response_body_cut, ifnull(m.first_response_body, x'') AS response_body`;

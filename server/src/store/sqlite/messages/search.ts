@@ -94,17 +94,17 @@ class RowFilter {
   /** The message, or null if it does not match. `later`: there is no room for its body now, and it was not read. */
   meant(row: CandidateRow): Message | null | 'later' {
     const bare = toMessage(row);
-    const mayBeMeant = this.#matcher.mayBeMeant(bare);
-    const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
-    if (!mayBeMeant || (isMeantBare && !this.#withBodies)) {
+    const mayMatch = this.#matcher.mayMatch(bare);
+    const matchesBare = mayMatch && this.#matcher.matches(bare);
+    if (!mayMatch || (matchesBare && !this.#withBodies)) {
       this.#looking.add(0, passedBytes(row));
-      return mayBeMeant ? bare : null;
+      return mayMatch ? bare : null;
     }
     const bytes = this.#bodies.has(row) ? 0 : row.body_bytes;
     if (!this.#looking.hasRoomFor(bytes)) return 'later';
     this.#looking.add(bytes);
     const whole = { ...bare, body: this.#bodies.read(row) };
-    if (!this.#matcher.isMeant(whole)) return null;
+    if (!this.#matcher.matches(whole)) return null;
     return this.#withBodies ? whole : bare;
   }
 }

@@ -54,8 +54,8 @@ export function chooseMover(frames: number, unmoved: number, sinceOrder: number)
   return unmoved >= WORTH_FRAMES ? 'mover' : 'nobody';
 }
 
-/** The writer's side. */
-export class LogLength {
+/** The part of the writer: decides after each transaction who moves the log. */
+export class WriterLogMover {
   readonly #database: Database;
   readonly #moving: Moving;
   readonly #start: () => void;

@@ -6,7 +6,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import { systemWorld } from '../../../runtime/world.ts';
 import { openDirectory, openReader } from '../files/open.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
-import { LogLength } from './log-mover.ts';
+import { WriterLogMover } from './log-mover.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
@@ -49,7 +49,7 @@ try {
   const shared = new SharedTransactions(file.database, verbs, nowMs);
   const log =
     moving &&
-    new LogLength(file.database, moving, () => owner.postMessage({ kind: 'moverWanted' } satisfies ThreadMessage));
+    new WriterLogMover(file.database, moving, () => owner.postMessage({ kind: 'moverWanted' } satisfies ThreadMessage));
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();

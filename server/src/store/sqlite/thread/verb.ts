@@ -42,12 +42,12 @@ export function on<A extends unknown[], R>(
   return { ...marks, run: ({ database }, ...args) => verb(database, ...args) };
 }
 
-/** The same, on the thread that reads lists. It may take longer. */
+/** A verb that only reads, on the thread that reads lists. It may take longer. */
 export function listing<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'list' });
 }
 
-/** The same, on the thread for look-ups by name. */
+/** A verb that only reads, on the thread for look-ups by name. */
 export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'lookUp' });
 }

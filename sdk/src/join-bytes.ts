@@ -1,6 +1,6 @@
 // Joins the pieces of a body.
 
-export function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+export function joinBytes(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;
   for (const piece of pieces) {
