@@ -19,7 +19,7 @@ export async function collect(
   return Buffer.concat(pieces);
 }
 
-/** A failure stays what it is. */
+/** The Failure for an error of reading. An error that is a Failure already is returned unchanged. */
 export function unreadable(what: string, error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -21,7 +21,7 @@ import { reportBrokenFeatures } from '../runtime/node-internals/features.ts';
 import { testInternals } from '../runtime/node-internals/self-tests.ts';
 import { loopBusyMs, systemWorld, type World } from '../runtime/world.ts';
 import { Inbox } from '../store/shared/inbox.ts';
-import { createLog, type Log, logBroken, logClock, logClockOff, logGone } from '../telemetry/log.ts';
+import { createLog, type Log, logBrokenFeature, logClock, logClockOff, logGone } from '../telemetry/log.ts';
 import { countingStore, Metrics, messageCounters, showLoop } from '../telemetry/metrics.ts';
 import { databaseDiskWatch } from '../upkeep/database-disk.ts';
 import { type DiskWatch, diskWatch } from '../upkeep/disk.ts';
@@ -136,7 +136,7 @@ export async function createNodeBase(whole: Config, options: StartOptions) {
 
 /** Runs beside the opening of the store. Every lane tests for its own thread; the first one logs. */
 function testThread({ store }: Config, lane: LaneData | null, log: Log): Promise<void> {
-  if (!lane) reportBrokenFeatures(logBroken(log));
+  if (!lane) reportBrokenFeatures(logBrokenFeature(log));
   return testInternals(store !== null);
 }
 

@@ -33,7 +33,7 @@ export function logGone(log: Log, path: string | null): void {
 }
 
 /** One line for each feature that does not work with this version of Node.js or of a package. */
-export function logBroken(log: Log): (feature: Feature, why: string) => void {
+export function logBrokenFeature(log: Log): (feature: Feature, why: string) => void {
   return (feature, why) => {
     log.warn(
       { feature, why, node: process.version },

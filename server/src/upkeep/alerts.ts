@@ -43,7 +43,7 @@ export interface AlertKeeperOptions {
   readonly onProblem: (alert: Alert, why: string) => void;
 }
 
-/** With a manual clock, something must wake it when messages come or change. */
+/** Evaluates alerts in a loop. With a manual clock, the loop must be woken when messages come or change. */
 export function alertKeeper(options: AlertKeeperOptions) {
   const { store, isByHand = false } = options;
   const idleMs = isByHand ? IDLE_BY_HAND_MS : IDLE_MS;

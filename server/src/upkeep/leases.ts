@@ -38,7 +38,7 @@ export function heartbeat(
   };
 }
 
-/** Handles what crashes have left behind. */
+/** Settles what crashed nodes had in flight. */
 export interface Recoverer {
   /** Nothing may start until the attempts left by the last crash are known. */
   waitForLook(): void;

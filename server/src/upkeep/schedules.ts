@@ -12,7 +12,7 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Tick, UpkeepStore } from '../store/ports/upkeep-store.ts';
 
-/** The pause when other nodes had taken everything that was due. */
+/** The pause after other nodes have taken everything that was due. */
 const LEFT_MS = 20;
 
 export type PlanTick = (

@@ -113,7 +113,7 @@ class Follower {
   }
 }
 
-/** Whether another try may go better. */
+/** Whether another try may succeed. */
 function isTemporaryError(error: unknown): boolean {
   const isOfService = error instanceof PostriderError && error.status >= 500;
   return error instanceof UnreachableError || isOfService || isCut(error);

@@ -139,7 +139,7 @@ export const SETTINGS = {
     'trusted-proxy',
     cidrs,
     both<readonly string[]>([]),
-    'Address ranges of proxies, separated by commas; the flag may be repeated. From them, and from nobody else, the address of a caller is read from X-Forwarded-For: the last one in it that is no such proxy. By default the header is not read, and callerIp is the address of the connection.',
+    'Address ranges of proxies, separated by commas; the flag may be repeated. Only on requests from these proxies, X-Forwarded-For is read: callerIp is the last address in it that is not one of them. By default the header is not read, and callerIp is the address of the connection.',
   ),
   metricsToken: {
     ...setting(
@@ -262,7 +262,7 @@ export const SETTINGS = {
     'deduplication-window',
     duration,
     both(600_000),
-    'How long a deduplication id blocks duplicates of the message it was first used with.',
+    'How long a deduplication id blocks duplicates, from its first message on.',
   ),
   tiers: setting(
     'tiers',

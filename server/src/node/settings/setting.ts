@@ -58,7 +58,7 @@ export interface Source {
   readonly text: string;
 }
 
-/** Without a source, the default. */
+/** The value of a setting from its source. Without a source, its default. */
 export function readSetting<T>(
   setting: Setting<T>,
   command: Command,

@@ -45,7 +45,7 @@ export function startOf(at: number, spanMs: number): number {
   return at - (((at % spanMs) + spanMs) % spanMs);
 }
 
-/** What the end of an attempt counts as. Null for an attempt that we cut off. */
+/** How the end of an attempt is counted. Null for an attempt that we cut off. */
 export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>, lagMs: number): number | null {
   if (attempt.outcome === 'interrupted') return null;
   const end = attemptEnds(attempt).at(-1);
@@ -110,7 +110,7 @@ export const BUCKETS_MAX = 180;
 
 export interface BucketRange {
   readonly fromAt: number;
-  /** The last bucket begins before it. */
+  /** The end of the range: the last bucket begins before it. */
   readonly toAt: number;
   readonly bucketMs: number;
 }

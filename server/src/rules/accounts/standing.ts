@@ -9,7 +9,7 @@ export interface OpenGroup {
   readonly queueName: string | null;
   readonly state: Extract<Message['state'], 'pending' | 'claimed' | 'held'>;
   readonly hasAttempts: boolean;
-  /** It is not due yet. */
+  /** Whether the messages are not due yet. */
   readonly isLater: boolean;
   /** Its queue is paused or has others before it, or its flow key admits nothing. */
   readonly isHeldBack: boolean;

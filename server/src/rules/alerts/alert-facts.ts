@@ -39,7 +39,7 @@ export interface QueueFact {
   readonly oldestDueAt: number;
 }
 
-/** A message that a schedule made. */
+/** A message that a schedule created. */
 export interface RunFact {
   readonly createdAt: number;
   readonly state: MessageState;
@@ -93,8 +93,8 @@ export interface NeededAlertFacts {
 export const HOST_WINDOW_MS = 3_600_000;
 
 /**
- * From when on failures count: within the window, but not before the alert was made. While the alert is calm, all
- * failures since the last evaluation count, however long ago that was.
+ * The time from which failures count: the start of the window, but not before the alert was created. While the alert is
+ * calm, it is at the latest the last evaluation, however long ago that was.
  */
 export function failuresFrom(alert: Pick<Alert, 'state' | 'judgedAt' | 'createdAt'>, windowMs: number, now: number) {
   const lookedAt = alert.state === 'calm' ? (alert.judgedAt ?? alert.createdAt) : now;
@@ -169,7 +169,7 @@ export function messageEndOf(
 
 /**
  * What the attempt says about its host: no connection, no response in time and a 5xx are failures of the host, any
- * other response means that it works. Null when the host was never reached for, or when we cut the attempt off.
+ * other response means that it works. Null when no connection to the host was tried, or when we cut the attempt off.
  */
 export function hostResultOf({ outcome, status }: Pick<AttemptFact, 'outcome' | 'status'>): 'fails' | 'answers' | null {
   if (outcome === 'unreachable' || outcome === 'timedOut') return 'fails';

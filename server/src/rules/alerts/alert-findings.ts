@@ -17,7 +17,7 @@ import {
   type ScheduleFact,
 } from './alert-facts.ts';
 
-/** What the node knows besides its store. */
+/** Facts about the node that are not in its store. */
 export interface NodeAlertFacts {
   /** Null: no quota. */
   readonly dayMax: number | null;
@@ -64,7 +64,7 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && appliesTo(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
   const isFiring = alert.state === 'firing';
-  // The failures that this alert is about may be among those that were not read.
+  // The failures that started this alert may be among those that were not read.
   if (isFiring && isCut && failed === 0) return null;
   const isWrong = failed >= (isFiring ? 1 : rule.count);
   // The span is longer than the window if the target could not be notified for some time.
@@ -144,7 +144,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
   return `queue ${listed(queues.map(({ name }) => name))}`;
 }
 
-/** Over when no host has failed so often in a row any more: a response below 500 ends the row. */
+/** Over when no host has failed so often in a row any more: a response below 500 ends the series. */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
   for (const attempt of facts.attempts.rows) {
@@ -156,7 +156,7 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
     if (end === 'answers') host.isOver = true;
     else if (!host.isOver) host.row += 1;
   }
-  // If the limit of rows cut the row of failures, or all attempts of the host, a firing alert continues.
+  // If the limit of rows cut off a part of the series of failures, or all attempts to the host, a firing alert continues.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>

@@ -44,7 +44,7 @@ export interface AlertTarget {
   readonly format: TargetFormat;
 }
 
-/** What a person sets. */
+/** The part of an alert that a person sets. */
 export interface AlertDefinition {
   readonly rule: AlertRule;
   readonly target: AlertTarget;
@@ -78,7 +78,7 @@ export interface Alert extends AlertDefinition, AlertStanding {
   readonly nextAt: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Counts every write, so that only one of several nodes that evaluate it at once succeeds. */
+  /** Grows with every write, so that only one of several nodes that evaluate it at once succeeds. */
   readonly version: number;
 }
 

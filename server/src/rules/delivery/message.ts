@@ -51,12 +51,12 @@ export interface RequestedSettings {
   readonly redaction: Redaction | null;
 }
 
-/** For a message without any of these settings. */
+/** The settings of a message that has none of them. */
 export const NO_SETTINGS: RequestedSettings = { orderKey: null, flow: null, labels: [], redaction: null };
 
 export const SETTING_FIELDS = Object.keys(NO_SETTINGS) as readonly (keyof RequestedSettings)[];
 
-/** Only the settings that were given. */
+/** The settings that were given, without the others. */
 export function requestedOnly(all: RequestedSettings): Partial<RequestedSettings> {
   const isGiven = (value: RequestedSettings[keyof RequestedSettings]) =>
     value !== null && !(Array.isArray(value) && value.length === 0);
@@ -123,11 +123,11 @@ export interface Message extends NewMessage {
   readonly firstDueAt: number;
   /** In a queue or under a flow key: the time since when neither blocks it. */
   readonly readyAt: number | null;
-  /** Failed attempts with a known result that were followed by another. `retriesMax` limits this. */
+  /** How many attempts failed with a known result and were followed by another. `retriesMax` limits this. */
   readonly retried: number;
   /** Attempts cut off by a crash since the last known result. They do not count as retries. */
   readonly interrupted: number;
-  /** How many of those were the only attempt in flight. */
+  /** At how many of these crashes it was the only attempt in flight. */
   readonly aloneAtCrash: number;
   /** All attempts that have ended, of any kind. */
   readonly attempts: number;
@@ -146,7 +146,7 @@ export interface Message extends NewMessage {
   readonly failure: string | null;
   /** Status of the last response. */
   readonly lastStatus: number | null;
-  /** For a dead letter that was sent again: the new message, and when. */
+  /** For a dead letter that was sent again: the id of the new message, and when that happened. */
   readonly retriedAs?: string;
   readonly retriedAt?: number;
 }

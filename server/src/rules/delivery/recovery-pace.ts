@@ -12,7 +12,7 @@ const GROWS_EVERY_MS = 2000;
 
 type Phase =
   | { readonly kind: 'open' }
-  /** Nothing starts, so that the attempts in flight can end. */
+  /** Nothing starts until the attempts in flight have ended. */
   | { readonly kind: 'clearing' }
   /** One message has started alone. */
   | { readonly kind: 'alone'; readonly lease: string; readonly untilMs: number };
@@ -39,7 +39,7 @@ export class RecoveryPace {
     return this.#phase.kind !== 'open';
   }
 
-  /** Nothing is held back. */
+  /** Messages start without restriction. */
   get isOver(): boolean {
     return this.#phase.kind === 'open' && this.#cap === Number.POSITIVE_INFINITY;
   }

@@ -11,9 +11,9 @@ export const SUSPECT_INTERRUPTIONS = 3;
 export const CRASHES_ALONE_MAX = 3;
 
 /**
- * How long other messages wait for a message that starts alone, twice: until the attempts in flight have ended, and
- * until the message itself has. Long enough for a fault that kills a process at once, and short enough that nobody
- * notices the wait.
+ * How long other messages wait for a message that starts alone, at most. They wait twice: until the attempts in flight
+ * have ended, and until the message itself has. Long enough for a fault that kills a process at once, and short enough
+ * that nobody notices the wait.
  */
 export const ALONE_MS = 2000;
 
@@ -26,7 +26,7 @@ export type CutOff = 'drain' | 'crash' | 'crashAlone';
 export interface Interruptions {
   /** How many crashes interrupted the message since its last known result. */
   readonly interrupted: number;
-  /** How many of those had nothing else in flight. */
+  /** At how many of these crashes nothing else was in flight. */
   readonly aloneAtCrash: number;
 }
 
@@ -47,7 +47,7 @@ export function afterCutOff(before: Interruptions, cause: CutOff): AfterCutOff {
   return { counts, next: { ...again(counts.interrupted), afterMs: pauseMs(counts.interrupted) } };
 }
 
-/** A drain is no reason to wait, but a suspect message stays a suspect. */
+/** After a drain a message need not wait, but a suspect remains a suspect. */
 function again(interrupted: number): { kind: 'again'; afterMs: number; startsAlone: boolean } {
   return { kind: 'again', afterMs: 0, startsAlone: isSuspect({ interrupted }) };
 }

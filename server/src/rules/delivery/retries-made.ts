@@ -9,6 +9,7 @@ export function retriesMade({ state, retried, interrupted, attempts, hasBegunRet
   // After an interruption, the waiting retry had already begun.
   if (retried === 0 || interrupted > 0) return retried;
   if (state !== 'pending' && state !== 'cancelled') return retried;
-  // Each decided retry has an attempt before it. Without a further attempt, the last retry has not begun.
+  // A retry is decided at the end of an attempt. If there are no more attempts than decided retries, the last retry has
+  // not begun.
   return attempts > retried && hasBegunRetry ? retried : retried - 1;
 }

@@ -4,9 +4,11 @@
 import { shareRoom } from '../../runtime/collections/pool.ts';
 import { UNCOUNTED_BODY_BYTES_MAX } from '../limits/budgets.ts';
 
-/** What is free, and what accounts have in flight. An account may hold at most as much as stays free after it. */
+/**
+ * What is free, and what accounts have in flight. An account may hold at most as much as remains free for the others.
+ */
 export interface ClaimLimits {
-  /** The most that may start. */
+  /** How many attempts may start at most. */
   readonly slots: number;
   /** Free slots of the node. An account may take its share of them. */
   readonly sharedSlots: number;
@@ -19,7 +21,7 @@ export interface ClaimLimits {
   readonly accountMax: number;
   /** Attempts in flight by account, and their counted bytes. */
   readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
-  /** An account that is not named has at most this many in flight, and no counted bytes. */
+  /** An account that is not named in `accountsBusy` has at most this many attempts in flight, and no counted bytes. */
   readonly accountsOther: number;
   /** Free slots at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
   readonly hostsFree: readonly (readonly [host: string, slots: number, attempts: number])[];

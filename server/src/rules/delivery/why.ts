@@ -12,7 +12,7 @@ export interface Ahead {
   readonly messageId: string;
   readonly state: Message['state'];
   readonly count: number;
-  /** There are more: counting stopped at a budget. */
+  /** The real number is larger: counting stopped at a budget. */
   readonly isCountCut?: true;
 }
 

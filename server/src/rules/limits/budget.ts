@@ -4,16 +4,16 @@ export const KIB = 1024;
 export const MIB = 1024 * KIB;
 
 export interface Budget {
-  /** What is held or done. */
+  /** What is limited: something that is held or done. */
   readonly what: string;
   readonly unit: string;
-  /** The most for one request, message, response or attempt; null when only the sum is limited. */
+  /** The maximum for one request, message, response or attempt; null when only the sum is limited. */
   readonly each: number | null;
-  /** The most for one account. `share`: at most as much as stays free in the node's pool after it. */
+  /** The maximum for one account. `share`: at most as much as stays free in the node's pool after it. */
   readonly account: number | 'share' | null;
-  /** The most for the node. A string names the setting that has the value. */
+  /** The maximum for the node. A string names the setting that has the value. */
   readonly node: number | string | null;
-  /** What happens beyond it. */
+  /** What happens when the limit is reached. */
   readonly beyond: string;
 }
 

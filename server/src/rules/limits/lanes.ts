@@ -32,7 +32,7 @@ export function processOf(node: string): string {
   return node.split(BETWEEN)[0]!;
 }
 
-/** Replaces the end of the lease of a lane that has ended. Later heartbeats of it do not count. */
+/** Stored in place of the time until which a lane is alive, once it has ended. Its later heartbeats do not count. */
 export const ENDED_LANE = -1;
 
 export interface LifeFacts {

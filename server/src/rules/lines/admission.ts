@@ -8,12 +8,12 @@ export type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;
 
 /** The state of a key, without its messages. */
 export interface KeyState extends FlowWindow {
-  /** The limits in force. */
+  /** The limits that apply now. */
   readonly limits: FlowLimits;
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
-  /** When it admits more, as far as the clock or a start decides it. */
+  /** When the key admits more messages, if that depends on the clock or on a start. */
   readonly nextStartAt: number | null;
   /** The limits of its newest message, until they take effect. */
   readonly said: FlowLimits | null;
@@ -21,11 +21,11 @@ export interface KeyState extends FlowWindow {
 
 /** Counts of a key's messages. */
 export interface KeyCounts {
-  /** Admitted and not ended. */
+  /** Messages that are admitted and have not ended. */
   readonly active: number;
-  /** Admitted and not started. */
+  /** Messages that are admitted and have not started. */
   readonly unstarted: number;
-  /** Waiting behind the key. */
+  /** Messages that wait for the key. */
   readonly waiting: number;
 }
 
@@ -67,7 +67,7 @@ export function countedToStart(key: KeyState, now: number): CountLimits {
 }
 
 export interface AdmissionPlan {
-  /** How many are admitted, from the front of the line. */
+  /** How many messages are admitted, from the front of the line. */
   readonly letIn: number;
   readonly window: FlowWindow;
   readonly nextStartAt: number | null;
@@ -75,7 +75,7 @@ export interface AdmissionPlan {
   readonly dueAt: number | null;
 }
 
-/** Admits at most `most`. */
+/** Plans which waiting messages are admitted: at most `most`. */
 export function planAdmission(
   key: KeyState,
   counts: KeyCounts,

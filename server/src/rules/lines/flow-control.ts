@@ -88,11 +88,11 @@ function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
 }
 
 export interface Admission {
-  /** How many may start now. Infinite when nothing limits them. */
+  /** How many messages may start now. Infinite when no limit applies. */
   readonly free: number;
-  /** When the next may start, if only the rate blocks it. Null when it need not wait, or waits for an event. */
+  /** When the next message may start, if only the rate blocks it. Null if it need not wait, or waits for an event. */
   readonly nextAt: number | null;
-  /** With the window that contains `now`. `started` continues from it. */
+  /** The state with the window that contains `now`. `started` continues from it. */
   readonly state: FlowState;
 }
 

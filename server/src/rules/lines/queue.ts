@@ -11,7 +11,7 @@ export const QUEUE_PARALLELISM_MAX = 1000;
 export interface Queue {
   readonly accountId: string;
   readonly name: string;
-  /** How many of its messages may be started and not ended. */
+  /** How many of its messages may be started but not ended at the same time. */
   readonly parallelism: number;
   /** Accepts, starts nothing new, lets running attempts end. */
   readonly isPaused: boolean;
@@ -19,7 +19,7 @@ export interface Queue {
   readonly updatedAt: number;
   /** Its messages that have not ended. */
   readonly lag: number;
-  /** There are more: counting stopped at a budget. */
+  /** The real number is larger: counting stopped at a budget. */
   readonly isLagCut?: true;
 }
 
@@ -56,7 +56,7 @@ export function freeHeads({ parallelism, isPaused }: QueueRules, started: number
 }
 
 /** A message of a queue that has no place yet. */
-export interface InLine {
+export interface QueuedMessage {
   /** Its order in the line: the time at which it was first due. */
   readonly firstDueAt: number;
   readonly dueAt: number;
@@ -77,7 +77,7 @@ export interface HeadPlan<T> {
  * `started`: how many have a place. `line`: the messages behind them, in order, as many as may start, or up to the
  * first that is not due. Starts at most `most`; a queue that could start more is due again at once.
  */
-export function planHeads<T extends InLine>(
+export function planHeads<T extends QueuedMessage>(
   queue: QueueRules,
   started: number,
   line: readonly T[],

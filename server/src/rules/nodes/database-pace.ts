@@ -1,7 +1,7 @@
 // How long a node waits for its database. The times follow the measured round trip, so that a distant database does not
 // count as unavailable, and they are bounded, so that a publisher never waits long for a refusal.
 
-/** A database further away is not usable: its pings take this long, and more counts as silence. */
+/** A database with a longer round trip cannot be used: a ping that takes longer than this counts as silence. */
 const ROUND_TRIP_MS_MAX = 1000;
 /** How many of the last measurements count. */
 const RECENT = 5;
@@ -27,7 +27,7 @@ export interface DatabaseTimeouts {
   readonly acceptMs: number;
 }
 
-/** The last measurements, and one more. */
+/** Adds a measurement to the last ones. */
 export function withRoundTrip(recent: readonly number[], measuredMs: number): readonly number[] {
   return [...recent.slice(1 - RECENT), Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs))];
 }

@@ -79,7 +79,7 @@ function withoutOurs(url: string): string {
   return parsed.href;
 }
 
-/** Without user, password and parameters, for people. */
+/** The URL without user, password and parameters, to show it to people. */
 export function shownDatabase(text: string): string {
   const [, authority = '', path = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)([^?#]*)/.exec(text) ?? [];
   return `${authority.slice(authority.lastIndexOf('@') + 1) || 'localhost'}${path}`;

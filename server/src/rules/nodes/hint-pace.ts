@@ -5,7 +5,7 @@
 const EVERY_MS_MIN = 20;
 /** News may be this late. Work is found without a notification after some seconds. */
 const EVERY_MS_MAX = 1000;
-/** For all nodes together, up to 100 nodes. */
+/** The limit for all nodes together, for up to 100 nodes. */
 const PER_SECOND_MAX = 100;
 
 /** News alone can wait longer than work: nothing is done later because of it. */

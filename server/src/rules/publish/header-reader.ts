@@ -67,7 +67,7 @@ export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: Heade
   return { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax };
 }
 
-/** Caught by the callers of the reader. */
+/** Thrown by the reader when a header is refused; its callers catch it. */
 export class Refused extends Error {
   readonly refusal: { readonly problem: Problem };
   constructor(code: ProblemCode, message: string) {
@@ -115,7 +115,7 @@ export class HeaderReader {
     }
   }
 
-  /** Null when it is absent. */
+  /** The value of a header, or null when it is absent. */
   own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
     const at = this.#find(name, 0);
     if (at === -1) return null;
@@ -277,20 +277,20 @@ export class HeaderReader {
     return unused ?? NO_NAMES;
   }
 
-  /** A header without our prefix. Null when it is absent. */
+  /** The value of a header without our prefix. Null when it is absent. */
   #plain(name: 'Content-Type' | 'Idempotency-Key'): string | null {
     const at = this.#find(name, 0);
     return at === -1 ? null : this.#only(at, name);
   }
 
-  /** The place of the name, from `from` on; -1 when it is absent. */
+  /** The index of the name in `stored`, searched from `from` on; -1 when it is absent. */
   #find(name: string, from: number): number {
     const stored = this.#stored ?? NO_NAMES;
     for (let at = from; at < stored.length; at += 2) if (stored[at] === name) return at;
     return -1;
   }
 
-  /** The value at the first place of a name that may occur only once. */
+  /** The value of a name that may occur only once. `first` is the index of its first occurrence. */
   #only(first: number, shownAs: string): string {
     const stored = this.#stored ?? NO_NAMES;
     const name = stored[first]!;

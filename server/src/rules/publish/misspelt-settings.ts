@@ -63,7 +63,7 @@ function settingMeant(lowerName: string): string | undefined {
   if (whole !== undefined) return LOWER_NAMES.get(whole);
   const parts = lowerName.split('-');
   for (const family of FAMILIES) {
-    // As many parts as the family has. The caller chooses the rest.
+    // Keeps as many parts as the family has. The caller chooses the rest.
     const length = family.split('-').length - 1;
     if (parts.length <= length) continue;
     const start = `${parts.slice(0, length).join('-')}-`;

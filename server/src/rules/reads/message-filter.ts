@@ -95,7 +95,7 @@ export interface CountPiece {
 /** The result of a whole count. */
 export interface Counted {
   readonly count: number;
-  /** There are more, or may be: counting stopped early. */
+  /** The real number is or may be larger: counting stopped early. */
   readonly isCut: boolean;
 }
 

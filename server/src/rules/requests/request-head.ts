@@ -24,7 +24,7 @@ export function requestLineProblem(line: string): Refused | null {
       'this is not a valid HTTP request: its first line must be a method, a target and HTTP/1.1, with one blank between them',
     );
   }
-  if (method === 'CONNECT') return problem('method_not_allowed', 'CONNECT is not allowed: this server is no proxy');
+  if (method === 'CONNECT') return problem('method_not_allowed', 'CONNECT is not allowed: this server is not a proxy');
   if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return null;
   const authority = ABSOLUTE.exec(target)?.[1];
   if (authority !== undefined && HOST.test(authority)) return null;

@@ -3,10 +3,10 @@
 
 import type { OtherLanes } from './pool.ts';
 
-/** Accounts with the same place share one share. */
+/** Accounts whose ids give the same place use one share together. */
 const PLACES = 4096;
 
-/** In the order of their places. The number is the unit of the stored amounts. */
+/** The pools, in the order of their places in memory. The number is the unit of the stored amounts. */
 const POOLS = { uploads: 1024, inboxMessages: 1, inboxBytes: 1024 } as const;
 type PoolName = keyof typeof POOLS;
 const NAMES = Object.keys(POOLS) as PoolName[];

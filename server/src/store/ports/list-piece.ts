@@ -21,7 +21,7 @@ export const BEHIND_ALL = '\u{10ffff}';
 export interface ListPiece<T> {
   /** May have fewer entries than requested. */
   readonly entries: readonly T[];
-  /** Whether there are entries after the last of these. */
+  /** Whether the list has more entries after these. */
   readonly hasMore: boolean;
 }
 

@@ -57,7 +57,7 @@ export interface PageRequest {
   readonly look?: Look;
 }
 
-/** What a page has cost. */
+/** How much was read for a page. */
 export interface PageCost {
   readonly looked: Look;
   /** About how many bytes its entries take in a response. */
@@ -74,9 +74,9 @@ export interface MessagePage extends PageCost {
 
 /** What a cancel did to each of the given messages. */
 export interface CancelAnswer {
-  /** These have ended. */
+  /** Messages that have ended. */
   readonly cancelled: readonly string[];
-  /** A node has claimed these. They end with that claim and are not claimed again. */
+  /** Messages that a node has claimed. They end with that claim and are not claimed again. */
   readonly requested: readonly string[];
   /** Like `requested`, but an earlier call requested it. */
   readonly awaited: readonly string[];

@@ -22,7 +22,7 @@ export interface DueSchedules {
   readonly nextAt: number | null;
 }
 
-/** One run of a schedule. */
+/** One tick of a schedule, to be taken. */
 export interface Tick {
   readonly schedule: Schedule;
   readonly messages: readonly NewMessage[];
@@ -51,7 +51,7 @@ export interface DueAlerts {
 
 /** An alert after its evaluation. */
 export interface EvaluatedAlert {
-  /** As it was read. */
+  /** The alert as it was read. */
   readonly alert: Alert;
   readonly nextAt: number;
   /** Why its target cannot be notified; null if there is nothing to report, or if it is notified now. */
@@ -87,7 +87,7 @@ export interface JournalDeletion {
   readonly after: string | null;
 }
 
-/** An account, and a key or an id of it. */
+/** A position in a walk: an account, and the key or id of one of its rows. */
 export type WalkPosition = readonly [accountId: string, name: string];
 export const WALK_START: WalkPosition = ['', ''];
 

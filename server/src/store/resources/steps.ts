@@ -29,7 +29,10 @@ export interface AdapterSteps {
   run(sql: string, values: readonly Value[]): number;
   /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
   countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void;
-  /** A DELETE without its RETURNING. Subtracts the stored bytes of its rows. Returns how many rows it deleted. */
+  /**
+   * Runs a DELETE statement that has no RETURNING clause, and subtracts the stored bytes of its rows. Returns how many
+   * rows it deleted.
+   */
   deleteCounted(accountId: string, sql: string, values: readonly Value[]): number;
   /**
    * Locks the account until the end of the transaction: no other call that locks the account counts or changes what

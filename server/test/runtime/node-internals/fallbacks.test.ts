@@ -32,7 +32,7 @@ import { testReadGuard } from '../../../src/runtime/node-internals/read-guard.ts
 import { testSocketBytes } from '../../../src/runtime/node-internals/socket-bytes.ts';
 import { wrapSocket } from '../../../src/runtime/node-internals/wrapped-socket.ts';
 import { testWriteQueue } from '../../../src/runtime/node-internals/write-queue.ts';
-import { logBroken } from '../../../src/telemetry/log.ts';
+import { logBrokenFeature } from '../../../src/telemetry/log.ts';
 import { startRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -156,7 +156,7 @@ suite('a self-test fails', () => {
 
 test('a feature that fails is named in the log once, with what is different without it', async () => {
   const lines: string[] = [];
-  reportBrokenFeatures(logBroken(pino({ base: null }, { write: (line) => void lines.push(line) })));
+  reportBrokenFeatures(logBrokenFeature(pino({ base: null }, { write: (line) => void lines.push(line) })));
   await breakIt('writeQueue');
   await breakIt('writeQueue');
   assert.equal(isFeatureWorking('writeQueue'), false);

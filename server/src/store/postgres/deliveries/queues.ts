@@ -9,10 +9,10 @@ import type { Waiting } from '../../../rules/lines/line.ts';
 import {
   changeInPause,
   freeHeads,
-  type InLine,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   QUEUE_PARALLELISM_MAX,
+  type QueuedMessage,
   type QueueRules,
 } from '../../../rules/lines/queue.ts';
 import { earlier } from '../../../rules/time/instant.ts';
@@ -147,7 +147,7 @@ export async function markQueuesDue(
   return plans.reduce<number | null>((dueAt, { nextStartAt }) => earlier(dueAt, nextStartAt), null);
 }
 
-type WaitingHead = Head & InLine;
+type WaitingHead = Head & QueuedMessage;
 
 /** For each queue: how many messages hold a place, and the first waiting ones, as many as there are free places. */
 async function readLines(database: Database, rows: readonly QueueRow[], most: number, looksForOthers: boolean) {

@@ -30,7 +30,7 @@ interface Settled extends LastGroup {
 interface Wait {
   /** Slots may be free. */
   readonly freed: Promise<void>;
-  /** Called then: returns the next wait, or null. */
+  /** Called when the wait is over. Returns the next wait, or null. */
   again(): Wait | null;
 }
 

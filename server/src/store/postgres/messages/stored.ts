@@ -35,7 +35,8 @@ export async function countStored(
 }
 
 /**
- * Runs a DELETE without its RETURNING, and subtracts the stored bytes of its rows. Returns how many rows it deleted.
+ * Runs a DELETE statement that has no RETURNING clause, and subtracts the stored bytes of its rows. Returns how many
+ * rows it deleted.
  */
 export async function deleteCounted(database: Database, sql: string, ...values: Value[]): Promise<number> {
   const row = await database.get<{ n: number }>(

@@ -126,14 +126,14 @@ export class CutOff extends Error {
   }
 }
 
-/** Throws what must not run again: anything else, and what was cut off for the second time. */
+/** Throws the error unless work was cut off for the first time: only then may it run again. */
 export function requireFirstCutOff(error: unknown, tries: number): void {
   if (!(error instanceof CutOff)) throw error;
   if (tries > 1) throw error.cause;
 }
 
 export function cutOff(error: unknown): never {
-  // Not run again: its caller has waited long enough.
+  // Work that took too long is not run again, because its caller has waited long enough.
   if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);
   throw isLost(error) ? new CutOff(error) : error;
 }

@@ -24,7 +24,7 @@ export class FullDisk {
     this.#options = options;
   }
 
-  /** Read this before a write. */
+  /** How often space was released. Read this before a write, and give it to `makeRoom` if the write finds no space. */
   get times(): number {
     return this.#times;
   }

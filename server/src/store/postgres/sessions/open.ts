@@ -21,7 +21,7 @@ const VERSION_MIN = 14;
 /** How long to wait for a database that is starting. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
-/** No request waits yet, so that a distant or slow server gets more time. */
+/** No request waits yet, so a distant or slow server gets more time. */
 const CONNECT_MS_MAX = 5000;
 const START_NAME = 'postrider start';
 

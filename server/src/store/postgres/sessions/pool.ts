@@ -27,7 +27,7 @@ import { Link, type LinkOptions } from './link.ts';
 import { dropReserve } from './reserve.ts';
 import { WriteWatch } from './write-watch.ts';
 
-/** After a conflict. Also after a change of the schema, when each statement may be outdated. */
+/** How often work is tried after a conflict, or after a change of the schema, when each statement may be outdated. */
 const TRIES_MAX = 10;
 
 export interface PoolOptions extends LinkOptions {
@@ -274,7 +274,7 @@ export class Pool {
           destroyConnection(client);
         });
       });
-      // When it is late, it fails too.
+      // A result that comes too late is a failure as well.
       answer.catch(() => {});
       try {
         return await Promise.race([answer, late]);

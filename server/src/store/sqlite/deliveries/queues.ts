@@ -7,9 +7,9 @@ import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
   changeInPause,
   freeHeads,
-  type InLine,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
+  type QueuedMessage,
   type QueueRules,
   wrongMarks,
 } from '../../../rules/lines/queue.ts';
@@ -93,9 +93,12 @@ export function startHeads(
 /** The first `free` messages that wait for a place. Of those not yet due, only the next one. */
 function readLine(database: Database, { account_id, name }: QueueRow, free: number, now: number) {
   if (free === 0) return [];
-  const line = database.all<InLine & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
+  const line = database.all<QueuedMessage & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
   if (line.length === free) return line;
-  return [...line, ...database.all<InLine & { seq: number }>(`${LINE} > ? ${IN_ORDER}`, account_id, name, now, 1)];
+  return [
+    ...line,
+    ...database.all<QueuedMessage & { seq: number }>(`${LINE} > ? ${IN_ORDER}`, account_id, name, now, 1),
+  ];
 }
 
 const LINE = `SELECT seq, first_due_at AS firstDueAt, due_at AS dueAt FROM messages

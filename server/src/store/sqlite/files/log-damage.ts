@@ -57,7 +57,7 @@ function saltsOfFrames(log: LogFile): Sums | null {
   return first;
 }
 
-/** Null if there is no log, or an empty one. */
+/** Null if the log is missing or empty. */
 export function lookAtLog(path: string, databasePageBytes: number): LogLook | null {
   const log = LogFile.open(path, databasePageBytes);
   if (log === null) return null;

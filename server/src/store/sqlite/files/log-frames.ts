@@ -42,7 +42,7 @@ export class LogFile {
   readonly header: LogHeader;
   readonly #path: string;
 
-  /** Null if there is no log, or an empty one. If the log does not have its page size, that of the database is used. */
+  /** Null if the log is missing or empty. If the log does not have its page size, that of the database is used. */
   static open(path: string, databasePageBytes: number): LogFile | null {
     const header = readStart(path, LOG_HEADER_BYTES);
     return header === null ? null : new LogFile(path, header, databasePageBytes);

@@ -38,7 +38,10 @@ export class Stored {
     this.add(accountId, (bytes ?? 0) - (row.stored_bytes ?? 0));
   }
 
-  /** Deletes the rows of a DELETE without its RETURNING, and subtracts their stored bytes. Returns how many. */
+  /**
+   * Runs a DELETE statement that has no RETURNING clause, and subtracts the stored bytes of its rows. Returns how many
+   * rows it deleted.
+   */
   delete(accountId: string, sql: string, ...values: SQLInputValue[]): number {
     const gone = this.#database.all<Weighed>(`${sql} RETURNING stored_bytes`, ...values);
     for (const { stored_bytes: bytes } of gone) if (bytes !== null) this.add(accountId, -bytes);

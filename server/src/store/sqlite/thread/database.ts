@@ -16,7 +16,7 @@ export interface TransactionWatcher {
 
 interface Prepared {
   readonly statement: StatementSync;
-  /** Groups of rows that the statement could miss. */
+  /** Groups of rows that are not inserted yet, so that a statement could miss them. */
   readonly groups: readonly RowGroup[];
 }
 

@@ -10,7 +10,7 @@ import { openBeside } from '../files/open.ts';
 import type { StartCheck } from '../files/start-check.ts';
 import type { Database } from './database.ts';
 import type { Executor } from './executor-port.ts';
-import { isOpen, MOVING, type MoverData, type Moving, newMoving, setAway, setOpen } from './log-mover.ts';
+import { isOpen, MOVING, type MoverData, type Moving, markNotStarted, newMoving, setOpen } from './log-mover.ts';
 import { PortCalls } from './port-executor.ts';
 import { type Command, createVerbs, marksOf, runBatch } from './verbs.ts';
 
@@ -126,7 +126,7 @@ class LogMover {
       });
     } catch {
       // The system allows no further thread.
-      setAway(moving);
+      markNotStarted(moving);
     }
   }
 
@@ -135,7 +135,7 @@ class LogMover {
    * again later.
    */
   #end(why: unknown): void {
-    if (!isOpen(this.#data.moving)) setAway(this.#data.moving);
+    if (!isOpen(this.#data.moving)) markNotStarted(this.#data.moving);
     else if (why !== null) this.#onError(why);
     else if (!this.#isClosed) this.#onError(new Error('the thread that moves the log has ended'));
   }

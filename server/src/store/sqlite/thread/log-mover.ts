@@ -31,8 +31,8 @@ export function isOpen(moving: Moving): boolean {
   return Atomics.load(moving, 1) === 1;
 }
 
-/** The thread could not be started. The next order does so. */
-export function setAway(moving: Moving): void {
+/** Notes that the thread could not be started. The next order starts it. */
+export function markNotStarted(moving: Moving): void {
   Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.away);
   Atomics.notify(moving, 0);
 }
