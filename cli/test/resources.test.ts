@@ -376,7 +376,7 @@ alerts:
     for (const said of [
       'unknown section "queus"; did you mean "queues"?',
       'queues[0]: name is missing',
-      'queues[0].parallelism must be a whole number from 1',
+      'queues[0].parallelism must be a whole number, 1 or more',
       'queues[1]: unknown field "paralellism"; did you mean "parallelism"?',
       'queues has "a" more than once',
       'topics[0].endpoints must be a list with at least one endpoint',

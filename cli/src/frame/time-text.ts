@@ -35,8 +35,8 @@ export function spanText(ms: number): string {
   return parts.join(' ');
 }
 
-/** Whether `readTime` reads it as a duration before now. */
-export function isAgo(text: string): boolean {
+/** Whether `readTime` reads the text as a duration before now. */
+export function isDurationAgo(text: string): boolean {
   return !/^\d{9,14}$/.test(text) && parseDurationMs(text) !== null;
 }
 

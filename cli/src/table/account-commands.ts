@@ -147,7 +147,7 @@ export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'usage',
-    summary: 'show how many messages were used on each day',
+    summary: 'show how many messages the account made on each day',
     flags: [
       { name: 'from-day', placeholder: '<day>', about: 'First day, such as 2026-01-31. Default: 30 days back.' },
       { name: 'to-day', placeholder: '<day>', about: 'Last day.' },

@@ -49,11 +49,12 @@ export interface Recoverer {
 }
 
 /**
- * How often a node looks for its own claims that it does not know of. A claim is released only if two looks find it.
+ * How often a node checks for claims in its name that it does not know of. A claim is released only if two checks in a
+ * row find it.
  */
 export const STRAY_LOOK_MS = 10_000;
 
-/** The most that one look finds beyond the attempts in flight. */
+/** How many claims one check finds at most, beyond the attempts in flight. */
 const PIECE_MAX = 2000;
 
 export interface StrayOptions {
@@ -66,7 +67,7 @@ export interface StrayOptions {
 
 /**
  * Releases claims that are leased to this node without its knowledge, because a response was lost. No other node takes
- * them over while this node lives. It needs two looks, because one may find a claim that is just being handed over.
+ * them over while this node lives. It needs two checks, because one may find a claim that is just being handed over.
  */
 export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) {
   let found = new Set<string>();

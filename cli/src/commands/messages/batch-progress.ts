@@ -32,7 +32,7 @@ export interface Progress {
   readonly isLineOpen?: boolean;
 }
 
-export interface Place {
+export interface BatchRun {
   readonly path: string;
   readonly progressPath: string;
   readonly url: string;
@@ -64,7 +64,7 @@ export class Sending {
     this.#progress = progress;
   }
 
-  static async from({ path, progressPath }: Place, progress: Progress): Promise<Sending> {
+  static async from({ path, progressPath }: BatchRun, progress: Progress): Promise<Sending> {
     return new Sending(progressPath, await hashOfStart(path, progress.bytes), progress);
   }
 
@@ -111,7 +111,7 @@ export function newRunId({ world }: Io): string {
 /** Where an earlier run ended, or the beginning. */
 export async function startOf(
   { given, out, io }: Invocation,
-  { path, progressPath, url, total }: Place,
+  { path, progressPath, url, total }: BatchRun,
 ): Promise<Progress> {
   const found = given.has('restart') ? null : readProgress(progressPath);
   if (found === null) {

@@ -13,7 +13,7 @@ import { ProgressBar } from '../../frame/progress-bar.ts';
 import { unreadable } from '../../frame/read-input.ts';
 import { type Element, type Line, linesOf, readElement } from './batch-file.ts';
 import { lockFile } from './batch-lock.ts';
-import { newRunId, type Outcome, type Place, Sending, type SentLines, startOf } from './batch-progress.ts';
+import { type BatchRun, newRunId, type Outcome, Sending, type SentLines, startOf } from './batch-progress.ts';
 import { pause } from './follow.ts';
 
 const ELEMENTS_MAX = 500;
@@ -56,7 +56,7 @@ async function sendFile(invocation: Invocation, path: string): Promise<number> {
   }
 }
 
-async function sendLocked(invocation: Invocation, connection: Connection, place: Place): Promise<number> {
+async function sendLocked(invocation: Invocation, connection: Connection, place: BatchRun): Promise<number> {
   const { given, out, io } = invocation;
   const { path, total } = place;
   const sending = await Sending.from(place, await startOf(invocation, place));

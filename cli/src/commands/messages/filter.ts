@@ -2,7 +2,7 @@
 
 import { type Client, type MessageFilter, PostriderError } from 'postrider-sdk';
 import type { Given } from '../../frame/arguments.ts';
-import { isAgo } from '../../frame/time-text.ts';
+import { isDurationAgo } from '../../frame/time-text.ts';
 
 const LISTS = [
   ['state', 'state'],
@@ -22,7 +22,7 @@ const LISTS = [
  * in that case.
  */
 export async function nowFor(given: Given, client: Client, ...flags: readonly string[]): Promise<number | undefined> {
-  if (!flags.some((flag) => isAgo(given.text(flag) ?? ''))) return undefined;
+  if (!flags.some((flag) => isDurationAgo(given.text(flag) ?? ''))) return undefined;
   const overview = await client.overview().catch((error: unknown) => {
     // The token may not read it: the clock of this machine is used.
     if (error instanceof PostriderError && error.status === 403) return null;

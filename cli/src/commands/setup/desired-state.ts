@@ -165,7 +165,7 @@ const isEndpoint = (value: unknown) =>
 const PLAIN: ReadonlyMap<Shape, readonly [isRight: (value: unknown) => boolean, must: string]> = new Map([
   ['checked', [() => true, '']],
   ['text', [isText, 'must be a text: put it in quotes']],
-  ['number', [(value) => Number.isInteger(value) && (value as number) > 0, 'must be a whole number from 1']],
+  ['number', [(value) => Number.isInteger(value) && (value as number) > 0, 'must be a whole number, 1 or more']],
   ['switch', [(value) => typeof value === 'boolean', 'must be true or false']],
 ]);
 

@@ -54,12 +54,12 @@ export interface Connection {
   readonly origin: Origin;
   readonly openedAtMs: number;
   stage: Stage;
-  /** How many responses were read to their end on it, and when the last one ended. */
+  /** How many responses were read to their end on the connection, and when the last one ended. */
   servedCount: number;
   servedAtMs: number;
-  /** It must not be used after this time. */
+  /** The connection must not be used after this time. */
   idleUntilMs: number;
-  /** The account of the attempt that uses it. Look-ups for the connection count for this account. */
+  /** The account of the attempt that uses the connection. Look-ups for the connection count for this account. */
   accountId: string;
   readonly dialling: AbortController;
 }
@@ -120,7 +120,7 @@ export class Connections {
       this.#lend(connection, accountId, taker);
       return NOTHING_TO_TAKE_BACK;
     }
-    // It may have been removed with the last connection that was idle too long.
+    // The origin may have been removed with its last connection that was idle too long.
     this.#origins.set(key, origin);
     const isOneComing = origin.restedCount > origin.waiting.length;
     if (origin.openCount < this.#hostConnectionsMax && !isOneComing) {

@@ -8,7 +8,7 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../../store/ports/message-store.ts';
 
-/** How long a caller waits for those nodes. */
+/** How long a caller waits until the nodes confirm. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
 
 /** How to search for messages that one transaction changes or deletes. */
@@ -17,7 +17,7 @@ export const CHANGED = { withBodies: false, isForChange: true, bytesMax: eachMax
 export interface CancelCount {
   /** Ended as cancelled, or soon to be. */
   readonly cancelled: number;
-  /** How many of these are claimed by a node that has not confirmed: an attempt of them may still start. */
+  /** How many of these messages are claimed by a node that has not confirmed: an attempt of them may still start. */
   readonly requested: number;
 }
 

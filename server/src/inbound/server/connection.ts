@@ -35,22 +35,22 @@ export class Connection extends Member {
   state: State = 'silent';
   /** The owner of its current or last requests: their account, or the network they came from. */
   owner: Owner<Connection>;
-  /** The network of its other end. */
+  /** The network of the caller's address. */
   readonly network: string;
-  /** Requests without a response, or whose response is not read yet. */
+  /** The requests that have no response yet, or whose response is not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
   publisher: Publisher | null = null;
   feed: Feed | null = null;
-  /** No further request is carried out. */
+  /** Whether no further request is carried out. */
   isLast = false;
-  /** Its caller sent something that is not a request. */
+  /** Whether its caller sent something that is not a request. */
   isUnreadable = false;
   /** A last response, after all others, to input that is not a request. */
   lastWords: string | null = null;
-  /** Our side is closed. */
+  /** Whether our side is closed. */
   isClosing = false;
-  /** How long it is still read after that. */
+  /** How long the connection is still read after our side was closed. */
   closingMs: number;
   /** The number of checks since its caller has closed its side. */
   endedLooks = 0;
@@ -64,7 +64,7 @@ export class Connection extends Member {
   isStalled = false;
   /** Whether the system probes the caller (TCP keep-alive). */
   isProbed = false;
-  /** When it is destroyed, whatever its caller does. */
+  /** When the connection is destroyed, whatever its caller does. */
   destroyedAtMs = Number.POSITIVE_INFINITY;
   cancelDestroy: (() => void) | null = null;
 

@@ -26,7 +26,7 @@ export class CountedRequest extends ParsedRequest {
   /** Why the body is not read to its end. */
   #cutShort: ApiError | null = null;
 
-  /** It came in more short pieces than we accept. */
+  /** Whether the body came in more short pieces than we accept. */
   get #isInPieces(): boolean {
     return this.#pieces > PIECES_MAX && this.#bytes < this.#pieces * PIECE_BYTES_MIN;
   }

@@ -185,7 +185,7 @@ export class PublisherConnection {
     this.#hasCallerEnded = true;
     if (this.#response !== null) return;
     const isCutShort = this.#part !== null;
-    // It must not be handed over to Node later: a stream that has ended takes nothing back.
+    // The connection must not be handed over to Node later, because no bytes can be put back into a stream that has ended.
     this.#part = null;
     if (isCutShort) this.#options.refuseCutShort(this.#socket);
     else this.#socket.end();

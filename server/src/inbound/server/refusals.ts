@@ -71,7 +71,7 @@ export class Refusals {
     if (isNext) connection.lastWords = this.#textOf(problem);
     connections.closeAfterLatest(connection);
     if (isNext) return;
-    // It gets one response: this one, unless it already has another.
+    // The latest request gets this response, unless it already has another.
     if (latest.request instanceof CountedRequest) {
       latest.request.cutShort(new ApiError(problem.code, problem.message));
     }

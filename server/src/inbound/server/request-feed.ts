@@ -49,7 +49,7 @@ export class RequestFeed {
   /** How many of the last bytes match the end of an empty line, CR LF CR LF. */
   #matched = 0;
   #bodyLeft = 0;
-  /** In the current period: how long the caller was waited for, and how much of the body arrived. */
+  /** In the current period: how long we waited for the caller, and how much of the body arrived. */
   #bodyWaitedMs = 0;
   #bodyBytes = 0;
   #droppedBytes = 0;
@@ -57,10 +57,10 @@ export class RequestFeed {
   #held: Buffer | null = null;
   #isStopped = false;
   #hasCallerEnded = false;
-  /** Too many bytes were dropped. */
+  /** Whether too many bytes were dropped. */
   #isFull = false;
   #isGiving = false;
-  /** It has bytes, and waits for its turn in the event loop. */
+  /** Whether it has bytes, and waits for its turn in the event loop. */
   #waitsForTurn = false;
 
   constructor(options: RequestFeedOptions, connection: Connection) {

@@ -35,7 +35,7 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/** `lastAdmin`: the token stays, because without it nobody could make a token any more. */
+/** `lastAdmin`: the token is not revoked, because without it nobody could create a token. */
 export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 
 /** Whether a token may be revoked. `hasOtherAdmin`: another valid token has the scope to administer. */

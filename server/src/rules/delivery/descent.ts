@@ -26,7 +26,7 @@ export function stricterDescent(one: number | null, other: number | null): numbe
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
-/** What each of these messages has left. The messages themselves count. */
+/** How many messages each of these may still lead to. The messages themselves count. */
 export function divideDescendants(left: number | null, messages: number): number | { readonly problem: Problem } {
   if (left === null || messages === 0) return DESCENDANTS_MAX;
   if (messages > left) {
@@ -40,7 +40,7 @@ export function divideDescendants(left: number | null, messages: number): number
 
 type Parent = Pick<NewMessage, 'descendantsLeft' | 'callback' | 'failureCallback' | 'retriesMax'>;
 
-/** Half of it is for callbacks, if the message has any. */
+/** How many of its descendants are for callbacks: half of them, if the message has a callback. */
 function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent): number {
   return callback || failureCallback ? Math.floor(descendantsLeft / 2) : 0;
 }

@@ -34,7 +34,7 @@ export interface MessageEvent {
   readonly isBodyCut?: boolean;
 }
 
-/** How much of its message's body an event holds. */
+/** How many bytes of its message's body an event contains. */
 export const EVENT_BODY_BYTES_MAX = 256 * 1024;
 
 /** How much of the body must be read for its events: one byte more shows that it is cut. */

@@ -44,14 +44,17 @@ export class RecoveryPace {
     return this.#phase.kind === 'open' && this.#cap === Number.POSITIVE_INFINITY;
   }
 
-  /** A node has died with this many attempts in flight. They start again here, besides those already in flight. */
+  /**
+   * Call this when a node has died with this many attempts in flight. They start again here, in addition to those
+   * already in flight.
+   */
   noteCrash(orphans: number, inFlight: number, nowMs: number): void {
     if (orphans === 0) return;
     const cap = inFlight + Math.max(1, Math.floor(orphans / FIRST_PART));
     if (cap < this.#cap) this.#setCap(cap, nowMs);
   }
 
-  /** Attempts have ended, `known` of them with a known result. */
+  /** Call this when attempts have ended, `known` of them with a known result. */
   noteEnds(leases: readonly string[], known: number, nowMs: number): void {
     this.#resultsToGrow -= known;
     if (this.#resultsToGrow <= 0) this.#setCap(2 * this.#cap, nowMs);
@@ -68,7 +71,7 @@ export class RecoveryPace {
     if (this.#phase.kind !== 'clearing') return false;
     const closedMs = nowMs - this.#closedAtMs;
     const isClear = inFlight === 0 || closedMs >= ALONE_MS;
-    // Several that end quickly share one pause of the others.
+    // Several messages that end quickly share one pause of the others.
     const hasTime = !this.#hasStarted || closedMs < 2 * ALONE_MS;
     if (isWaiting && hasTime && !isClear) return false;
     if (isWaiting && hasTime && inFlight < this.#concurrency) return true;
@@ -81,7 +84,7 @@ export class RecoveryPace {
     this.#hasStarted = true;
   }
 
-  /** The waiting message cannot start yet, for a reason of its own. It is checked again later. */
+  /** Call this when the waiting message cannot start yet, for a reason of its own. It is checked again later. */
   noneAlone(nowMs: number): void {
     this.#open(nowMs);
     this.#restsUntilMs = Math.max(this.#restsUntilMs, nowMs + ALONE_MS);

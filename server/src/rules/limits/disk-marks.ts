@@ -64,7 +64,7 @@ export function reserveBytes(freeBytesMin: number): number {
   return Math.min(RESERVE_BYTES_MAX, Math.floor(freeBytesMin / 4));
 }
 
-/** What to do with the reserve. It is created again once there is space for it above the minimum. */
+/** Whether to create or to release the reserve. It is created again once there is space for it above the minimum. */
 export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: boolean): 'make' | 'giveUp' | null {
   if (isThere) return diskBytes < Math.min(RESERVE_NEEDED_BYTES, freeBytesMin / 4) ? 'giveUp' : null;
   return diskBytes >= freeBytesMin + reserveBytes(freeBytesMin) ? 'make' : null;

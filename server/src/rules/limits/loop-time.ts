@@ -39,15 +39,17 @@ export class LoopTime {
   }
 
   /**
-   * The lowest value goes first. Callers without an account have one value together, and are ordered among themselves
-   * by what their network used.
+   * The place of a caller in line: the lowest value goes first. Callers without an account have one value together, and
+   * are ordered among themselves by what their network used.
    */
   standing(key: string, isKnown: boolean): number {
     const usedMs = this.usedMs(key, isKnown);
     return isKnown ? usedMs : this.#now.unknownMs + this.#before.unknownMs + usedMs / 1e6;
   }
 
-  /** Whether it has used more than an equal part of the total, counting one more user that may just have arrived. */
+  /**
+   * Whether a caller has used more than an equal part of the total, counting one more user that may just have arrived.
+   */
   isAhead(key: string, isKnown: boolean, nowMs: number): boolean {
     this.#move(nowMs);
     const usedMs = this.usedMs(key, isKnown);

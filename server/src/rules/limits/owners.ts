@@ -74,7 +74,7 @@ export class Owners<M extends Member> {
     return owner;
   }
 
-  /** One connection more, or less. */
+  /** The owner has one connection more, or one less. */
   change(owner: Owner<M>, by: 1 | -1): void {
     (owner.isKnown ? this.#known : this.#unknown).change(owner, by);
     if (owner.connections === 0) this.#byKey.delete(owner.key);

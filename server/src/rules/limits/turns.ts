@@ -7,7 +7,7 @@ export interface PendingWork {
   readonly accountId: string;
   /** Work of one account and line stays in order. */
   readonly line: string;
-  /** What it is expected to take, in microseconds. */
+  /** How long the work is expected to take, in microseconds. */
   readonly cost: number;
 }
 
@@ -76,7 +76,7 @@ export class Turns {
     return chosen.sort((a, b) => a - b);
   }
 
-  /** Everything fits. No account waits, so all positions are reset. */
+  /** Everything fits, and no account waits, so all positions are reset. */
   forget(): void {
     if (this.#nextAt.size > 0) this.#nextAt.clear();
     this.#now = 0;

@@ -9,14 +9,16 @@ const RECENT = 5;
 /** How long the database may be silent before it counts as unavailable. */
 const SILENCE_MS_MIN = 800;
 const SILENT_ROUND_TRIPS = 4;
-/** A new connection: TCP, TLS, authentication, settings. */
+/** How long a new connection may take: TCP, TLS, authentication, settings. */
 const CONNECT_MS_MIN = 1500;
 const CONNECT_ROUND_TRIPS = 6;
 const CONNECT_MS_MAX = 5000;
-/** A commit, or a single statement that commits. Longer than such a statement may wait for a lock. */
+/** How long a commit may take, or a single statement that commits. Longer than such a statement may wait for a lock. */
 const COMMIT_MS_MIN = 1500;
 const COMMIT_ROUND_TRIPS = 3;
-/** The statements of an accept before its commit: others may hold the lock of its queue or its key. */
+/**
+ * How long the statements of an accept before its commit may take: others may hold the lock of its queue or its key.
+ */
 const ACCEPT_MS_MIN = 900;
 const ACCEPT_ROUND_TRIPS = 12;
 

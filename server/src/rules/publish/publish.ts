@@ -94,8 +94,8 @@ export function limitProblem(
 }
 
 /**
- * Why the default settings of a topic would refuse each of its messages, in a queue and outside, or null. Not those
- * problems that a message can fix by its own settings.
+ * Why the default settings of a topic would refuse each of its messages, in a queue and outside, or null. Problems that
+ * a message can fix by its own settings are left out.
  */
 export function defaultsProblem(
   settings: DefaultSettings,

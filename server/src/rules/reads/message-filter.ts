@@ -41,14 +41,14 @@ export interface MessageFilter {
   readonly failures?: readonly string[];
   /** Whether it is a dead letter that was sent again. `any` selects both, where leaving the key out would not. */
   readonly isRetried?: boolean | 'any';
-  /** Created at or after, in milliseconds since 1970. */
+  /** Accepted at this time or later, in milliseconds since 1970. */
   readonly fromAt?: number;
-  /** Created at or before. */
+  /** Accepted at this time or earlier. */
   readonly toAt?: number;
-  /** Ended at or before. Open messages do not match. */
+  /** Ended at this time or earlier. Open messages do not match. */
   readonly endedToAt?: number;
   /**
-   * In the id, URL, queue, topic, schedule, a label, or the body unless it is redacted. Letter case does not matter.
+   * A text in the id, URL, queue, topic, schedule, a label, or the body unless it is redacted. Letter case does not matter.
    */
   readonly text?: string;
 }

@@ -30,16 +30,16 @@ export interface KeptTime {
 
 /** A change of trust in the wall clock, for the log. */
 export type ClockChange =
-  /** It jumped this far ahead of the expected time (behind if negative), and is not trusted. */
+  /** The wall clock jumped this far ahead of the expected time (behind if negative), and is not trusted. */
   | { readonly kind: 'doubted'; readonly aheadMs: number }
-  /** It is trusted again, and the trusted time has moved by this much. */
+  /** The wall clock is trusted again, and the trusted time has moved by this much. */
   | { readonly kind: 'believed'; readonly movedMs: number };
 
 /** This node's time compared with the clock that all nodes share. */
 export type ClockOff =
-  /** It has run ahead by this much since it was last corrected (behind if negative). */
+  /** The node's time has run ahead by this much since it was last corrected (behind if negative). */
   | { readonly kind: 'off'; readonly offMs: number }
-  /** It is accurate again. */
+  /** The node's time is accurate again. */
   | { readonly kind: 'right' };
 
 interface Doubt {
@@ -128,7 +128,7 @@ export class Timekeeper {
   /** A time taken over at the start is not proven yet. */
   #provenFromMs = Number.NEGATIVE_INFINITY;
   #timesSetBack = 0;
-  /** How long the machine had slept when the wall clock was last as expected. */
+  /** How long the machine had slept in total when the wall clock last showed the expected time. */
   #asleepMs: number;
 
   /** Trusts the wall clock: nothing else is known yet. */

@@ -8,7 +8,7 @@ import { all, get, run, type Steps } from './steps.ts';
 
 /** Each sign-in deletes a few expired sessions. */
 const EXPIRED_AT_ONCE = 100;
-/** An offset needs a limit. */
+/** SQL needs a limit for an offset. */
 const ALL_OTHERS = Number.MAX_SAFE_INTEGER;
 
 export function* createSession({ id, tokenId, createdAt, expiresAt }: Session, keptMax: number): Steps<void> {

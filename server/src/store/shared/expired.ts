@@ -30,7 +30,7 @@ export const EXPIRED_LOOKED_MAX = 20;
 /** When there are more accounts, the positions are dropped: each account is then read from its first message again. */
 const POSITIONS_MAX = 10_000;
 
-export interface LookedAt extends Expired {
+export interface LookedAtMessage extends Expired {
   readonly account_id: string;
   readonly seq: number;
   readonly expires_at: number | null;
@@ -60,7 +60,13 @@ export class ExpiredTurns {
   }
 
   /** Adds the expired messages to `chosen`. False when there is no room for more in it. */
-  turn<T extends LookedAt>(chosen: T[], accountId: string, looked: readonly T[], now: number, max: number): boolean {
+  turn<T extends LookedAtMessage>(
+    chosen: T[],
+    accountId: string,
+    looked: readonly T[],
+    now: number,
+    max: number,
+  ): boolean {
     this.#lastAccount = accountId;
     let position = this.positionOf(accountId);
     let bytes = chosen.reduce((sum, each) => sum + each.bytes, 0);
@@ -87,7 +93,7 @@ export class ExpiredTurns {
 }
 
 /** First those that were chosen in turn, then the oldest, each once. */
-export function chosenFirst<T extends LookedAt>(chosen: readonly T[], oldest: readonly T[], limit: number): T[] {
+export function chosenFirst<T extends LookedAtMessage>(chosen: readonly T[], oldest: readonly T[], limit: number): T[] {
   const taken = new Set(chosen.map(({ account_id, seq }) => `${seq} ${account_id}`));
   const others = oldest.filter(({ account_id, seq }) => !taken.has(`${seq} ${account_id}`));
   return [...chosen, ...others].slice(0, limit);

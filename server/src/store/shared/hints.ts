@@ -18,7 +18,7 @@ export interface LiveNodes {
   readonly deliverers: readonly string[];
 }
 
-/** The hint of another node. */
+/** The content of a hint from another node. */
 export interface ReceivedHint {
   readonly isWork: boolean;
   readonly isNews: boolean;
@@ -67,30 +67,30 @@ export class Hints {
     this.#isFollowed = isFollowed;
   }
 
-  /** There is something to claim that this node may not be able to take. */
+  /** Notifies other nodes that there is something to claim, which this node may not be able to take. */
   work(): void {
     this.#isWork = true;
     this.#gather();
   }
 
-  /** The journal has new rows. */
+  /** Notifies other nodes that the journal has new rows. */
   news(): void {
     this.#isNews = true;
     this.#gatherNews();
   }
 
-  /** A token, a session or an account has changed, so cached ones may be outdated. */
+  /** Notifies other nodes that a token, a session or an account has changed, so that cached ones may be outdated. */
   access(): void {
     this.#isAccess = true;
     this.#gather();
   }
 
-  /** The reserve of the disk was released. Sent at once: nobody may publish into its space. */
+  /** Notifies other nodes at once that the reserve of the disk was released: nobody may publish into its space. */
   reserveGone(): void {
     this.#say(`${this.#node} r`);
   }
 
-  /** The hint of another node; null for our own hints. */
+  /** The content of another node's hint; null for our own hints. */
   hear(payload: string): ReceivedHint | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;

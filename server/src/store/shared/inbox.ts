@@ -50,7 +50,7 @@ export class Inbox {
   }
 }
 
-/** A body that many messages share counts once. Headers count for each message. */
+/** How many bytes these messages take while they wait. A shared body counts once; headers count for each message. */
 export function waitingBytes(messages: readonly NewMessage[]): number {
   return messages.reduce((sum, { headers }) => sum + headerBytes(headers), bodyBytes(messages));
 }

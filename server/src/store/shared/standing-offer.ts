@@ -35,7 +35,7 @@ export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;
   readonly nextScheduleAt: number | null;
-  /** The suspended accounts. Absent: there are none. */
+  /** The suspended accounts. Absent if there are none. */
   readonly suspended?: readonly string[];
   /** Ready messages were left because of slots, room at their host, or bytes. */
   readonly hasMore: boolean;
@@ -176,12 +176,12 @@ export class StandingOffer {
     return this.#promised.has(lease) || this.#leasing.has(lease.slice(0, lease.lastIndexOf('.')));
   }
 
-  /** For leases outside the offer. */
+  /** The holder for leases outside the offer. */
   leaseHolder(): LeaseHolder {
     return { node: this.#node, leasePrefix: this.newLeasePrefix() };
   }
 
-  /** For the successors in the queues of these accounts; null if there are no accounts. */
+  /** The holder for leases of successors in the queues of these accounts; null if there are no accounts. */
   successorLeases(accounts: readonly string[]): SuccessorLeases | null {
     const able = this.#suspended.size === 0 ? accounts : accounts.filter((id) => !this.#suspended.has(id));
     return able.length === 0 ? null : { ...this.leaseHolder(), accounts: able };
@@ -197,7 +197,7 @@ export class StandingOffer {
     this.#handOut?.(claims);
   }
 
-  /** The accept is committed: its leases go to the engine. */
+  /** Call this when the accept is committed: its leases go to the engine. */
   confirm(
     messages: readonly NewMessage[],
     leases: readonly (string | null)[],
@@ -213,7 +213,7 @@ export class StandingOffer {
     if (claims !== null) this.#handOut?.(claims);
   }
 
-  /** The accept failed. */
+  /** Call this when the accept failed: its promises are dropped. */
   drop(leases: readonly (string | null)[]): void {
     for (const lease of leases) if (lease !== null) this.#promised.delete(lease);
   }

@@ -7,7 +7,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, trunca
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { checkStore } from '../../../src/store/sqlite/files/check.ts';
-import { lookAtLog } from '../../../src/store/sqlite/files/log-damage.ts';
+import { readLogState } from '../../../src/store/sqlite/files/log-damage.ts';
 import { openBeside, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
 import { checkAtStart } from '../../../src/store/sqlite/files/start-check.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
@@ -229,7 +229,7 @@ test('what the log before this one has left behind it is no damage', (t) => {
   // The log starts anew from its beginning, over the old frames.
   database.exec('PRAGMA wal_checkpoint(RESTART)');
   add(30, 33);
-  const look = lookAtLog(join(directory, 'postrider.db-wal'), PAGE);
+  const look = readLogState(join(directory, 'postrider.db-wal'), PAGE);
   assert.ok(look !== null && look.frames < 30);
   assert.deepEqual([look.firstBad, look.commitsLeftOut], [null, 0]);
   close();
@@ -247,7 +247,7 @@ test('of a short log without its header, the frames of an older log behind it do
   const killed = join(directory, 'killed');
   cpSync(join(directory, 'living'), killed, { recursive: true });
   close();
-  const sound = lookAtLog(join(killed, 'postrider.db-wal'), PAGE)!;
+  const sound = readLogState(join(killed, 'postrider.db-wal'), PAGE)!;
   inLog(killed, (log) => log.fill(0, 0, 32));
   requireRefusal(killed, /is damaged \(the header of/);
   assert.ok(checkStore(killed, true).repair!.framesKept < sound.frames + 1);

@@ -19,7 +19,7 @@ interface CountRow {
   readonly count: number;
 }
 
-/** In buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
+/** What happened, in buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
 export async function activity(
   database: Database,
   accountId: string,

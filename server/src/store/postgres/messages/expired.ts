@@ -7,14 +7,14 @@ import {
   EXPIRED_ACCOUNTS_MAX,
   EXPIRED_LOOKED_MAX,
   type ExpiredTurns,
-  type LookedAt,
+  type LookedAtMessage,
   withinBytes,
 } from '../../shared/expired.ts';
 import { bodyBytesSql } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
 
-type Row = LookedAt & HeldRow;
+type Row = LookedAtMessage & HeldRow;
 
 const LOOKED = `account_id, seq, expires_at, labels, body_id, ${bodyBytesSql('m')} AS bytes`;
 

@@ -12,7 +12,7 @@ const ACQUIRE_MS_MAX = 5000;
 const LOCK_MS_MAX = 1500;
 /** A node that stalls in the middle of a transaction blocks the others no longer than this. */
 export const STALL_MS_MAX = 3000;
-/** The name of that setting. */
+/** The setting of PostgreSQL that ends such a node's transaction. */
 export const STALL_SETTING = 'idle_in_transaction_session_timeout';
 /** Shorter than a commit may take, so that it is certain that nothing was written. */
 const ADD_LOCK_MS_MAX = 1000;

@@ -29,12 +29,15 @@ export class FullDisk {
     return this.#times;
   }
 
-  /** Another node has released it. */
+  /** Notes that another node has released the reserve. */
   noteGivenUp(): void {
     this.#times += 1;
   }
 
-  /** A write found no space, and began when `times` had this value. Resolves to whether there may be space now. */
+  /**
+   * Call this when a write found no space. `times` is the value before the write. Resolves to whether there may be
+   * space now.
+   */
   async makeRoom(times: number): Promise<boolean> {
     if (times === this.#times) await this.#giveUp();
     return times !== this.#times;

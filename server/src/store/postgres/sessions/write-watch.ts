@@ -19,7 +19,7 @@ export interface WriteWatchOptions {
   readonly probe: (onBegin: () => void) => Promise<void>;
   readonly commitMs: () => number;
   readonly onStall: (why: string) => void;
-  /** Writes are possible again. */
+  /** Called when writes are possible again. */
   readonly onBack: () => void;
 }
 
@@ -45,12 +45,12 @@ export class WriteWatch {
     if (this.#why !== null) throw new StoreUnavailable('unavailable', this.#why);
   }
 
-  /** Messages were written. */
+  /** Notes that messages were written. */
   noteWritten(): void {
     this.#wroteAtMs = this.#options.timers.monotonicMs();
   }
 
-  /** A write failed. `isAdding`: it waited for no lock of a single queue, key or message. */
+  /** Notes that a write failed. `isAdding`: the write waited for no lock of a single queue, key or message. */
   noteFailed(error: unknown, isAdding: boolean): void {
     const why = whyStalled(error, isAdding);
     if (why !== null) this.#stall(why);

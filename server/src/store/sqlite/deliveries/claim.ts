@@ -182,7 +182,7 @@ export class Claimer {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1 || claiming.isOver) return 0;
-    // Without bodies, so that a body beyond the byte limit is never read.
+    // Read without bodies, so that a body beyond the byte limit is never read.
     const ready = this.#database.all<Claimable & { bytes: number }>(
       `SELECT seq, claimed_at, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
          ORDER BY due_at, seq LIMIT ?`,

@@ -29,7 +29,7 @@ export class RowGroup {
     this.#insertAll = `${insert} ${new Array(ROWS).fill(row).join(', ')}`;
   }
 
-  /** The row is inserted before the commit, and before any statement that names the table. */
+  /** Adds a row, which is inserted before the commit, and before any statement that names the table. */
   add(...row: SQLInputValue[]): void {
     for (const value of row) this.#values.push(value);
     if (this.#values.length === ROWS * this.#columns) this.write();
@@ -48,7 +48,7 @@ export class RowGroup {
     }
   }
 
-  /** The transaction was rolled back. */
+  /** Call this when the transaction was rolled back. */
   forget(): void {
     this.#values = [];
   }

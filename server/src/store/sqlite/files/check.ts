@@ -83,7 +83,7 @@ function foreignKeys(database: Database): string[] {
   return [...kinds];
 }
 
-/** The table that the newest migration needed by the checks below creates. An older store has nothing to compare. */
+/** The checks below need this table. A store without it is older, and has nothing to compare. */
 const NEWEST_TABLE = 'bodies';
 
 const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [

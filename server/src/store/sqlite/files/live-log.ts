@@ -19,7 +19,7 @@ interface Committed {
   readonly frames: number;
   readonly frameBytes: number;
   readonly salts: Buffer;
-  /** The bytes as stored in the frame. */
+  /** The checksum, as the bytes that are stored in the frame. */
   readonly sums: Buffer;
 }
 
@@ -101,7 +101,7 @@ export class LiveLog {
 
   *#isThere(committed: Committed): Look<boolean> {
     const { salts } = committed;
-    // Everything is in the database. The next commit restarts the log.
+    // The whole log is in the database. The next commit restarts the log.
     if (committed.frames === 0) return true;
     const header: Buffer = yield { of: 'log', length: LOG_HEADER_BYTES, at: 0 };
     if (!header.subarray(16, 24).equals(salts)) return false;

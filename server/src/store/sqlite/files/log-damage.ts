@@ -3,7 +3,7 @@
 
 import { type Frame, isSame, LogFile, type Sums } from './log-frames.ts';
 
-export interface LogLook {
+export interface LogState {
   /** False: SQLite ignores the whole log. */
   readonly isHeaderSound: boolean;
   readonly frames: number;
@@ -58,7 +58,7 @@ function saltsOfFrames(log: LogFile): Sums | null {
 }
 
 /** Null if the log is missing or empty. */
-export function lookAtLog(path: string, databasePageBytes: number): LogLook | null {
+export function readLogState(path: string, databasePageBytes: number): LogState | null {
   const log = LogFile.open(path, databasePageBytes);
   if (log === null) return null;
   let frames = 0;
@@ -82,6 +82,6 @@ export function lookAtLog(path: string, databasePageBytes: number): LogLook | nu
  * flushed, so the bad frame was good once. The header is flushed before the first frame, so a bad header with frames
  * after it was good once too.
  */
-export function isDamaged({ isHeaderSound, frames, commitsLeftOut }: LogLook): boolean {
+export function isDamaged({ isHeaderSound, frames, commitsLeftOut }: LogState): boolean {
   return commitsLeftOut >= 2 || (!isHeaderSound && frames > 0);
 }

@@ -4,7 +4,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATABASE_FILE } from './directory.ts';
-import { isDamaged, type LogLook, lookAtLog } from './log-damage.ts';
+import { isDamaged, type LogState, readLogState } from './log-damage.ts';
 import { LOG_HEADER_BYTES, readStart } from './log-frames.ts';
 import { hasMarker, MARKER_FILE } from './marker.ts';
 import { isMarkedOpen, OPEN_MARK_FILE } from './open-mark.ts';
@@ -93,20 +93,20 @@ function hasJournal(directory: string): boolean {
 export function isLogDamaged(directory: string): boolean {
   const header = readHeader(join(directory, DATABASE_FILE));
   if (!header?.isDatabase || !header.hasLog) return false;
-  const look = lookAtLog(logPath(directory), header.pageBytes);
+  const look = readLogState(logPath(directory), header.pageBytes);
   return look !== null && isDamaged(look);
 }
 
 function requireGoodLog(directory: string, pageBytes: number): void {
-  const look = lookAtLog(logPath(directory), pageBytes);
+  const look = readLogState(logPath(directory), pageBytes);
   if (look === null || !isDamaged(look)) return;
   // Another command may just have been writing. Real damage is still there at the second check.
-  const again = lookAtLog(logPath(directory), pageBytes);
+  const again = readLogState(logPath(directory), pageBytes);
   if (again === null || !isDamaged(again)) return;
   throw new StoreDamaged(logDamageText(directory, again));
 }
 
-function logDamageText(directory: string, { isHeaderSound, firstBad, frames, commitsLeftOut }: LogLook): string {
+function logDamageText(directory: string, { isHeaderSound, firstBad, frames, commitsLeftOut }: LogState): string {
   const where = isHeaderSound ? `frame ${firstBad! + 1} of ${frames}` : `the header of ${frames} frames`;
   return (
     `the log ${DATABASE_FILE}-wal in ${directory} is damaged (${where}): ${commitsLeftOut} transactions or more ` +

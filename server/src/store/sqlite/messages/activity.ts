@@ -63,7 +63,7 @@ function addTo(database: Database, table: 'activity_minutes' | 'activity_hours',
   );
 }
 
-/** In buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
+/** What happened, in buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
 export function activity(
   database: Database,
   accountId: string,

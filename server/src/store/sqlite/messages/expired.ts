@@ -6,7 +6,7 @@ import {
   EXPIRED_ACCOUNTS_MAX,
   EXPIRED_LOOKED_MAX,
   type ExpiredTurns,
-  type LookedAt,
+  type LookedAtMessage,
   withinBytes,
 } from '../../shared/expired.ts';
 import { BODY_BYTES } from '../deliveries/bodies.ts';
@@ -18,7 +18,11 @@ import { deleteMessage } from './messages.ts';
 const LOOKED = `SELECT account_id, seq, expires_at, body_id, ${BODY_BYTES} AS bytes FROM messages`;
 
 export function deleteExpired(database: Database, caches: TransactionCaches, now: number, limit: number): number {
-  const oldest = database.all<LookedAt>(`${LOOKED} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`, now, limit + 1);
+  const oldest = database.all<LookedAtMessage>(
+    `${LOOKED} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+    now,
+    limit + 1,
+  );
   const chosen = oldest.length > limit ? inTurn(database, caches.expiredTurns, oldest[0]!.account_id, now, limit) : [];
   const rows = withinBytes(chosenFirst(chosen, oldest, limit));
   for (const { seq } of rows) deleteMessage(database, caches, seq);
@@ -26,8 +30,14 @@ export function deleteExpired(database: Database, caches: TransactionCaches, now
 }
 
 /** `served`: the account whose messages are the oldest, and are deleted anyway. */
-function inTurn(database: Database, turns: ExpiredTurns, served: string, now: number, limit: number): LookedAt[] {
-  const chosen: LookedAt[] = [];
+function inTurn(
+  database: Database,
+  turns: ExpiredTurns,
+  served: string,
+  now: number,
+  limit: number,
+): LookedAtMessage[] {
+  const chosen: LookedAtMessage[] = [];
   const accounts = keysFrom(turns.lastAccount, (after, upTo) =>
     database.get<{ key: string }>(
       `SELECT account_id AS key FROM messages INDEXED BY messages_of_account WHERE account_id > ? AND account_id <= ?
@@ -38,7 +48,7 @@ function inTurn(database: Database, turns: ExpiredTurns, served: string, now: nu
   );
   for (const accountId of accounts.take(EXPIRED_ACCOUNTS_MAX)) {
     if (accountId === served) continue;
-    const looked = database.all<LookedAt>(
+    const looked = database.all<LookedAtMessage>(
       `${LOOKED} INDEXED BY messages_of_account WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
       accountId,
       turns.positionOf(accountId),

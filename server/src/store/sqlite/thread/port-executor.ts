@@ -25,7 +25,7 @@ export type ThreadMessage =
   | { readonly kind: 'moverWanted' }
   | { readonly kind: 'broken'; readonly message: string };
 
-/** Sends, and receives the messages in the order of the requests. */
+/** Sends requests to a thread, and receives the replies in the order of the requests. */
 export class PortCalls {
   readonly #port: Worker | MessagePort;
   readonly #onEnd: (error: Error) => void;
