@@ -294,7 +294,7 @@ function Preview({ draft }: { readonly draft: Draft }) {
   if (missing.length > 0) {
     return (
       <p role="status" className="rounded-md border border-line bg-sunken px-3 py-2 text-xs text-ink-2">
-        The command is shown when what is redacted has been entered: {missing.join(', ')}.
+        Enter the redacted values to see the command: {missing.join(', ')}.
       </p>
     );
   }

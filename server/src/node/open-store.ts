@@ -195,7 +195,7 @@ export async function openStoreBeside(config: Config): Promise<Store> {
     throw error;
   };
   const executor = besideExecutor(config.data);
-  // A list that is read by a connection of its own keeps no service from writing.
+  // Lists are read over a separate connection, so that they do not prevent a service from writing.
   const reader = () => inlineExecutor(openReader(config.data).database);
   return createSqliteStore({ executor, readers: { lookUp: reader(), list: reader() }, clock, node, onBroken });
 }

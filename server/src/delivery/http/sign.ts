@@ -98,7 +98,7 @@ function timeClaims(nowS: number): string {
 let lastS = Number.NaN;
 let lastTimeClaims = '';
 
-/** For a few bytes. */
+/** Encodes a few bytes. */
 export function base64urlOfBytes(bytes: Uint8Array): string {
   scratch.set(bytes);
   return scratch.toString('base64url', 0, bytes.length);
@@ -134,6 +134,6 @@ export async function signatureHeadersBeside(name: string, input: SignatureInput
 const timestampOf = (nowMs: number) => String(Math.floor(nowMs / 1_000));
 
 function headersOf(name: string, jwt: string, messageId: string, timestamp: string, mac: string): string[] {
-  // One literal, because a growing list is copied.
+  // Written as one array literal: a list that grows by `push` would be copied several times.
   return [name, jwt, 'webhook-id', messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`];
 }

@@ -221,8 +221,8 @@ export class Timekeeper {
   }
 
   /**
-   * Takes the time that another node has just kept: the order clock is the same for all nodes, that of the node
-   * furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
+   * Takes over the time that another node has just kept. So all nodes have the same order clock: that of the node that
+   * is furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
    */
   hearOf(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;

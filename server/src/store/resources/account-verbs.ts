@@ -1,5 +1,5 @@
-// The table of the verbs of accounts, as far as they are written once. Each adapter counts in its own way how much an
-// account uses and stores.
+// The table of the verbs of accounts, which are written once for all adapters. Each adapter counts in its own way how
+// much an account uses and stores.
 
 import * as accounts from './accounts.ts';
 import { listing, reading, writing } from './shared-verb.ts';

@@ -1,4 +1,5 @@
-// The table of the verbs that a node calls to check alerts and to run bulk operations, as far as they are written once.
+// The table of the verbs that a node calls to check alerts and to run bulk operations, which are written once for all
+// adapters.
 
 import { dueAlerts } from './alerts.ts';
 import { runJobStep, runningJobs } from './jobs.ts';

@@ -12,7 +12,7 @@ const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
-/** Belongs to a count. */
+/** A field beside each count that may have stopped at a limit. */
 const cut = optional(Type.Boolean({ description: 'The real number is larger: counting stopped at a limit.' }));
 
 export const Cursor = Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' }));
