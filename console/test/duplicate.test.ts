@@ -195,7 +195,7 @@ suite('a duplicate', IN_BROWSER_WITH_CURL, () => {
       assert.equal(await page.getByLabel('Body').inputValue(), '');
       assert.equal(await page.getByLabel('Value of Forward-X-Secret').inputValue(), '');
       assert.equal(await page.getByLabel('Value of Forward-X-Open').inputValue(), 'seen');
-      await page.getByText('The command is shown when').waitFor();
+      await page.getByText('Enter the redacted values to see the command').waitFor();
       let isSent = false;
       page.on('request', (request) => {
         isSent ||= request.url().includes('/v2/publish/');

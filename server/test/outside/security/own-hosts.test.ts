@@ -98,7 +98,7 @@ test('dev says so when it listens beyond this machine, and is silent on it', asy
   const args = (host: string) => ['dev', '--json', '--port', '0', '--host', host, '--data', temporaryFolder(t)];
   const beyond = startProcess(t, args('0.0.0.0'));
   const { api } = await beyond.ready();
-  await beyond.prints('stderr', /dev listens on 0\.0\.0\.0, so other machines can reach it\. They can all use it/);
+  await beyond.prints('stderr', /dev listens on 0\.0\.0\.0, so other machines can reach it\. All of them can use it/);
   assert.equal((await ask(api, '/healthz', { headers: { Host: '192.0.2.7' } })).status, 200);
   refusal(await ask(api, '/healthz', { headers: { Host: 'evil.example' } }), 421, 'misdirected');
   const here = startProcess(t, args('127.0.0.1'));
