@@ -52,6 +52,7 @@ export function buildEngine(base: NodeBase, network: Network | undefined): { eng
     sender,
     world,
     dueTimers: base.manualTime?.dueTimers,
+    turns: base.turns,
     newId,
     tiers,
     keepsAnswers: (account, bytes) => room.takes(account, bytes),

@@ -33,6 +33,7 @@ import { ACCOUNT, KEYS, message } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
 import { Chance } from '../simulation/chance.ts';
 import { Answering, Machine, ProcessClock, START } from './clocks-machine.ts';
+import { NO_TURNS } from '../support/no-turns.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -231,6 +232,7 @@ class Campaign {
       store,
       sender: new Answering(clock, (id) => this.#arrive(id)),
       world: { clock: time, random: this.#chance },
+      turns: NO_TURNS,
       newId: this.#newId,
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Service-', userAgent: 'clocks' },

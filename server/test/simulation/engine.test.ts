@@ -16,6 +16,7 @@ import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/thread
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { CALLBACK_URL, callbackTo, countingIds, planned } from '../rules/given.ts';
 import { ManualClock, seededRandom } from '../support/manual-clock.ts';
+import { NO_TURNS } from '../support/no-turns.ts';
 
 const KEPT = { wallAt: 0, trustedAt: 0, orderAt: 0, doubtedMs: 0 };
 
@@ -118,6 +119,7 @@ class Node {
       store: this.store,
       sender,
       world: { clock, random: seededRandom(1) },
+      turns: NO_TURNS,
       newId: (prefix) => this.makeId(prefix),
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },

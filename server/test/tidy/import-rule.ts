@@ -24,6 +24,7 @@ const PART_NAMES = [
   'node internals',
   'rules',
   'lane part',
+  'loop turns',
   'settings',
   'store port',
   'store',
@@ -50,6 +51,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   'node internals': { sees: ['world'], usesPackages: true },
   rules: { sees: ['collections'], usesPackages: false },
   'lane part': { sees: ['rules'], usesPackages: false },
+  'loop turns': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
   settings: { sees: ['rules'], usesPackages: true },
   'store port': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
   store: {
@@ -69,6 +71,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   delivery: {
     sees: ['collections', 'runtime', 'lane part', 'node internals', 'rules', 'store port', 'world'],
+    seesTypesOf: ['loop turns'],
     usesPackages: true,
   },
   upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
@@ -92,7 +95,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       'world',
       'telemetry',
     ],
-    seesTypesOf: ['settings'],
+    seesTypesOf: ['loop turns', 'settings'],
     usesPackages: true,
   },
   node: { sees: PART_NAMES.filter((name) => !name.startsWith('cli')), usesPackages: true },
@@ -112,6 +115,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'version.ts': 'shipped files',
   'runtime/world.ts': 'world',
   'runtime/lane-part.ts': 'lane part',
+  'runtime/loop-turns.ts': 'loop turns',
   'accounts/well-known.ts': 'public tokens',
   'store/sqlite/thread/thread.ts': 'store thread',
 };

@@ -16,6 +16,7 @@ import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, KEYS, message, NOW, OK } from '../conformance/given.ts';
 import { type ManualWorld, manualWorld } from '../support/manual-clock.ts';
+import { NO_TURNS } from '../support/no-turns.ts';
 
 export const MINUTE = 60_000;
 
@@ -116,6 +117,7 @@ export class Site {
       store,
       sender,
       world: this.world,
+      turns: NO_TURNS,
       newId: this.newId,
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Service-', userAgent: 'test' },

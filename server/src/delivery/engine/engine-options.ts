@@ -4,6 +4,7 @@ import type { Account } from '../../rules/accounts/account.ts';
 import type { Claim, Outcome, Settlement, SettleResult } from '../../rules/delivery/message.ts';
 import type { Tiers } from '../../rules/limits/tier.ts';
 import type { NewId } from '../../rules/requests/id.ts';
+import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import type { Clock, World } from '../../runtime/world.ts';
 import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 import type { RequestStyle } from '../http/request.ts';
@@ -33,6 +34,8 @@ export type EngineEvent =
   | { readonly kind: 'strays'; readonly count: number }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
+export type Turns = Pick<LoopTurns, 'mustWait' | 'wait' | 'nowMs' | 'chargeEach'>;
+
 export interface EngineOptions {
   readonly node: string;
   readonly store: DeliveryStore;
@@ -40,6 +43,8 @@ export interface EngineOptions {
   readonly world: World;
   /** Times the waits for what becomes due, with a clock that is moved by hand. Default: the world's clock. */
   readonly dueTimers?: Pick<Clock, 'after'> | undefined;
+  /** Accounts take turns at the event loop. */
+  readonly turns: Turns;
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly style: RequestStyle;

@@ -14,7 +14,7 @@ import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
 import type { SendReport } from './sender.ts';
-import { type EndedAttempt, inPieces, passingOn, settlementDecider, sorted } from './settling.ts';
+import { accountOfEnded, type EndedAttempt, inPieces, passingOn, settlementDecider, sorted } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 import { areLate, WirePulse } from './wire-pulse.ts';
 
@@ -72,6 +72,7 @@ export class Engine {
     });
     this.#arrived = new Arrivals({
       clock: world.clock,
+      turns: options.turns,
       mayStart: () => this.#mayStart,
       start: (claims) => this.#start(claims),
       giveBack: (claims) => void this.#giveBack(claims).catch((error) => this.#trouble('releasing', error)),
@@ -353,16 +354,21 @@ export class Engine {
    */
   async #settle(ended: readonly EndedAttempt[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
-    const { store, world, observe } = this.#options;
+    const { store, world, observe, turns } = this.#options;
+    const sinceMs = turns.nowMs();
     const settlements = this.#decide(ended);
     const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
-    const results = await this.#untilSuccess('settling', () =>
+    const settling = this.#untilSuccess('settling', () =>
       store.settle(settlements, world.clock.now(), { takesOver, canWait }),
     );
+    turns.chargeEach(ended, accountOfEnded, sinceMs);
+    const results = await settling;
+    const settledMs = turns.nowMs();
     results.forEach((result, index) => {
       const [claim, end] = ended[index]!;
       observe({ kind: 'attempt', claim, outcome: end.outcome, settlement: settlements[index]!, result });
     });
+    turns.chargeEach(ended, accountOfEnded, settledMs);
   }
 
   /** Resolves when the loops are over, unsent claims are released, and every attempt is settled. */

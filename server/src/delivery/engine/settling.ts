@@ -11,6 +11,10 @@ import type { SendReport } from './sender.ts';
 /** The claim, and the result of its attempt. */
 export type EndedAttempt = readonly [Claim, Ended];
 
+export function accountOfEnded([{ message }]: EndedAttempt): string {
+  return message.accountId;
+}
+
 /** Limit for the bodies of messages settled together. A larger body is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
 

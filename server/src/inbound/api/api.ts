@@ -11,11 +11,11 @@ import { type NodeFacts, whyNothingIsChanged } from '../../rules/limits/acceptan
 import type { Tiers } from '../../rules/limits/tier.ts';
 import type { HeaderRules } from '../../rules/publish/publish-settings.ts';
 import type { NewId } from '../../rules/requests/id.ts';
+import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import type { World } from '../../runtime/world.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 import { CallerGone } from '../../store/ports/store.ts';
 import type { BodyReader } from '../publish/body.ts';
-import type { LoopTurns } from '../server/loop-turns.ts';
 import type { Requests } from '../server/requests.ts';
 import { entryPieces, longLength, PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate, refuseSuspended } from './authenticate.ts';

@@ -1,7 +1,7 @@
 // Splits long work for an account into short pieces. After each piece, everything else that has reached the process
 // runs first, and so do callers that have used less time of the event loop. Each piece is charged to the account.
 
-import type { LoopTurns, LoopUser } from '../server/loop-turns.ts';
+import type { LoopTurns, LoopUser } from '../../runtime/loop-turns.ts';
 
 const PIECE_MS = 2;
 /** The clock is read after this many items, or bytes. */

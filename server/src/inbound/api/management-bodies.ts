@@ -4,11 +4,11 @@
 import type { IncomingMessage } from 'node:http';
 import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../rules/limits/budgets.ts';
 import { laneAccountMax } from '../../runtime/lane-part.ts';
+import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import type { BodyReader } from '../publish/body.ts';
 import { parseManagementJson } from '../publish/json.ts';
 import { WorkUnderWay } from '../publish/work-under-way.ts';
 import { GrowingBytes } from '../server/growing-bytes.ts';
-import type { LoopTurns } from '../server/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
 /** Bodies of management calls are small. Message bodies go to the publish handler. */

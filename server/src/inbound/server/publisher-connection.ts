@@ -6,12 +6,12 @@ import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { withEntry } from '../../runtime/collections/short-list.ts';
+import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import { leaveBytes, pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import { JSON_HEADERS } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import type { Connection } from './connection.ts';
-import type { LoopTurns } from './loop-turns.ts';
 import { type WholeRequest, WholeRequests } from './whole-request.ts';
 
 export interface PublisherConnectionOptions {

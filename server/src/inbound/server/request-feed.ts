@@ -6,13 +6,13 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
+import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import { keepsAlive, readNothingDirectly, replaceClose } from '../../runtime/node-internals/http-connection.ts';
 import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { CountedRequest, tooSlow } from './counted-request.ts';
 import { GrowingBytes } from './growing-bytes.ts';
-import type { LoopTurns } from './loop-turns.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;

@@ -13,7 +13,7 @@ import {
   writePieces,
 } from '../../../src/inbound/api/answer-stream.ts';
 import { EventLoopYielder } from '../../../src/inbound/api/event-loop-yielder.ts';
-import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
+import { LoopTurns } from '../../../src/runtime/loop-turns.ts';
 
 /** Each text takes a millisecond to make. */
 function startLoop() {

@@ -8,7 +8,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
 import { CountedRequest } from '../../../src/inbound/server/counted-request.ts';
-import { LoopTurns, type LoopUser } from '../../../src/inbound/server/loop-turns.ts';
+import { LoopTurns, type LoopUser } from '../../../src/runtime/loop-turns.ts';
 import { NodeServer } from '../../../src/inbound/server/node-server.ts';
 import { RequestFeed } from '../../../src/inbound/server/request-feed.ts';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoopTurns, type LoopUser } from '../../../src/inbound/server/loop-turns.ts';
+import { LoopTurns, type LoopUser } from '../../../src/runtime/loop-turns.ts';
 import { startRider } from '../../support/harness.ts';
 
 const WORK_MS = 30;

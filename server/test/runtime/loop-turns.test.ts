@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoopTurns } from '../../../src/inbound/server/loop-turns.ts';
+import { LoopTurns } from '../../src/runtime/loop-turns.ts';
 
 const GREEDY = { key: 'acc_greedy', isKnown: true };
 const MODEST = { key: 'acc_modest', isKnown: true };

@@ -2,8 +2,8 @@
 // is busy, or one of its turns has become long, callers that have used more than an equal part wait, and continue piece
 // by piece, the one that has used least first. Long work leaves a part of the time to the others.
 
-import { LoopTime } from '../../rules/limits/loop-time.ts';
-import type { Clock } from '../../runtime/world.ts';
+import { LoopTime } from '../rules/limits/loop-time.ts';
+import type { Clock } from './world.ts';
 
 /** The user that work is charged to: an account, or a network of callers without one. */
 export interface LoopUser {
@@ -81,9 +81,21 @@ export class LoopTurns {
   charge({ key, isKnown }: LoopUser, sinceMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     this.#time.charge(key, isKnown, nowMs - sinceMs, nowMs);
-    this.#doneMs += nowMs - sinceMs;
-    if (this.#doneMs >= TURN_MS) this.#awaitTurn();
-    if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
+    this.#count(nowMs - sinceMs, nowMs);
+  }
+
+  /** Work for all of `things` was done from `sinceMs` until now. The account of each is charged an equal part. */
+  chargeEach<T>(things: readonly T[], accountOf: (thing: T) => string, sinceMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    const partMs = (nowMs - sinceMs) / things.length;
+    for (let at = 0; at < things.length; ) {
+      const accountId = accountOf(things[at]!);
+      let end = at + 1;
+      while (end < things.length && accountOf(things[end]!) === accountId) end += 1;
+      this.#time.charge(accountId, true, partMs * (end - at), nowMs);
+      at = end;
+    }
+    this.#count(nowMs - sinceMs, nowMs);
   }
 
   /** A piece of long work for `user` was done, and charged, from `sinceMs` until now. */
@@ -125,6 +137,12 @@ export class LoopTurns {
   /** For the metrics. */
   most(count: number) {
     return this.#time.most(count, this.#clock.monotonicMs());
+  }
+
+  #count(doneMs: number, nowMs: number): void {
+    this.#doneMs += doneMs;
+    if (this.#doneMs >= TURN_MS) this.#awaitTurn();
+    if (nowMs - this.#sampledAtMs >= SAMPLE_MS) this.#sample(nowMs);
   }
 
   #awaitTurn(): void {
