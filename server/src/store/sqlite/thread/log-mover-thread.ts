@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
 import { DATABASE_FILE } from '../files/directory.ts';
 import { Database } from './database.ts';
-import { MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
+import { hasGrown, logFrames, MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
 
 const { directory, moving } = workerData as MoverData;
 const database = new Database(join(directory, DATABASE_FILE));
@@ -14,9 +14,12 @@ setOpen(moving, true);
 while (true) {
   Atomics.wait(moving, 0, MOVING.waits);
   if (Atomics.load(moving, 0) === MOVING.close) break;
+  const { log } = logFrames(database);
   // An error ends the thread, and so the store: what a failed flush has lost is not written by the next one.
   moveLog(database);
   Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.waits);
   Atomics.notify(moving, 0);
+  // The writer gives no order during a move. What it has added meanwhile would wait for its next transaction.
+  if (hasGrown(log, logFrames(database).log)) Atomics.compareExchange(moving, 0, MOVING.waits, MOVING.ordered);
 }
 database.close();

@@ -54,6 +54,16 @@ export function chooseMover(frames: number, unmoved: number, sinceOrder: number)
   return unmoved >= WORTH_FRAMES ? 'mover' : 'nobody';
 }
 
+/** Whether so much was added during a move that another one is worthwhile. */
+export function hasGrown(before: number, after: number): boolean {
+  return after - before >= WORTH_FRAMES;
+}
+
+/** How many frames the log has, and how many of them are in the database already. */
+export function logFrames(database: Pick<Database, 'get'>): { readonly log: number; readonly checkpointed: number } {
+  return database.get<{ log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')!;
+}
+
 /** The part of the writer: decides after each transaction who moves the log. */
 export class WriterLogMover {
   readonly #database: Database;
@@ -73,9 +83,7 @@ export class WriterLogMover {
   look(): void {
     const before = Atomics.load(this.#moving, 0);
     if (before === MOVING.ordered || before === MOVING.close) return;
-    const { log, checkpointed } = this.#database.get<{ log: number; checkpointed: number }>(
-      'PRAGMA wal_checkpoint(NOOP)',
-    )!;
+    const { log, checkpointed } = logFrames(this.#database);
     // The log has restarted.
     if (log < this.#ordered) this.#ordered = 0;
     const who = chooseMover(log, log - checkpointed, log - this.#ordered);
