@@ -140,6 +140,39 @@ test('what one account asks in thousands of messages waits for its turn: another
   assert.ok(owners.every((batch) => batch.length <= 2));
 });
 
+test('a claim has no transaction with long requests, and waits for two transactions at most', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await store.createAccount({ id: 'acc_2', name: 'two', tier: 'free', createdAt: NOW }, KEYS);
+  executor.batches.length = 0;
+  const gate = Promise.withResolvers<void>();
+  executor.beforeBatch = () => gate.promise;
+  const large = () => store.accept(messages(500), NOW);
+  const asked: Promise<unknown>[] = [large(), large(), large(), large()];
+  await turn();
+  const other = () => store.accept([message({ accountId: 'acc_2' })], NOW);
+  asked.push(other(), claim(store, 1), other());
+  gate.resolve();
+  await Promise.all(asked);
+  const accepts = (count: number) => new Array<string>(count).fill('accept');
+  // The short ones of the other account come first, then the claim, then the next long one.
+  assert.deepEqual(executor.batches, [accepts(1), accepts(2), ['claim'], accepts(1), accepts(1), accepts(1)]);
+  executor.batches.length = 0;
+  const gate2 = Promise.withResolvers<void>();
+  executor.beforeBatch = () => gate2.promise;
+  const more = [large(), large(), large()];
+  await turn();
+  more.push(claim(store, 1) as never);
+  gate2.resolve();
+  await Promise.all(more);
+  assert.deepEqual(executor.batches, [accepts(1), accepts(1), ['claim'], accepts(1)], 'also when only long ones wait');
+});
+
+test('when all that waits fits into one transaction, the claim is in it', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await Promise.all([store.accept([message()], NOW), claim(store, 1)]);
+  assert.deepEqual(executor.batches, [['accept', 'claim']]);
+});
+
 test('the accounts of many small requests share the transactions evenly', async (t) => {
   const { store, executor } = await openWatched(t);
   const served = new Map<string, number>();

@@ -20,7 +20,7 @@ export const DELIVERY_VERBS = {
       units: unitsOf(messages.length, waitingBytes(messages)),
     }),
   }),
-  claim: { run: ({ claimer }: VerbContext, command: ClaimCommand) => claimer.claim(command) },
+  claim: { run: ({ claimer }: VerbContext, command: ClaimCommand) => claimer.claim(command), takesLong: true },
   settle: writing(settle, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
   release: writing(release, { makesWorkAt: (dueAt) => dueAt }),
   cancelledClaims: on(cancelledClaims),

@@ -18,9 +18,14 @@ const LINGER_MS = 5;
 const ACCEPT_US = 25;
 const CHANGE_US = 12;
 
+/** How many transactions of accounts may come before long work of the node that waits. */
+const PASSED_OVER_MAX = 2;
+
+const NONE: readonly number[] = [];
+
 interface Waiting {
   readonly command: Command;
-  /** Null for the work of the node itself, which is always in the next transaction. */
+  /** Null for the work of the node itself, which is in the next transaction, or a long one soon after it. */
   readonly work: AccountWork | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -32,6 +37,9 @@ export class Committer {
   readonly #onBroken: (error: Error) => void;
   readonly #timers: Clock | null;
   #waiting: Waiting[] = [];
+  /** The transactions for which long work of the node has waited, and whether the last of them was short. */
+  #passedOver = 0;
+  #wasShort = false;
   /** Whether one of the waiting commands cannot be delayed. */
   #isUrgent = false;
   #running: Promise<void> | null = null;
@@ -152,6 +160,7 @@ export class Committer {
     }
     if (cost <= budget && !isLong(longest, budget)) {
       this.#turns.forget();
+      this.#passedOver = 0;
       this.#waiting = [];
       this.#expectedUs = cost;
       return waiting;
@@ -162,19 +171,41 @@ export class Committer {
       const line = command.verb === 'accept' ? 'accepts' : 'changes';
       asked.push({ accountId: work.accountId, line, cost: this.#costOf(command.verb, work) });
     }
-    const chosen = this.#turns.choose(asked, budget);
+    const isNodesTurn = this.#isNodesTurn(asked, budget);
+    const chosen = isNodesTurn ? NONE : this.#turns.choose(asked, budget);
+    this.#wasShort = chosen.length > 0 && !chosen.some((index) => isLong(asked[index]!.cost, budget));
     this.#expectedUs = chosen.reduce((sum, index) => sum + asked[index]!.cost, 0);
     this.#waiting = [];
     let at = 0;
     let next = 0;
     return waiting.filter((each) => {
-      if (each.work === null) return true;
+      if (each.work === null) {
+        if (isNodesTurn || !takesLong(each)) return true;
+        this.#waiting.push(each);
+        return false;
+      }
       const isChosen = chosen[next] === at;
       at += 1;
       if (isChosen) next += 1;
       else this.#waiting.push(each);
       return isChosen;
     });
+  }
+
+  /**
+   * Whether long work of the node has the next transaction, and accounts' work waits. It follows a transaction with
+   * short work of accounts, so that this waits for one long transaction at a time.
+   */
+  #isNodesTurn(asked: readonly Asked[], budget: number): boolean {
+    if (!this.#waiting.some(takesLong)) {
+      this.#passedOver = 0;
+      return false;
+    }
+    const isNext =
+      this.#passedOver >= PASSED_OVER_MAX ||
+      (this.#passedOver > 0 && (this.#wasShort || asked.every(({ cost }) => isLong(cost, budget))));
+    this.#passedOver = isNext ? 0 : this.#passedOver + 1;
+    return isNext;
   }
 
   #costOf(verb: VerbName, { accountId, units }: AccountWork): number {
@@ -230,6 +261,10 @@ export class Committer {
     this.#waiting = [];
     this.#onBroken(error);
   }
+}
+
+function takesLong({ command }: Waiting): boolean {
+  return marksOf(command.verb).takesLong === true;
 }
 
 /** How long the commands of accounts may take in one transaction. The lanes of a node share it. */
