@@ -1,10 +1,12 @@
 // `npm run figures`: counts what decision 25 speaks of, in this tree or in another one (`npm run figures -- DIR`): the verbs of
 // the store's ports, the lines of both adapters and how much of one stands in the other again, the longest function and file,
-// circles of imports, the largest folders, complicated functions, and the files on the way of a plain publish.
+// circles of imports, the largest folders, complicated functions, and the files on the way of a plain publish: those that the
+// map names, and those that run something.
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { functionsOver } from './function-length.ts';
+import { filesOfAPublish } from './publish-coverage.ts';
 import { circlesOf, complexFunctions, folderSizes, importsIn, portVerbs } from './shape.ts';
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..', '..', '..');
@@ -78,4 +80,12 @@ if (existsSync(join(root, 'ARCHITECTURE.md'))) {
   const way = filesOnTheWay();
   const lines = linesOf([...way].map((path) => `server/src/${path}`)).length;
   console.log(`a plain publish passes ${way.size} files (${lines} lines), as ARCHITECTURE.md names them`);
+}
+
+const ran = await filesOfAPublish(root);
+if (ran) {
+  const functions = [...ran.values()].reduce((sum, names) => sum + names.size, 0);
+  console.log(
+    `a plain publish and its delivery run ${functions} functions in ${ran.size} files of server/src, on the threads of the node and of the store`,
+  );
 }
