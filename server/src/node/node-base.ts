@@ -16,6 +16,7 @@ import { idMaker, type NewId } from '../rules/requests/id.ts';
 import { LanePools, lanePoolBytes } from '../runtime/collections/lane-pools.ts';
 import { Pool } from '../runtime/collections/pool.ts';
 import { shareAmongLanes } from '../runtime/lane-part.ts';
+
 import { LoopTurns } from '../runtime/loop-turns.ts';
 import { reportBrokenFeatures } from '../runtime/node-internals/features.ts';
 import { testInternals } from '../runtime/node-internals/self-tests.ts';

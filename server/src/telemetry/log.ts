@@ -89,6 +89,21 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
   };
 }
 
+function warnOfAttempt(log: Log, event: Extract<EngineEvent, { kind: 'attempt' }>): void {
+  const { settlement, result } = event;
+  const { message } = event.claim;
+  if (message.callback && settlement.attempt.outcome !== 'interrupted' && !isReported(settlement)) {
+    log.warn(
+      { account: message.accountId, message: message.id },
+      'a callback was not created: one message has caused too many others',
+    );
+  }
+  if (settlement.next.state === 'held' && result === 'settled') {
+    const why = heldReason(settlement);
+    log.warn({ account: message.accountId, message: message.id, host: message.host, why }, 'a message is held');
+  }
+}
+
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
   const lineOf = attemptLines(now);
@@ -116,19 +131,7 @@ export function logEngine(log: Log, now: () => number): (event: EngineEvent) => 
       );
       return;
     }
-    const { claim, settlement, result } = event;
-    const { message } = claim;
-    const { attempt, next } = settlement;
-    if (message.callback && attempt.outcome !== 'interrupted' && !isReported(settlement)) {
-      log.warn(
-        { account: message.accountId, message: message.id },
-        'a callback was not created: one message has caused too many others',
-      );
-    }
-    if (next.state === 'held' && result === 'settled') {
-      const why = heldReason(settlement);
-      log.warn({ account: message.accountId, message: message.id, host: message.host, why }, 'a message is held');
-    }
+    warnOfAttempt(log, event);
     if (log.isLevelEnabled('info')) write(lineOf(event));
   };
 }

@@ -2,7 +2,7 @@
 // dependency. No metric distinguishes accounts, except for the few that use most of the event loop's time.
 
 import type { EngineEvent } from '../delivery/engine/engine.ts';
-import type { Attempt, MessageKind } from '../rules/delivery/message.ts';
+import type { Attempt, MessageKind, Settlement } from '../rules/delivery/message.ts';
 import { afterCancel } from '../rules/delivery/settle.ts';
 import type { AcceptAnswer, LastKeptTime } from '../store/ports/delivery-store.ts';
 import type { Store } from '../store/ports/store.ts';
@@ -111,10 +111,8 @@ function withValue<F extends Family>(family: F, read: Registered['read']): F {
 export function metricsText([first, ...others]: readonly MetricValues[]): string {
   const lines: string[] = [];
   for (const [name, { type, help, values, isOfProcess }] of first!) {
-    const sums = new Map(values);
-    for (const other of isOfProcess ? [] : others) {
-      for (const [labels, value] of other.get(name)?.values ?? []) sums.set(labels, (sums.get(labels) ?? 0) + value);
-    }
+    const further = isOfProcess ? [] : others.map((other) => other.get(name)?.values ?? []);
+    const sums = sumsOf([values, ...further]);
     // A lane that has not counted yet has the value 0 without labels.
     if (sums.size > 1) sums.delete('');
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
@@ -123,14 +121,20 @@ export function metricsText([first, ...others]: readonly MetricValues[]): string
   return `${lines.join('\n')}\n`;
 }
 
+function sumsOf(all: readonly Iterable<[labels: string, value: number]>[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const values of all) {
+    for (const [labels, value] of values) sums.set(labels, (sums.get(labels) ?? 0) + value);
+  }
+  return sums;
+}
+
 /** The sum of the counters of both. Gauges are left out, because they describe the current state. */
 export function addCounters(some: MetricValues, more: MetricValues): MetricValues {
   const sums = new Map(some);
   for (const [name, family] of more) {
     if (family.type !== 'counter') continue;
-    const values = new Map(sums.get(name)?.values);
-    for (const [labels, value] of family.values) values.set(labels, (values.get(labels) ?? 0) + value);
-    sums.set(name, { ...family, values });
+    sums.set(name, { ...family, values: sumsOf([sums.get(name)?.values ?? [], family.values]) });
   }
   return sums;
 }
@@ -165,6 +169,12 @@ export function messageCounters(metrics: Metrics) {
   };
 }
 
+function countIds(ids: readonly (string | null)[]): number {
+  let count = 0;
+  for (const id of ids) if (id !== null) count += 1;
+  return count;
+}
+
 /**
  * Wraps the store and counts what is accepted and cancelled. The results of settlements are counted from the engine's
  * events. `noteWrite` gets the error of a failed acceptance or heartbeat, or null after one that succeeded. Heartbeats
@@ -193,10 +203,8 @@ export function countingStore(
       const count = (answer: AcceptAnswer) => {
         noteWrite(null);
         if (answer.isOverQuota) return answer;
-        let duplicates = 0;
-        for (const id of answer.duplicates) if (id !== null) duplicates += 1;
         // All messages of one request have the same kind.
-        accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
+        accepted(messages[0]?.kind ?? 'publish', messages.length - countIds(answer.duplicates));
         return answer;
       };
       return store.accept(messages, now, dayMax).then(count, (error) => {
@@ -323,6 +331,10 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     'Messages that were leased to this node without its knowledge and were given back.',
   );
   const seconds = metrics.counter('postrider_attempt_seconds_total', 'Time spent in attempts.');
+  const countNext = (state: Settlement['next']['state']) => {
+    if (state === 'held') held();
+    else if (state !== 'pending') ended(state, 1);
+  };
   return (event) => {
     if (event.kind === 'trouble') return trouble(`during="${event.during}"`);
     if (event.kind === 'strays') return strays(undefined, event.count);
@@ -333,8 +345,6 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     if (event.result === 'lost') return;
     const { followUps } = event.result === 'settled' ? event.settlement : afterCancel(event.settlement);
     for (const { kind } of followUps) accepted(kind, 1);
-    if (event.result !== 'settled') return;
-    if (next.state === 'held') held();
-    else if (next.state !== 'pending') ended(next.state, 1);
+    if (event.result === 'settled') countNext(next.state);
   };
 }

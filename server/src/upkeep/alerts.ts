@@ -52,6 +52,10 @@ export function alertKeeper(options: AlertKeeperOptions) {
     stops?.plan(now + ms);
     return ms;
   };
+  const restMs = (nextAt: number | null, now: number) => {
+    if (nextAt === null || stops?.isNeededAt(nextAt) === false) return idleMs;
+    return againIn(Math.min(idleMs, Math.max(1, nextAt - now)), now);
+  };
   return {
     name: 'alerts',
     /** Alerts are evaluated by the time of the service. */
@@ -59,10 +63,7 @@ export function alertKeeper(options: AlertKeeperOptions) {
     async run(now: number): Promise<number> {
       stops?.begin(now);
       const { due, nextAt } = await store.dueAlerts(now, eachMax('dueAlerts'));
-      if (due.length === 0) {
-        if (nextAt === null || stops?.isNeededAt(nextAt) === false) return idleMs;
-        return againIn(Math.min(idleMs, Math.max(1, nextAt - now)), now);
-      }
+      if (due.length === 0) return restMs(nextAt, now);
       const evaluated: EvaluatedAlert[] = [];
       for (const [accountId, own] of Map.groupBy(due, (alert) => alert.accountId)) {
         const look = await evaluateAccount(options, accountId, own, now);

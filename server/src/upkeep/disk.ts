@@ -39,6 +39,14 @@ export interface DiskWatchOptions {
   readonly freeOf?: (directory: string) => Promise<number>;
 }
 
+/** Whether the reserve was given up now. */
+async function keepReserve(reserve: Reserve, diskBytes: number, freeBytesMin: number): Promise<boolean> {
+  const step = reserveStep(diskBytes, freeBytesMin, reserve.isThere());
+  if (step === 'giveUp') reserve.giveUp();
+  if (step === 'make') await reserve.make();
+  return step === 'giveUp';
+}
+
 export function diskWatch(options: DiskWatchOptions): DiskWatch {
   const { directory, freeBytesMin, clock, reserve, freeInside, emptyLog, freeOf = freeBytesOf } = options;
   let freeBytes: number | null = null;
@@ -56,11 +64,9 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       freeBytes = diskBytes + insideBytes;
       const before = mark;
       mark = diskMark({ diskBytes, insideBytes }, freeBytesMin);
-      const step = reserve && reserveStep(diskBytes, freeBytesMin, reserve.isThere());
-      if (step === 'giveUp') reserve!.giveUp();
-      if (step === 'make') await reserve!.make();
+      const isGivenUp = reserve !== null && (await keepReserve(reserve, diskBytes, freeBytesMin));
       // While there is space for it: what is in the log and not in the file needs space a second time.
-      if (step === 'giveUp' || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
+      if (isGivenUp || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
       return nextCheckMs(diskBytes, freeBytesMin);
     },
     mark: () => markAfterFull(mark, fullAtMs === null ? null : clock.monotonicMs() - fullAtMs),

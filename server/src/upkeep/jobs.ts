@@ -50,14 +50,8 @@ export function jobRunner(options: JobRunnerOptions) {
       const idle: Job[] = [];
       for (const job of jobs) {
         if (served.has(job.accountId)) continue;
-        const isJust = isJustDone(job, now);
-        const account = isJust ? null : await store.getAccount(job.accountId);
-        if (account && job.action === 'retry' && !options.mayAccept(account)) {
-          idle.push(job);
-          continue;
-        }
-        served.add(job.accountId);
-        if (account) await advance(options, job, account, now);
+        if (await takeTurn(options, job, now)) served.add(job.accountId);
+        else idle.push(job);
       }
       // There may be more running jobs. Those that wait must not keep them out of the list.
       if (jobs.length >= JOBS_AT_ONCE) await Promise.all(idle.map((job) => giveTurn(options, job, now)));
@@ -72,6 +66,15 @@ function pieceOf({ action, perSecond }: Job): number {
 
 function everyMs(job: Job): number {
   return (1000 * pieceOf(job)) / job.perSecond;
+}
+
+/** False if it can do nothing now, and so uses no turn. */
+async function takeTurn(options: JobRunnerOptions, job: Job, now: number): Promise<boolean> {
+  const account = isJustDone(job, now) ? null : await options.store.getAccount(job.accountId);
+  if (!account) return true;
+  if (job.action === 'retry' && !options.mayAccept(account)) return false;
+  await advance(options, job, account, now);
+  return true;
 }
 
 /** Another node did this piece: several nodes must not run a job faster than requested. */

@@ -58,6 +58,17 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
     return isMore;
   }
 
+  /** A whole run, or a piece of the walks between two of them. Returns whether there may be much left. */
+  async function runPiece(now: number): Promise<boolean> {
+    if (piecesLeft > 0) {
+      piecesLeft -= 1;
+      return walks.walk(now, 'begun');
+    }
+    const isMore = await runWhole(now);
+    if (!isMore) piecesLeft = EVERY_MS / WALKING_MS;
+    return isMore;
+  }
+
   return {
     name: 'retention',
     /** Deletes all that has expired by then, without pauses. */
@@ -68,13 +79,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
     },
     async run(now: number): Promise<number> {
       if (!isTimeProven()) return EVERY_MS;
-      if (piecesLeft === 0) {
-        if (await runWhole(now)) return CATCHING_UP_MS;
-        piecesLeft = EVERY_MS / WALKING_MS;
-      } else {
-        piecesLeft -= 1;
-        if (await walks.walk(now, 'begun')) return CATCHING_UP_MS;
-      }
+      if (await runPiece(now)) return CATCHING_UP_MS;
       if (walks.areUnderWay && piecesLeft > 0) return WALKING_MS;
       const restMs = Math.max(WALKING_MS, piecesLeft * WALKING_MS);
       piecesLeft = 0;

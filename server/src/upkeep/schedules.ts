@@ -88,23 +88,28 @@ async function planTick(
  */
 async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[]): Promise<number> {
   if (ticks.length === 0) return 0;
-  const { store, onSkipped } = options;
   try {
-    const made = await store.fireSchedules(ticks, options.now());
-    made.forEach((each, index) => {
-      if (each === 'overQuota') onSkipped(ticks[index]!.schedule, 'the daily quota of its account is used up');
-    });
-    return made.filter((each) => each !== null).length;
+    return await fireTogether(options, ticks);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
-    if (ticks.length === 1) {
-      const [tick] = ticks as [Tick];
-      if (tick.messages.length === 0) throw error;
-      onSkipped(tick.schedule, error instanceof Error ? error.message : String(error));
-      return fire(options, [{ ...tick, messages: [] }]);
-    }
+    if (ticks.length === 1) return skip(options, ticks[0]!, error);
   }
   let fired = 0;
   for (const tick of ticks) fired += await fire(options, [tick]);
   return fired;
+}
+
+async function fireTogether(options: ScheduleRunnerOptions, ticks: readonly Tick[]): Promise<number> {
+  const made = await options.store.fireSchedules(ticks, options.now());
+  made.forEach((each, index) => {
+    if (each === 'overQuota') options.onSkipped(ticks[index]!.schedule, 'the daily quota of its account is used up');
+  });
+  return made.filter((each) => each !== null).length;
+}
+
+/** Takes a tick whose messages cannot be written, without them. */
+function skip(options: ScheduleRunnerOptions, tick: Tick, error: unknown): Promise<number> {
+  if (tick.messages.length === 0) throw error;
+  options.onSkipped(tick.schedule, error instanceof Error ? error.message : String(error));
+  return fire(options, [{ ...tick, messages: [] }]);
 }

@@ -84,17 +84,19 @@ export function createDial(world: {
       socket.destroy();
       throw refusal;
     }
-    if (target.protocol === 'http:') return socket;
-
-    // A bare address has no name to send. Then the certificate must be valid for the address itself.
-    const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
-    const secured = connectTls({ socket, host: hostname, servername, ALPNProtocols: ['http/1.1'] });
-    await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsWords(error)));
-    return secured;
+    return target.protocol === 'http:' ? socket : secure(socket, hostname);
   };
 }
 
 /** A lookup for `net.connect` that returns the allowed addresses and makes no DNS query. */
+/** A bare address has no name to send. Then the certificate must be valid for the address itself. */
+async function secure(socket: Socket, hostname: string): Promise<Socket> {
+  const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
+  const secured = connectTls({ socket, host: hostname, servername, ALPNProtocols: ['http/1.1'] });
+  await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsWords(error)));
+  return secured;
+}
+
 function answerWith(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_hostname, options, callback) => {

@@ -50,6 +50,11 @@ export function guardAnswer(given: Socket): GuardedSocket {
   };
 }
 
+/** Whether another head follows one with this status. */
+function isInterim(status: number): boolean {
+  return status >= 100 && status < 200 && status !== SWITCHING_PROTOCOLS;
+}
+
 /** One response, from its first byte. */
 export class GuardedAnswer {
   /** Why no bytes are read after those already passed on. */
@@ -86,14 +91,17 @@ export class GuardedAnswer {
       if (headEnd === -1) return this.#hold(bytes);
       const restBytes = bytes.length - headEnd - HEAD_END.length;
       if (this.#headBytes - restBytes > eachMax('answerHeadBytes')) throw headTooLarge();
-      const status = statusOf(bytes);
-      if (status < 100 || status >= 200 || status === SWITCHING_PROTOCOLS) return this.#passHead(bytes, headEnd);
-      this.#interimCount += 1;
-      if (this.#interimCount > eachMax('interimAnswers')) {
-        throw new AnswerTooLargeError(`more than ${eachMax('interimAnswers')} interim responses`);
-      }
+      if (!isInterim(statusOf(bytes))) return this.#passHead(bytes, headEnd);
+      this.#countInterim();
       bytes = bytes.subarray(headEnd + HEAD_END.length);
       from = 0;
+    }
+  }
+
+  #countInterim(): void {
+    this.#interimCount += 1;
+    if (this.#interimCount > eachMax('interimAnswers')) {
+      throw new AnswerTooLargeError(`more than ${eachMax('interimAnswers')} interim responses`);
     }
   }
 

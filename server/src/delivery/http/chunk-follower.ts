@@ -40,15 +40,18 @@ export class ChunkFollower {
     return this.#leftChunks < 0;
   }
 
+  #step(bytes: Buffer, at: number): number {
+    if (this.#state === 'data') return this.#skipData(bytes, at);
+    return this.#state === 'size' ? this.#readSize(bytes, at) : this.#skipExtension(bytes, at);
+  }
+
   /** Returns the bytes to be read. */
   pass(bytes: Buffer): Buffer {
     let at = 0;
     while (at < bytes.length && this.#state !== 'trailers') {
       if (this.#state === 'over') return bytes;
       const from = at;
-      if (this.#state === 'data') at = this.#skipData(bytes, at);
-      else if (this.#state === 'size') at = this.#readSize(bytes, at);
-      else at = this.#skipExtension(bytes, at);
+      at = this.#step(bytes, at);
       if (this.isOverLimit) return bytes.subarray(0, from);
     }
     if (at === bytes.length) return bytes;

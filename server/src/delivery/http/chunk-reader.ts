@@ -16,16 +16,20 @@ export class ChunkReader {
   #size = 0;
   #hasDigit = false;
 
+  #readData(bytes: Buffer, at: number, exchange: Pick<Exchange, 'onBody'>): number {
+    const end = Math.min(bytes.length, at + this.#size);
+    this.#size -= end - at;
+    if (this.#size === 0) this.#next = 'dataEnd';
+    exchange.onBody(bytes.subarray(at, end));
+    return end;
+  }
+
   /** Returns how many bytes are left when the body has ended, or null while it has not. */
   read(bytes: Buffer, exchange: Pick<Exchange, 'onBody'>): number | null {
     let at = 0;
     while (at < bytes.length) {
       if (this.#next === 'data') {
-        const end = Math.min(bytes.length, at + this.#size);
-        this.#size -= end - at;
-        if (this.#size === 0) this.#next = 'dataEnd';
-        exchange.onBody(bytes.subarray(at, end));
-        at = end;
+        at = this.#readData(bytes, at, exchange);
       } else if (this.#next === 'extension') {
         at = this.#skipExtension(bytes, at);
       } else {

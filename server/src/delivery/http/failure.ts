@@ -58,6 +58,14 @@ export function tlsWords(error: SystemError): string {
   return `TLS: ${error.reason ?? error.message}${hint}`;
 }
 
+/** Compares messages, because undici has one code for all of these. */
+function undiciWords({ message }: SystemError): string | null {
+  if (message === 'bad upgrade') {
+    return 'response is not HTTP: it switches protocols, which the request did not ask for';
+  }
+  return message === 'bad response' ? 'response is not HTTP: it does not belong to the request' : null;
+}
+
 /** For an established connection: what happened to the exchange on it. */
 export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
   const until = isAnswerBegun ? 'before the response was complete' : 'before a response';
@@ -70,11 +78,7 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
       return isAnswerBegun ? `connection closed ${until}` : 'response is not HTTP: its headers contradict each other';
     case 'UND_ERR_SOCKET':
-      // Compares messages, because undici has one code for all of these.
-      if (error.message === 'bad upgrade')
-        return 'response is not HTTP: it switches protocols, which the request did not ask for';
-      if (error.message === 'bad response') return 'response is not HTTP: it does not belong to the request';
-      return `connection closed ${until}`;
+      return undiciWords(error) ?? `connection closed ${until}`;
     default:
       break;
   }

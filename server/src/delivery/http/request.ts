@@ -28,12 +28,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
   return (claim) => {
     const { message } = claim;
     const headers: Header[] = [];
-    let hasAgent = false;
-    for (const header of message.headers) {
-      headers.push(header);
-      hasAgent ||= isNamed(header[0], 'user-agent');
-    }
-    if (!hasAgent) headers.push(ownAgent);
+    if (!addForwarded(headers, message.headers)) headers.push(ownAgent);
     headers.push([names.messageId, message.id], retried(message.retried));
     if (message.topicName !== null) headers.push([names.topicName, message.topicName]);
     if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
@@ -53,6 +48,16 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
       signingKey: claim.signingKey,
     };
   };
+}
+
+/** Whether a User-Agent is among them. */
+function addForwarded(headers: Header[], forwarded: HeaderList): boolean {
+  let hasAgent = false;
+  for (const header of forwarded) {
+    headers.push(header);
+    hasAgent ||= isNamed(header[0], 'user-agent');
+  }
+  return hasAgent;
 }
 
 /** Caches a header whose value is usually the same as for the message before. */

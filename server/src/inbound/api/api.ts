@@ -191,10 +191,8 @@ export class Api {
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
         if (isChange && route.scope !== 'admin') refuseSuspended(request.principal);
-        const refusal = makesMessages ? this.#context.refusal() : null;
-        if (refusal) throw refusal;
-        const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts(), storesMore);
-        if (why) throw new ApiError(why.code, why.message);
+        if (makesMessages) this.#requireAccepting();
+        if (route.method !== 'GET') this.#requireChanging(storesMore);
       },
       handler: async (request, reply) => {
         request.isHandled = true;
@@ -215,13 +213,23 @@ export class Api {
           );
           return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
-          throw error instanceof CallerGone ? new ApiError('bad_request', 'the connection was closed') : error;
+          throw closedOr(error);
         } finally {
           visit?.done();
           request.readBody?.release();
         }
       },
     });
+  }
+
+  #requireAccepting(): void {
+    const refusal = this.#context.refusal();
+    if (refusal) throw refusal;
+  }
+
+  #requireChanging(storesMore: boolean): void {
+    const why = whyNothingIsChanged(this.#context.facts(), storesMore);
+    if (why) throw new ApiError(why.code, why.message);
   }
 
   /** The work that a handler does before its first wait is charged to its account. */
@@ -321,4 +329,9 @@ export function internalProblem(faultId: string) {
 function patternOf(path: string): RegExp {
   const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}$`);
+}
+
+/** Nobody gets the response of a call that ended because its caller has disconnected. */
+function closedOr(error: unknown): unknown {
+  return error instanceof CallerGone ? new ApiError('bad_request', 'the connection was closed') : error;
 }

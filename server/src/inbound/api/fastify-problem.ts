@@ -42,6 +42,14 @@ function unknownNameRule({ params, parentSchema }: ValidationError): string | nu
   return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
 }
 
+function validationProblem(validation: readonly ValidationError[], first: ValidationError, context?: string) {
+  const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || context;
+  return {
+    code: context === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
+    message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
+  };
+}
+
 /** Null if it is not an error of Fastify. */
 export function fastifyProblem(error: unknown) {
   const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
@@ -52,13 +60,7 @@ export function fastifyProblem(error: unknown) {
     message: string;
   };
   const first = validation?.[0];
-  if (validation && first) {
-    const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
-    return {
-      code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
-      message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
-    };
-  }
+  if (validation && first) return validationProblem(validation, first, validationContext);
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
     return {
       code: 'bad_parameter' as const,

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { headProblem, originForm } from '../../rules/requests/request-head.ts';
+
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import { isFeatureWorking } from '../../runtime/node-internals/features.ts';
 import { allowHalfOpen } from '../../runtime/node-internals/http-connection.ts';
@@ -225,11 +226,7 @@ class OneListener implements Listener {
     const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
     this.#requireHead(request);
     request.url = originForm(request.url ?? '');
-    const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
-    if (foreign !== null) throw new ApiError('misdirected', foreign);
-    const isAllowedPage = crossOrigin?.isAllowed(request.headers.origin) === true;
-    const page = isAllowedPage ? null : (ownHosts?.originProblem(request.headers.origin) ?? null);
-    if (page !== null) throw new ApiError('forbidden', page);
+    if (ownHosts) this.#refuseForeign(request, ownHosts);
     if (crossOrigin?.handle(request, response)) return null;
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return null;
@@ -238,6 +235,15 @@ class OneListener implements Listener {
       api.fastify.routing(request, response);
     }
     return answering;
+  }
+
+  /** A request to a host name that is not ours, or of a page that is neither ours nor allowed. */
+  #refuseForeign({ headers: { host, origin } }: IncomingMessage, ownHosts: OwnHosts): void {
+    const foreign = ownHosts.problemOf(host);
+    if (foreign !== null) throw new ApiError('misdirected', foreign);
+    if (this.#options.crossOrigin?.isAllowed(origin) === true) return;
+    const page = ownHosts.originProblem(origin);
+    if (page !== null) throw new ApiError('forbidden', page);
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
+
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import { keepsAlive, readNothingDirectly, replaceClose } from '../../runtime/node-internals/http-connection.ts';
 import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
@@ -323,8 +324,8 @@ export class RequestFeed {
     this.#socket.destroy();
   }
 
-  /** The end of the empty line after the headers or a chunked body, or of `bytes` if it has not arrived. */
-  #endOfEmptyLine(bytes: Buffer, from: number): number {
+  /** With an empty line that began in earlier bytes. */
+  #goOnMatching(bytes: Buffer, from: number): number {
     let at = from;
     while (this.#matched > 0 && this.#matched < HEAD_END.length && at < bytes.length) {
       const byte = bytes[at]!;
@@ -332,6 +333,12 @@ export class RequestFeed {
       else this.#matched = byte === CR ? 1 : 0;
       at += 1;
     }
+    return at;
+  }
+
+  /** The end of the empty line after the headers or a chunked body, or of `bytes` if it has not arrived. */
+  #endOfEmptyLine(bytes: Buffer, from: number): number {
+    const at = this.#goOnMatching(bytes, from);
     if (this.#matched > 0) return at;
     const found = bytes.indexOf(HEAD_END, at);
     if (found >= 0) {

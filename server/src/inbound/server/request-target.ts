@@ -28,12 +28,7 @@ export function parsePublishTarget(
     return { call: 'publish', queueName: null, destination };
   }
   if (target.startsWith(ENQUEUE)) return parseEnqueue(target.slice(ENQUEUE.length));
-  if (method === 'POST' && target.startsWith(SCHEDULES)) {
-    const destination = target.slice(SCHEDULES.length);
-    if (SCHEDULE_ACTION.test(destination)) return null;
-    if (destination === '') return missingDestination(`${SCHEDULES}https://example.com`);
-    return { call: 'schedule', queueName: null, destination };
-  }
+  if (method === 'POST' && target.startsWith(SCHEDULES)) return parseSchedule(target.slice(SCHEDULES.length));
   if (target === BATCH || target.startsWith(`${BATCH}?`)) return { call: 'batch' };
   return null;
 }
@@ -45,6 +40,13 @@ function parseEnqueue(rest: string): PublishTarget | { readonly problem: Problem
   const destination = slash < 0 ? '' : rest.slice(slash + 1);
   if (destination === '') return missingDestination(`${ENQUEUE}${queueName}/https://example.com`);
   return { call: 'enqueue', queueName, destination };
+}
+
+/** Null when it is an action on a schedule. */
+function parseSchedule(destination: string): PublishTarget | { readonly problem: Problem } | null {
+  if (SCHEDULE_ACTION.test(destination)) return null;
+  if (destination === '') return missingDestination(`${SCHEDULES}https://example.com`);
+  return { call: 'schedule', queueName: null, destination };
 }
 
 function missingDestination(example: string) {

@@ -179,6 +179,13 @@ class HeadBuilder implements Head {
     this.url = url;
   }
 
+  #addConnection(wish: string): boolean {
+    if (this.#hasConnection || (wish !== 'close' && wish !== 'keep-alive')) return false;
+    this.#hasConnection = true;
+    this.isLast = wish === 'close';
+    return true;
+  }
+
   /** False when the request is left to Node. */
   add({ header, special }: HeaderLine): boolean {
     this.list.push(header);
@@ -188,10 +195,7 @@ class HeadBuilder implements Head {
       if (this.bodyBytes >= 0 || !/^\d{1,9}$/.test(value)) return false;
       this.bodyBytes = Number(value);
     } else if (special === 'connection') {
-      const wish = value.toLowerCase();
-      if (this.#hasConnection || (wish !== 'close' && wish !== 'keep-alive')) return false;
-      this.#hasConnection = true;
-      this.isLast = wish === 'close';
+      return this.#addConnection(value.toLowerCase());
     } else {
       if (special === 'left to node' || this.known[special] !== undefined) return false;
       this.known[special] = value;

@@ -17,29 +17,29 @@ export interface ReadSettings {
 
 export function contradictionsOf(command: string, values: ReadSettings): string[] {
   const { role, store, lanes, clock, port, metricsPort, allowOrigin, admin, scope } = values;
-  const problems: string[] = [];
-  if ((role === 'api' || role === 'deliver') && store === null) {
-    problems.push(
+  const contradictions: readonly (readonly [isThere: unknown, problem: string])[] = [
+    [
+      (role === 'api' || role === 'deliver') && store === null,
       '--role api and --role deliver need --store: a data directory has only one node, which does everything',
-    );
-  }
-  if (Number(lanes) > 1 && store !== null) {
-    problems.push('--lanes is for a data directory: over a database, start more nodes instead');
-  }
-  if (clock === 'manual' && store !== null) {
-    problems.push('--clock manual has a store of its own: it cannot be used with --store');
-  }
-  if (typeof metricsPort === 'number' && metricsPort !== 0 && metricsPort === port) {
-    problems.push('--metrics-port must be another port than --port; leave it out for metrics on the port of the API');
-  }
-  if (command === 'dev' && allowOrigin?.includes('*')) {
-    problems.push('--allow-origin * is not for dev: every web page could use its public token; name the origins');
-  }
-  if (command === 'token create' && scope && admin === scope.length > 0) {
-    problems.push('give --admin for a token that may do everything, or --scope with its scopes, but not both');
-  }
-  if (command === 'migrate-store' && store === null) {
-    problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
-  }
-  return problems;
+    ],
+    [Number(lanes) > 1 && store !== null, '--lanes is for a data directory: over a database, start more nodes instead'],
+    [clock === 'manual' && store !== null, '--clock manual has a store of its own: it cannot be used with --store'],
+    [
+      typeof metricsPort === 'number' && metricsPort !== 0 && metricsPort === port,
+      '--metrics-port must be another port than --port; leave it out for metrics on the port of the API',
+    ],
+    [
+      command === 'dev' && allowOrigin?.includes('*'),
+      '--allow-origin * is not for dev: every web page could use its public token; name the origins',
+    ],
+    [
+      command === 'token create' && scope && admin === scope.length > 0,
+      'give --admin for a token that may do everything, or --scope with its scopes, but not both',
+    ],
+    [
+      command === 'migrate-store' && store === null,
+      '--store is needed: the database to move into, such as postgres://user:password@host:5432/database',
+    ],
+  ];
+  return contradictions.filter(([isThere]) => isThere).map(([, problem]) => problem);
 }

@@ -107,33 +107,27 @@ export function isScoped({ host, queue, label }: AlertScope): boolean {
 
 /** What the alerts of one account need together. */
 export function neededFacts(alerts: readonly Alert[], now: number): NeededAlertFacts {
-  const failedFrom: number[] = [];
-  const attemptsFrom: number[] = [];
-  const countedFrom: number[] = [];
-  const queues: (string | null)[] = [];
-  const schedules: (string | null)[] = [];
-  for (const alert of alerts) {
-    const { rule } = alert;
-    if (rule.type === 'messageFailed') failedFrom.push(failuresFrom(alert, rule.windowMs, now));
-    if (rule.type === 'failureRate' && isScoped(rule)) attemptsFrom.push(now - rule.windowMs);
-    if (rule.type === 'failureRate' && !isScoped(rule)) {
-      // Minutes are counted whole.
-      countedFrom.push(startOf(now - rule.windowMs, MINUTE_MS));
-    }
-    if (rule.type === 'hostFailing') attemptsFrom.push(now - HOST_WINDOW_MS);
-    if (rule.type === 'queueStalled') queues.push(rule.queue);
-    if (rule.type === 'scheduleFailed') schedules.push(rule.schedule);
-  }
-  if (schedules.includes(null)) failedFrom.push(0);
+  const failed = ofType(alerts, 'messageFailed').map((alert) => failuresFrom(alert, alert.rule.windowMs, now));
+  const rates = ofType(alerts, 'failureRate').map(({ rule }) => rule);
+  const hosts = ofType(alerts, 'hostFailing');
+  const queues = ofType(alerts, 'queueStalled').map(({ rule }) => rule.queue);
+  const schedules = ofType(alerts, 'scheduleFailed').map(({ rule }) => rule.schedule);
+  const ratesOfSome = rates.filter(isScoped).map(({ windowMs }) => now - windowMs);
+  const ratesOfAll = rates.filter((rule) => !isScoped(rule));
   return {
-    failedFromAt: earliest(failedFrom),
-    attemptsFromAt: earliest(attemptsFrom),
-    countedFromAt: earliest(countedFrom),
+    failedFromAt: earliest(schedules.includes(null) ? [...failed, 0] : failed),
+    attemptsFromAt: earliest([...ratesOfSome, ...hosts.map(() => now - HOST_WINDOW_MS)]),
+    // Minutes are counted whole.
+    countedFromAt: earliest(ratesOfAll.map(({ windowMs }) => startOf(now - windowMs, MINUTE_MS))),
     queues: queues.includes(null) ? 'all' : named(queues),
     schedules: named(schedules),
     areFailedSchedulesAsked: schedules.includes(null),
     isUsageAsked: alerts.some(({ rule }) => rule.type === 'quotaNear'),
   };
+}
+
+function ofType<T extends AlertRule['type']>(alerts: readonly Alert[], type: T) {
+  return alerts.filter((alert): alert is Alert & { readonly rule: RuleOf<T> } => alert.rule.type === type);
 }
 
 function earliest(times: readonly number[]): number | null {

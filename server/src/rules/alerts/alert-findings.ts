@@ -146,16 +146,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
 
 /** Over when no host has failed so often in a row any more: a response below 500 ends the series. */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
-  const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
-  for (const attempt of facts.attempts.rows) {
-    const end = attempt.kind === 'alert' || attempt.endedAt < now - HOST_WINDOW_MS ? null : hostResultOf(attempt);
-    if (end === null || (rule.host !== null && !isHost(attempt.host, rule.host))) continue;
-    const host = hosts.get(attempt.host) ?? { row: 0, seen: 0, isOver: false };
-    hosts.set(attempt.host, host);
-    host.seen += 1;
-    if (end === 'answers') host.isOver = true;
-    else if (!host.isOver) host.row += 1;
-  }
+  const hosts = rowsOfFailures(rule, facts.attempts.rows, now - HOST_WINDOW_MS);
   // If the limit of rows cut off a part of the series of failures, or all attempts to the host, a firing alert continues.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
@@ -201,6 +192,35 @@ function hasFailed({ runs }: ScheduleFact): boolean {
   return false;
 }
 
+interface HostRow {
+  /** Failed attempts since the last response below 500. */
+  row: number;
+  /** All attempts. */
+  seen: number;
+  isOver: boolean;
+}
+
+/** `attempts`: the newest first. */
+function rowsOfFailures(
+  rule: RuleOf<'hostFailing'>,
+  attempts: AlertFacts['attempts']['rows'],
+  fromAt: number,
+): Map<string, HostRow> {
+  const hosts = new Map<string, HostRow>();
+  const isCounted = ({ kind, endedAt, host }: AlertFacts['attempts']['rows'][number]) =>
+    kind !== 'alert' && endedAt >= fromAt && (rule.host === null || isHost(host, rule.host));
+  for (const attempt of attempts.filter(isCounted)) {
+    const end = hostResultOf(attempt);
+    if (end === null) continue;
+    const host = hosts.get(attempt.host) ?? { row: 0, seen: 0, isOver: false };
+    hosts.set(attempt.host, host);
+    host.seen += 1;
+    if (end === 'answers') host.isOver = true;
+    else if (!host.isOver) host.row += 1;
+  }
+  return hosts;
+}
+
 /**
  * Over when less is used: on the next day, or with a larger quota, or without one. The same applies to stored bytes.
  */
@@ -212,15 +232,13 @@ function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, s
   if (!isWrong && dayMax === null) {
     return isFiring ? { isWrong, text: NO_QUOTA_NEAR, facts: { used, storedBytes } } : null;
   }
-  const texts = [
-    ...(dayMax === null || (isStoreNear && !isDayNear)
-      ? []
-      : [`${used} of the ${dayMax} messages of the day are used`]),
-    ...(isStoreNear ? [`${mebibytes(storedBytes)} of ${mebibytes(storedBytesMax!)} are stored`] : []),
-  ];
+  const dayText =
+    dayMax !== null && (isDayNear || !isStoreNear) && `${used} of the ${dayMax} messages of the day are used`;
+  const storeText = isStoreNear && `${mebibytes(storedBytes)} of ${mebibytes(storedBytesMax)} are stored`;
+  const text = [dayText, storeText].filter((each) => each !== false).join(', and ');
   return {
     isWrong,
-    text: `${texts.join(', and ')}${isWrong ? '' : ', which is below the limit'}.`,
+    text: `${text}${isWrong ? '' : ', which is below the limit'}.`,
     facts: {
       used,
       ...(dayMax !== null && { dayMax }),

@@ -181,7 +181,8 @@ function readRule(given: unknown, defaults: AlertDefaults, problems: string[]): 
   const fields = RULES[type];
   unknownFields(given, ['type', ...Object.keys(fields)], 'rule.', problems);
   const values = Object.entries(fields).map(([name, [{ key, read }, byDefault]]) => {
-    const value = isAbsent(given[name]) ? (name === 'freeBytes' ? defaults.freeBytes : byDefault) : given[name];
+    const ownDefault = name === 'freeBytes' ? defaults.freeBytes : byDefault;
+    const value = isAbsent(given[name]) ? ownDefault : given[name];
     const found = isAbsent(value) ? { value: null } : read(value);
     if ('problem' in found) problems.push(`rule.${name}: ${found.problem}`);
     return [key, 'value' in found ? found.value : null];

@@ -53,11 +53,9 @@ export interface JobStep {
  * existed when it was created.
  */
 export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'filter' | 'createdAt'>): MessageFilter {
-  const isForRetried = action === 'retry' && filter.isRetried === true;
-  const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : isForRetried ? [] : ['FAILED'];
+  const applicable = applicableStates(action, filter);
   const states = filter.states ? applicable.filter((state) => filter.states!.includes(state)) : applicable;
-  // A message that was sent again is not a dead letter any more. Deleting it must be requested explicitly.
-  const isRetried = action === 'retry' ? false : action === 'delete' ? (filter.isRetried ?? false) : filter.isRetried;
+  const isRetried = retriedOnes(action, filter);
   return {
     ...filter,
     ...(isRetried !== undefined && { isRetried }),
@@ -66,6 +64,17 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
     // A message that was open then and has failed since is not included.
     ...(action !== 'cancel' && { endedToAt: createdAt }),
   };
+}
+
+function applicableStates(action: Job['action'], filter: MessageFilter): readonly ShownState[] {
+  if (action === 'cancel') return OPEN_STATES;
+  return action === 'retry' && filter.isRetried === true ? [] : ['FAILED'];
+}
+
+/** A message that was sent again is not a dead letter any more. Deleting it must be requested explicitly. */
+function retriedOnes(action: Job['action'], { isRetried }: MessageFilter): MessageFilter['isRetried'] {
+  if (action === 'retry') return false;
+  return action === 'delete' ? (isRetried ?? false) : isRetried;
 }
 
 /** How long a bulk operation that has ended is listed. */

@@ -57,7 +57,15 @@ export interface Why {
 }
 
 export function whyNotDelivered(input: WhyInput): Why {
-  const { message, queue, ahead, flowKey, now } = input;
+  return (
+    whyInItself(input.message) ??
+    whyInItsQueue(input) ??
+    whyUnderItsKey(input) ??
+    (isSuspect(input.message) ? afterCrashes(input.message) : whyOnTheNode(input))
+  );
+}
+
+function whyInItself(message: Message): Why | null {
   if (message.endedAt !== null) {
     const how = message.failure === null ? message.state : `failed: ${message.failure}`;
     return { reason: 'ended', text: `it has ended: ${how}` };
@@ -70,28 +78,37 @@ export function whyNotDelivered(input: WhyInput): Why {
   }
   if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is running` };
   if (message.state === 'held') return { reason: 'held', text: `it is held: ${heldReason(message)}` };
+  return null;
+}
+
+function whyInItsQueue(input: WhyInput): Why | null {
+  const { message, queue, ahead, now } = input;
   if (queue?.isPaused) {
     return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to continue` };
   }
-  const isDue = message.dueAt <= now;
-  if (isDue && ahead) {
-    return {
-      reason: 'behind',
-      text:
-        `${ahead.isCountCut ? 'more than ' : ''}${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
-        `first ${ahead.messageId}, which is ${ahead.state}`,
-      behindMessageId: ahead.messageId,
-      aheadCount: ahead.count,
-      ...(ahead.isCountCut && { isAheadCountCut: true }),
-    };
-  }
-  if (!isDue) return waiting(input);
-  if (flowKey?.isPaused)
+  if (message.dueAt > now) return waiting(input);
+  if (!ahead) return null;
+  return {
+    reason: 'behind',
+    text:
+      `${ahead.isCountCut ? 'more than ' : ''}${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
+      `first ${ahead.messageId}, which is ${ahead.state}`,
+    behindMessageId: ahead.messageId,
+    aheadCount: ahead.count,
+    ...(ahead.isCountCut && { isAheadCountCut: true }),
+  };
+}
+
+function whyUnderItsKey({ flowKey, flowAhead, now }: WhyInput): Why | null {
+  if (!flowKey) return null;
+  if (flowKey.isPaused) {
     return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to continue` };
-  const full = flowKey && input.flowAhead !== null && inLine(flowKey, input.flowAhead, now);
-  if (full) return full;
-  if (isSuspect(message)) return afterCrashes(message);
-  if (input.isDraining)
+  }
+  return flowAhead && inLine(flowKey, flowAhead, now);
+}
+
+function whyOnTheNode({ isDraining }: WhyInput): Why {
+  if (isDraining)
     return { reason: 'draining', text: 'this node is shutting down; the message is delivered after the next start' };
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
 }
@@ -133,19 +150,14 @@ function inLine(
   { count: ahead, isCountCut }: NonNullable<WhyInput['flowAhead']>,
   now: number,
 ): Why | null {
-  const { parallelism, rate, periodMs } = flowKey.limits;
+  const { parallelism, rate } = flowKey.limits;
   const startsAt = rate === null ? now : startInLine(flowKey, rate, ahead, now);
   // It starts only after some of these have ended, at an unknown time.
   const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
   if (startsAt <= now && !waitsForEnds) return null;
-  const limits = [
-    ...(rate === null ? [] : [`starts ${rate} in ${formatDurationMs(periodMs)}`]),
-    ...(parallelism === null ? [] : [`has ${flowKey.active} of ${parallelism} deliveries under way`]),
-  ].join(' and ');
-  const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
-  const before = ahead === 0 ? 'it is next' : `${many} before it`;
   const counted = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
-  const text = `flow key "${flowKey.key}" ${limits}; ${before}`;
+  const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
+  const text = `flow key "${flowKey.key}" ${limitsText(flowKey)}; ${ahead === 0 ? 'it is next' : `${many} before it`}`;
   if (startsAt <= now) {
     const until = ahead + 1 + flowKey.active - parallelism!;
     return { reason: 'flowFull', text: `${text}, and its turn comes when ${until} more have ended`, ...counted };
@@ -160,6 +172,14 @@ function inLine(
     ...(isEarliest && { isEarliest }),
     ...counted,
   };
+}
+
+function limitsText({ limits: { parallelism, rate, periodMs }, active }: FlowKey): string {
+  const limits = [
+    ...(rate === null ? [] : [`starts ${rate} in ${formatDurationMs(periodMs)}`]),
+    ...(parallelism === null ? [] : [`has ${active} of ${parallelism} deliveries under way`]),
+  ];
+  return limits.join(' and ');
 }
 
 /** By the rate alone: in which future period it starts. Periods follow each other while messages wait. */

@@ -141,15 +141,22 @@ export function tiersWith(overrides: unknown): Tiers | { readonly problems: stri
     } else if (!isObject(limits)) {
       problems.push(`"${name}" must be an object of limits`);
     } else {
-      for (const [limit, value] of Object.entries(limits)) {
-        const wrong = wrongLimit(limit, value);
-        if (wrong === null) Object.assign(tiers[name], { [limit]: value });
-        else problems.push(`${name}.${limit} ${wrong}`);
-      }
+      problems.push(...replaceLimits(tiers[name], limits));
     }
   }
   if (problems.length === 0) problems.push(...Object.values(tiers).flatMap(contradictions));
   return problems.length > 0 ? { problems } : tiers;
+}
+
+/** Returns what is wrong with those that it leaves as they are. */
+function replaceLimits(tier: Tier, limits: object): string[] {
+  const problems: string[] = [];
+  for (const [limit, value] of Object.entries(limits)) {
+    const wrong = wrongLimit(limit, value);
+    if (wrong === null) Object.assign(tier, { [limit]: value });
+    else problems.push(`${tier.name}.${limit} ${wrong}`);
+  }
+  return problems;
 }
 
 /** What is wrong with one override, or null. */

@@ -53,23 +53,32 @@ export function parseFlowControl(text: string): FlowLimits | Refusal {
       problem: 'ratePerSecond means rate with a period of 1s; give ratePerSecond, or rate and period, but not both',
     };
   }
-  const counts: (number | null)[] = [];
-  for (const name of ['parallelism', given.has('ratePerSecond') ? 'ratePerSecond' : 'rate']) {
-    const value = given.get(name);
-    if (value !== undefined && !/^0*[1-9]\d{0,8}$/.test(value)) {
-      return { problem: `${name} must be a whole number, 1 or more, not ${shown(value)}` };
-    }
-    counts.push(value === undefined ? null : Number(value));
-  }
-  const [parallelism = null, rate = null] = counts;
+  const parallelism = parseCount('parallelism', given);
+  if (isRefusal(parallelism)) return parallelism;
+  const rate = parseCount(given.has('ratePerSecond') ? 'ratePerSecond' : 'rate', given);
+  if (isRefusal(rate)) return rate;
   if (parallelism === null && rate === null) return { problem: `needs parallelism, rate or both, ${EXAMPLE}` };
+  const periodMs = parsePeriod(given.get('period'));
+  return isRefusal(periodMs) ? periodMs : { parallelism, rate, periodMs };
+}
 
-  const period = given.get('period');
-  const periodMs = period === undefined ? FLOW_PERIOD_MS_DEFAULT : parseDurationMs(period);
-  if (periodMs === null || periodMs < FLOW_PERIOD_MS_MIN || periodMs > FLOW_PERIOD_MS_MAX) {
-    return { problem: `period must be a duration from 1s to 7d, such as 30s or 5m, not ${shown(period ?? '')}` };
-  }
-  return { parallelism, rate, periodMs };
+/** Null if it is not given. */
+function parseCount(name: string, given: ReadonlyMap<string, string>): number | null | Refusal {
+  const value = given.get(name);
+  if (value === undefined) return null;
+  if (/^0*[1-9]\d{0,8}$/.test(value)) return Number(value);
+  return { problem: `${name} must be a whole number, 1 or more, not ${shown(value)}` };
+}
+
+function parsePeriod(text: string | undefined): number | Refusal {
+  if (text === undefined) return FLOW_PERIOD_MS_DEFAULT;
+  const periodMs = parseDurationMs(text);
+  if (periodMs !== null && periodMs >= FLOW_PERIOD_MS_MIN && periodMs <= FLOW_PERIOD_MS_MAX) return periodMs;
+  return { problem: `period must be a duration from 1s to 7d, such as 30s or 5m, not ${shown(text)}` };
+}
+
+function isRefusal(value: number | null | Refusal): value is Refusal {
+  return typeof value === 'object' && value !== null;
 }
 
 function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {

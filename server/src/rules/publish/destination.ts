@@ -91,18 +91,8 @@ export function parseTargetUrl(text: string): TargetUrl | Refusal {
 function readTargetUrl(text: string): TargetUrl | Refusal {
   const scheme = SCHEME.exec(text)?.[0];
   if (scheme === undefined) return refuse('a URL starts with http:// or https://');
-  if (text.length > URL_LENGTH_MAX) {
-    return refuse(`the URL has ${text.length} characters; the limit is ${URL_LENGTH_MAX}`);
-  }
-  if (/[^\x21-\x7e]/.test(text)) {
-    return refuse(
-      'the URL has spaces, control characters or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
-    );
-  }
-  // Some parsers read a backslash as a slash and others do not. The URL that is checked must be the URL that is
-  // dialled.
-  if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" for a real backslash');
-  if (text.includes('#')) return refuse('the URL has a "#" part, which is never sent; leave it out');
+  const wrong = characterProblem(text);
+  if (wrong !== null) return wrong;
 
   const rest = text.slice(scheme.length);
   const authorityEnd = rest.search(/[/?]/);
@@ -124,6 +114,23 @@ function readTargetUrl(text: string): TargetUrl | Refusal {
     hostHeader: authority,
     path: tail.startsWith('/') ? tail : `/${tail}`,
   };
+}
+
+/** Of the URL as a whole, before it is taken apart. */
+function characterProblem(text: string): Refusal | null {
+  if (text.length > URL_LENGTH_MAX) {
+    return refuse(`the URL has ${text.length} characters; the limit is ${URL_LENGTH_MAX}`);
+  }
+  if (/[^\x21-\x7e]/.test(text)) {
+    return refuse(
+      'the URL has spaces, control characters or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
+    );
+  }
+  // Some parsers read a backslash as a slash and others do not. The URL that is checked must be the URL that is
+  // dialled.
+  if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" for a real backslash');
+  if (text.includes('#')) return refuse('the URL has a "#" part, which is never sent; leave it out');
+  return null;
 }
 
 type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host' | 'origin'>;
@@ -164,12 +171,14 @@ function parseAuthority(
   if (hostname === '') return refuse('the host of the URL is not valid');
 
   if (portStart === authority.length) return { hostname, port: protocol === 'https:' ? 443 : 80 };
-  const portText = authority.slice(portStart + 1);
-  const port = Number(portText);
-  if (!PORT.test(portText) || port > 65_535) {
-    return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the default port');
-  }
-  return { hostname, port };
+  const port = parsePort(authority.slice(portStart + 1));
+  if (port !== null) return { hostname, port };
+  return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the default port');
+}
+
+function parsePort(text: string): number | null {
+  const port = Number(text);
+  return PORT.test(text) && port <= 65_535 ? port : null;
 }
 
 function shortened(text: string): string {

@@ -84,6 +84,8 @@ interface Other {
   readonly value: string;
 }
 
+const NO_OTHERS: readonly Other[] = [];
+
 /**
  * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
  * finding that one is absent then costs almost nothing.
@@ -106,13 +108,16 @@ export class HeaderReader {
       const trimmed = value.trim();
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
-      const { storedAs, isTrace, otherName, isForeign } = meaningOf(name, rules.headerPrefix);
-      if (storedAs === null) {
-        if (isTrace) this.#hasTrace = true;
-        else if (isForeign) this.#foreign = withEntry(this.#foreign, name);
-        else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
-      } else this.#stored = withPair(this.#stored, storedAs, trimmed);
+      const meaning = meaningOf(name, rules.headerPrefix);
+      if (meaning.storedAs === null) this.#noteOther(meaning, name, value);
+      else this.#stored = withPair(this.#stored, meaning.storedAs, trimmed);
     }
+  }
+
+  #noteOther({ isTrace, isForeign, otherName }: ReturnType<typeof meaningOf>, name: string, value: string): void {
+    if (isTrace) this.#hasTrace = true;
+    else if (isForeign) this.#foreign = withEntry(this.#foreign, name);
+    else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
   }
 
   /** The value of a header, or null when it is absent. */
@@ -262,19 +267,23 @@ export class HeaderReader {
     if (this.#stored === null && this.#others === null) return NO_NAMES;
     let unused: string[] | null = null;
     for (const callback of CALLBACK_NAMES) {
-      if (this.#find(callback, 0) !== -1) continue;
-      const group = `${callback}-`;
-      const stored = this.#stored ?? NO_NAMES;
-      for (let at = 0; at < stored.length; at += 2) {
-        if (stored[at]!.startsWith(group)) unused = withEntry(unused, stored[at]!);
-      }
-      for (const { lowerName } of this.#others ?? []) {
-        const family = FORWARD_FAMILIES.get(callback)!;
-        if (lowerName.startsWith(family))
-          unused = withEntry(unused, `${group}Forward-${lowerName.slice(family.length)}`);
-      }
+      if (this.#find(callback, 0) === -1) unused = this.#withSettingsOf(callback, unused);
     }
     return unused ?? NO_NAMES;
+  }
+
+  #withSettingsOf(callback: string, names: string[] | null): string[] | null {
+    let found = names;
+    const group = `${callback}-`;
+    const stored = this.#stored ?? NO_NAMES;
+    for (let at = 0; at < stored.length; at += 2) {
+      if (stored[at]!.startsWith(group)) found = withEntry(found, stored[at]!);
+    }
+    const family = FORWARD_FAMILIES.get(callback)!;
+    for (const { lowerName } of this.#others ?? NO_OTHERS) {
+      if (lowerName.startsWith(family)) found = withEntry(found, `${group}Forward-${lowerName.slice(family.length)}`);
+    }
+    return found;
   }
 
   /** The value of a header without our prefix. Null when it is absent. */

@@ -70,13 +70,18 @@ const soundNames = new Remembered<string, string>(1000);
 export function unsendableProblem(headers: HeaderList): string | null {
   for (const header of headers) {
     const name = header[0];
-    if (soundNames.get(name) === undefined) {
-      if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
-      if (isOfConnection(name.toLowerCase())) return `"${name}" is set by the service or belongs to a connection`;
-      soundNames.set(name, name);
-    }
+    const wrong = soundNames.get(name) === undefined ? unsendableName(name) : null;
+    if (wrong !== null) return wrong;
     if (NOT_IN_A_VALUE.test(header[1])) return `the value of "${name}" has a character that no header can carry`;
   }
+  return null;
+}
+
+/** Remembers a sound name. */
+function unsendableName(name: string): string | null {
+  if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
+  if (isOfConnection(name.toLowerCase())) return `"${name}" is set by the service or belongs to a connection`;
+  soundNames.set(name, name);
   return null;
 }
 

@@ -11,27 +11,26 @@ const NAMES_MAX = eachMax('redactionNames');
 
 /** `headers[…]` is the spelling of the public documentation, `header[…]` that of the public clients. */
 const ONE_HEADER = /^headers?\[\s*([!#$%&'*+.^_`|~0-9a-z-]+)\s*\]$/;
+const WHOLE: ReadonlySet<string> = new Set(['body', 'header', 'headers']);
 
 export function parseRedaction(text: string): Redaction | { readonly problem: string } {
+  const parts = text.toLowerCase().split(',');
+  const fields = new Set(parts.map((part) => part.trim()).filter((part) => part !== ''));
   const headers = new Set<string>();
-  let body = false;
-  let allHeaders = false;
-  for (const part of text.toLowerCase().split(',')) {
-    const field = part.trim();
+  for (const field of fields) {
     const header = ONE_HEADER.exec(field)?.[1];
-    if (header !== undefined) {
-      headers.add(header);
-      if (headers.size > NAMES_MAX) return { problem: `names too many headers; the limit is ${NAMES_MAX}` };
-    } else if (field === 'body') body = true;
-    else if (field === 'header' || field === 'headers') allHeaders = true;
-    else if (field !== '') {
+    if (header === undefined && !WHOLE.has(field)) {
       return { problem: `${JSON.stringify(field.slice(0, 40))} is not one of body, headers, header[Name]` };
     }
+    if (header !== undefined) headers.add(header);
+    if (headers.size > NAMES_MAX) return { problem: `names too many headers; the limit is ${NAMES_MAX}` };
   }
-  if (!body && !allHeaders && headers.size === 0) {
-    return { problem: 'is empty; give a list of body, headers, header[Name]' };
-  }
-  return { body, allHeaders, headers: [...headers] };
+  if (fields.size === 0) return { problem: 'is empty; give a list of body, headers, header[Name]' };
+  return {
+    body: fields.has('body'),
+    allHeaders: fields.has('header') || fields.has('headers'),
+    headers: [...headers],
+  };
 }
 
 /**

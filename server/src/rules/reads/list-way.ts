@@ -22,13 +22,20 @@ export type ListWay =
   | { readonly by: 'held' | 'open' | 'account' };
 
 export function chooseWay(filter: MessageFilter): ListWay {
-  const { states } = filter;
+  return wayToFew(filter) ?? wayByState(filter) ?? wayToMany(filter);
+}
+
+function wayToFew(filter: MessageFilter): ListWay | null {
   if (filter.messageIds) return way('id', filter.messageIds);
   if (filter.labels) return way('label', filter.labels);
   if (filter.sourceMessageIds) return way('source_message_id', filter.sourceMessageIds);
   if (filter.scheduleIds) return way('schedule_id', filter.scheduleIds);
   if (filter.flowKeys) return way('flow_key', filter.flowKeys);
-  if (isWithin(states, ['FAILED']) && filter.isRetried === false) return { by: 'unretried' };
+  return null;
+}
+
+function wayByState({ states, isRetried }: MessageFilter): ListWay | null {
+  if (isWithin(states, ['FAILED']) && isRetried === false) return { by: 'unretried' };
   if (isWithin(states, ['FAILED', 'CANCELLED'])) {
     return {
       by: 'endedBadly',
@@ -37,6 +44,10 @@ export function chooseWay(filter: MessageFilter): ListWay {
   }
   if (isWithin(states, ['HELD'])) return { by: 'held' };
   if (isWithin(states, OPEN_STATES)) return { by: 'open' };
+  return null;
+}
+
+function wayToMany(filter: MessageFilter): ListWay {
   if (filter.queueNames) return way('queue_name', filter.queueNames);
   if (filter.topicNames) return way('topic_name', filter.topicNames);
   if (filter.urls) return way('host', filter.urls.map(hostOrNone));

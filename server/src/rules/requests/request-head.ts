@@ -24,6 +24,10 @@ export function requestLineProblem(line: string): Refused | null {
       'this is not a valid HTTP request: its first line must be a method, a target and HTTP/1.1, with one blank between them',
     );
   }
+  return targetProblem(method, target);
+}
+
+function targetProblem(method: string, target: string): Refused | null {
   if (method === 'CONNECT') return problem('method_not_allowed', 'CONNECT is not allowed: this server is not a proxy');
   if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return null;
   const authority = ABSOLUTE.exec(target)?.[1];
@@ -51,20 +55,16 @@ export function headProblem(version: string, headers: readonly string[]): Refuse
     const { length } = headers[at]!;
     if (length === 4 && headers[at]!.toLowerCase() === 'host') {
       hosts += 1;
-      const value = headers[at + 1]!;
-      if (!isHost(value))
-        return problem('bad_request', `Host: ${JSON.stringify(value)} is not a host name with an optional port`);
+      if (!isHost(headers[at + 1]!)) return badHost(headers[at + 1]!);
     } else if (length === 17 && headers[at]!.toLowerCase() === 'transfer-encoding') {
       codings += 1;
-      const value = headers[at + 1]!;
-      if (value.toLowerCase() !== 'chunked') {
-        return problem(
-          'unsupported_transfer_encoding',
-          `Transfer-Encoding: ${JSON.stringify(value)} is not supported; use chunked alone, or Content-Length`,
-        );
-      }
+      if (headers[at + 1]!.toLowerCase() !== 'chunked') return otherCoding(headers[at + 1]!);
     }
   }
+  return countProblem(version, hosts, codings);
+}
+
+function countProblem(version: string, hosts: number, codings: number): Refused | null {
   if (hosts > 1) return problem('bad_request', 'Host: must not be sent more than once');
   if (hosts === 0 && version === '1.1') {
     return problem('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
@@ -74,6 +74,17 @@ export function headProblem(version: string, headers: readonly string[]): Refuse
     return problem('bad_request', 'Transfer-Encoding: is not part of HTTP/1.0; use Content-Length, or HTTP/1.1');
   }
   return null;
+}
+
+function badHost(value: string): Refused {
+  return problem('bad_request', `Host: ${JSON.stringify(value)} is not a host name with an optional port`);
+}
+
+function otherCoding(value: string): Refused {
+  return problem(
+    'unsupported_transfer_encoding',
+    `Transfer-Encoding: ${JSON.stringify(value)} is not supported; use chunked alone, or Content-Length`,
+  );
 }
 
 export function tooLargeHead(): Refused {

@@ -45,13 +45,10 @@ export function parseCronField(kind: CronFieldKind, text: string): CronField | {
   for (const part of text.split(',')) {
     const range = parsePart(kind, part);
     if ('problem' in range) return { problem: `${kind.name} ${JSON.stringify(part.slice(0, 40))}: ${range.problem}` };
-    if (part.startsWith('*')) {
-      isWildcard = true;
-      if (range.step === 1) isRestricted = false;
-    }
-    for (let value = range.first; value <= range.last; value += range.step) {
-      values.add(value >= kind.min + kind.size ? value - kind.size : value);
-    }
+    const isStar = part.startsWith('*');
+    isWildcard ||= isStar;
+    isRestricted &&= !isStar || range.step !== 1;
+    for (const value of valuesOf(range)) values.add(value >= kind.min + kind.size ? value - kind.size : value);
   }
   return { values: [...values].sort((a, b) => a - b), isWildcard, isRestricted };
 }
@@ -60,6 +57,10 @@ interface Range {
   readonly first: number;
   readonly last: number;
   readonly step: number;
+}
+
+function valuesOf({ first, last, step }: Range): number[] {
+  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => first + index * step);
 }
 
 function parsePart(kind: CronFieldKind, part: string): Range | { readonly problem: string } {
@@ -73,10 +74,18 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   if (found.star !== undefined) return { first: kind.min, last: largest, step };
   const first = parseValue(kind, found.first!);
   if (first === null) return { problem: `must be ${allowed(kind)}` };
+  if (found.last !== undefined) return parseRange(kind, first, found.last, step);
   // Not in the original cron, but in current ones: a value with a step continues to the end.
-  if (found.last === undefined)
-    return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
-  const written = parseValue(kind, found.last);
+  return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
+}
+
+function parseRange(
+  kind: CronFieldKind,
+  first: number,
+  lastText: string,
+  step: number,
+): Range | { readonly problem: string } {
+  const written = parseValue(kind, lastText);
   if (written === null) return { problem: `must be ${allowed(kind)}` };
   const isSundayLast = kind === DAY_OF_WEEK && written === 0 && first > 0;
   const last = isSundayLast ? 7 : written;

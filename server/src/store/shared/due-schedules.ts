@@ -17,14 +17,17 @@ export function chooseDue<K extends DueKey>(keys: readonly K[], limits: DueLimit
   const turns = [...behind, ...byAccount.filter(([accountId]) => accountId <= limits.after)].map(([, own]) => own);
   const chosen: K[] = [];
   let bytes = 0;
-  for (let turn = 0; turns.some((own) => turn < own.length); turn += 1) {
-    for (const own of turns) {
-      const key = own[turn];
-      if (!key || chosen.length >= limits.schedules) continue;
-      if (chosen.length > 0 && bytes + key.bytes > limits.bytes) continue;
-      chosen.push(key);
-      bytes += key.bytes;
-    }
+  for (const key of oneOfEach(turns)) {
+    if (chosen.length >= limits.schedules) break;
+    if (chosen.length > 0 && bytes + key.bytes > limits.bytes) continue;
+    chosen.push(key);
+    bytes += key.bytes;
   }
   return chosen;
+}
+
+/** The first of each line, then the second of each, and so on. */
+function oneOfEach<K>(lines: readonly (readonly K[])[]): K[] {
+  const longest = Math.max(0, ...lines.map((line) => line.length));
+  return Array.from({ length: longest }, (_, turn) => lines.flatMap((line) => line.slice(turn, turn + 1))).flat();
 }

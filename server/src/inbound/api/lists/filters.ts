@@ -73,12 +73,11 @@ export function given(
   isForQstashClients: boolean = false,
 ): Given {
   const merged: Record<string, unknown> = Object.create(null);
-  for (const source of [query, body]) {
-    const filters = (source ?? {}) as Given;
-    for (const [name, value] of Object.entries(isForQstashClients ? qstashFilters(filters) : filters)) {
-      if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: this call has no such filter`);
-      if (value !== null && value !== '' && value !== undefined) merged[name] = value;
-    }
+  const sources = [query, body].map((source) => (source ?? {}) as Given);
+  const filters = isForQstashClients ? sources.map(qstashFilters) : sources;
+  for (const [name, value] of filters.flatMap((each) => Object.entries(each))) {
+    if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: this call has no such filter`);
+    if (value !== null && value !== '' && value !== undefined) merged[name] = value;
   }
   return merged;
 }
@@ -112,16 +111,16 @@ function commaList(value: unknown): unknown[] {
  * is not true. They must not select all: only a call without any filter does.
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
-  for (const source of sources) {
-    for (const [name, value] of Object.entries((source ?? {}) as Given)) {
-      if (NOT_FILTERS.has(name)) continue;
-      if (name === 'all') throw new ApiError('bad_filter', 'all: must be true; otherwise give a filter');
-      if (name === 'retried' && value !== null && value !== '') {
-        throw new ApiError('bad_filter', 'retried: cannot be the only filter; to select all, use all=true');
-      }
-      throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to select all`);
-    }
+  const first = sources
+    .flatMap((source) => Object.entries((source ?? {}) as Given))
+    .find(([name]) => !NOT_FILTERS.has(name));
+  if (!first) return;
+  const [name, value] = first;
+  if (name === 'all') throw new ApiError('bad_filter', 'all: must be true; otherwise give a filter');
+  if (name === 'retried' && value !== null && value !== '') {
+    throw new ApiError('bad_filter', 'retried: cannot be the only filter; to select all, use all=true');
   }
+  throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to select all`);
 }
 
 /** Whether a bulk call explicitly selects all: as text in a query, as text or a boolean in a body. */

@@ -95,20 +95,21 @@ async function readPage<T>(list: List<T>, query: Static<typeof PageQuery>): Prom
   let bytes = 0;
   const mark = markOf(list.name, list.filters ?? {});
   let after = query.cursor ? parseKeyCursor(query.cursor, mark) : null;
+  const add = (entry: T, shown: unknown) => {
+    const text = JSON.stringify(shown);
+    texts.push(text);
+    bytes += Buffer.byteLength(text) + 1;
+    after = list.keyOf(entry);
+    return texts.length >= count || bytes >= bytesMax;
+  };
   for (;;) {
     const limit = Math.min(FIRST_PART.limit, count - texts.length);
     const { entries, hasMore } = await list.read({ after, limit, bytesMax: bytesMax - bytes });
     const shown = await list.show(entries);
-    for (const [index, entry] of entries.entries()) {
-      const text = JSON.stringify(shown[index]);
-      texts.push(text);
-      bytes += Buffer.byteLength(text) + 1;
-      after = list.keyOf(entry);
-      const isFull = texts.length >= count || bytes >= bytesMax;
-      const isLast = index === entries.length - 1;
-      if (isFull) return { texts, bytes, cursor: isLast && !hasMore ? null : toKeyCursor(after, mark) };
-    }
-    if (!hasMore) return { texts, bytes, cursor: null };
+    const lastAt = entries.findIndex((entry, index) => add(entry, shown[index]));
+    const isThrough = !hasMore && (lastAt === -1 || lastAt === entries.length - 1);
+    if (isThrough) return { texts, bytes, cursor: null };
+    if (lastAt !== -1) return { texts, bytes, cursor: toKeyCursor(after!, mark) };
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
-import type { AccessStore } from '../../../store/ports/access-store.ts';
+import type { AccessStore, Principal } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { Api, RouteContext } from '../api.ts';
@@ -80,10 +80,7 @@ function accountRoutes(api: Api, context: Context): void {
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
       if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
-      if (suspended === undefined) return store.getAccount(accountId);
-      if (!(await accounts.setSuspended(accountId, suspended))) throw unknownAccount(accountId);
-      const by = { account: accountId, byAccount: principal.account.id, byToken: principal.token.id };
-      context.audit(by, suspended ? 'an account was suspended' : 'an account was resumed');
+      if (suspended !== undefined) await setSuspended(context, principal, accountId, suspended);
       return store.getAccount(accountId);
     },
   });
@@ -174,6 +171,12 @@ function tokenRoutes(api: Api, context: Context): void {
 
 async function requireAccount({ store }: Context, accountId: string): Promise<void> {
   if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
+}
+
+async function setSuspended(context: Context, by: Principal, accountId: string, suspended: boolean): Promise<void> {
+  if (!(await context.accounts.setSuspended(accountId, suspended))) throw unknownAccount(accountId);
+  const fields = { account: accountId, byAccount: by.account.id, byToken: by.token.id };
+  context.audit(fields, suspended ? 'an account was suspended' : 'an account was resumed');
 }
 
 function unknownAccount(accountId: string): ApiError {

@@ -178,13 +178,7 @@ function retryRoutes(api: Api, context: Context): void {
       refuseRetried(message);
       const fresh = await again(context, principal, reply, message, overridesOf(context, reply, body), 1);
       const [isRetried] = await retryAll(context, principal, reply, [{ messageId: message.id, message: fresh }]);
-      const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
-      // If two retries run at the same time, the second finds the result of the first.
-      if (left && isShown(context, left.message)) refuseRetried(left.message);
-      if (left?.message.state === 'failed' && fresh.deduplication) {
-        throw new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');
-      }
-      if (!isRetried) throw unknownDeadLetter(params.dlqId);
+      if (!isRetried) throw await whyNotRetried(context, principal, params.dlqId, fresh);
       reply.status(201);
       return { messageId: fresh.id };
     },
@@ -380,6 +374,21 @@ async function changed(
   const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
   if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
   return changed;
+}
+
+async function whyNotRetried(
+  context: Context,
+  principal: Principal,
+  dlqId: string,
+  fresh: NewMessage,
+): Promise<ApiError> {
+  const left = await context.store.getMessage(principal.account.id, messageIdOf(dlqId), 'outline');
+  // If two retries run at the same time, the second finds the result of the first.
+  if (left && isShown(context, left.message)) refuseRetried(left.message);
+  if (left?.message.state === 'failed' && fresh.deduplication) {
+    return new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');
+  }
+  return unknownDeadLetter(dlqId);
 }
 
 function unknownDeadLetter(id: string): ApiError {

@@ -69,10 +69,7 @@ function listRoutes(api: Api, context: Context): void {
         const page = parsePage(rest, countDefault, COUNT_MAX, true);
         const mark = markOf('events', rest);
         const text = goesOnFrom === undefined ? null : single('cursor', goesOnFrom);
-        const { events, cursor } =
-          isForQstashClients && text !== null && isTime(text)
-            ? await list(context, principal, until(Number(text), filter), page, null)
-            : await list(context, principal, filter, page, text === null ? null : parseNumberCursor(text, mark));
+        const { events, cursor } = await listFrom(context, principal, filter, page, text, mark);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
         // Both lists come from the same events. Each event is converted to text when it is written.
@@ -134,6 +131,21 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
   });
 }
 
+async function listFrom(
+  context: Context,
+  principal: Principal,
+  filter: EventFilter,
+  page: PageRequest,
+  cursor: string | null,
+  mark: string,
+) {
+  if (cursor === null) return list(context, principal, filter, page, null);
+  if (context.isForQstashClients && isTime(cursor)) {
+    return list(context, principal, until(Number(cursor), filter), page, null);
+  }
+  return list(context, principal, filter, page, parseNumberCursor(cursor, mark));
+}
+
 /**
  * Reads the journal or, when messages are named, the messages themselves: those outlive their journal. Sorted oldest
  * first, the events of named messages only grow at the end, so a position in that order is their cursor.
@@ -150,15 +162,7 @@ async function list(
   if (!ids) {
     return cutPage(await store.listEvents(principal.account.id, filter, pageToRequest(page, from)), page.limit, from);
   }
-  const events: MessageEvent[] = [];
-  for (const id of new Set(ids)) {
-    const stored = await store.getMessage(principal.account.id, id, 'outline');
-    if (stored) events.push(...(await eventsOf(context, principal, stored)));
-    if (events.length > LOOKED_AT_MAX) {
-      const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events in total; give fewer ids in one call`;
-      throw new ApiError('bad_filter', text);
-    }
-  }
+  const events = await eventsOfAll(context, principal, ids);
   const matcher = new Matcher(filter.messages);
   const wanted = events.filter((event) => matcher.matches(event.message) && isEventWanted(filter, event));
   wanted.sort((a, b) => a.at - b.at);
@@ -172,6 +176,19 @@ async function list(
   const filled = await fill(context, principal, wanted.slice(start, start + page.limit));
   const end = start + filled.length;
   return { events: filled, cursor: end < wanted.length ? afterAll(end) : null };
+}
+
+async function eventsOfAll(context: Context, principal: Principal, ids: readonly string[]): Promise<MessageEvent[]> {
+  const events: MessageEvent[] = [];
+  for (const id of new Set(ids)) {
+    const stored = await context.store.getMessage(principal.account.id, id, 'outline');
+    if (stored) events.push(...(await eventsOf(context, principal, stored)));
+    if (events.length > LOOKED_AT_MAX) {
+      const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events in total; give fewer ids in one call`;
+      throw new ApiError('bad_filter', text);
+    }
+  }
+  return events;
 }
 
 async function eventsOf(

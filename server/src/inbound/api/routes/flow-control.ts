@@ -106,13 +106,7 @@ function limitRoutes(api: Api, context: Context): void {
       if (query.parallelism === undefined && query.rate === undefined) {
         throw new ApiError('bad_parameter', 'give at least one limit to pin: parallelism or rate');
       }
-      const pin = {
-        parallelism: query.parallelism === undefined ? ('keep' as const) : positive('parallelism', query.parallelism),
-        rate:
-          query.rate === undefined
-            ? ('keep' as const)
-            : { rate: positive('rate', query.rate), periodMs: period(query.period) },
-      };
+      const pin = pinOf(query);
       const { account } = principal;
       if (!(await store.getFlowKey(account.id, params.key))) {
         await requireRoom(context.room, account, bytesOfLine(params.key));
@@ -169,6 +163,14 @@ function parallelismRoutes(api: Api, context: Context): void {
 function known(key: string, flowKey: FlowKey | null) {
   if (!flowKey) throw new ApiError('flow_key_not_found', `there is no flow-control key "${key}"`);
   return shown(flowKey);
+}
+
+function pinOf(query: { readonly parallelism?: string; readonly rate?: string; readonly period?: string }) {
+  const { parallelism, rate } = query;
+  return {
+    parallelism: parallelism === undefined ? ('keep' as const) : positive('parallelism', parallelism),
+    rate: rate === undefined ? ('keep' as const) : { rate: positive('rate', rate), periodMs: period(query.period) },
+  };
 }
 
 function positive(name: string, text: string): number {

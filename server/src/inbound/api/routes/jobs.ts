@@ -5,6 +5,7 @@ import { type Job, jobFilter } from '../../../rules/delivery/job.ts';
 import { whyNothingIsChanged } from '../../../rules/limits/acceptance.ts';
 import { accountMax, eachMax } from '../../../rules/limits/budgets.ts';
 import { bytesOfJob } from '../../../rules/limits/stored-bytes.ts';
+import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
 import { countMatching } from '../../../store/ports/count-in-pieces.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
 import type { ResourceStore } from '../../../store/ports/resource-store.ts';
@@ -54,12 +55,7 @@ function startRoutes(api: Api, context: Context): void {
     statuses: [200, 201],
     isRead: true,
     handle: async ({ principal, body, reply }) => {
-      const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
-      const filter = parseMessageFilter(values);
-      if (isEmptyFilter(filter) && !selectsAll(all)) {
-        const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
-        throw new ApiError('bad_filter', `filter: ${what}; to select all, send {"all": true}`);
-      }
+      const filter = filterOf(body.filter);
       // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could do
       // so in an endless loop.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
@@ -99,6 +95,16 @@ function startRoutes(api: Api, context: Context): void {
       return shown(job);
     },
   });
+}
+
+function filterOf(values: unknown): MessageFilter {
+  const { all, ...rest } = given(values, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
+  const filter = parseMessageFilter(rest);
+  if (isEmptyFilter(filter) && !selectsAll(all)) {
+    const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
+    throw new ApiError('bad_filter', `filter: ${what}; to select all, send {"all": true}`);
+  }
+  return filter;
 }
 
 /** A thousand operations are kept. With large filters they would take as much space as is refused elsewhere. */

@@ -176,14 +176,13 @@ async function edit(
   nameOrId: string,
   decide: (topic: Topic | null) => { readonly endpoints: readonly Endpoint[]; readonly defaults?: HeaderList },
 ): Promise<ReturnType<typeof shown> | Record<string, never>> {
-  const { store, tiers, world } = context;
+  const { store, world } = context;
   for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
     const before = await store.getTopic(account.id, nameOrId);
     const change = decide(before);
-    const { endpoints } = change;
-    if (!before && endpoints.length === 0) return {};
-    const max = tiers[account.tier].endpointsPerTopicMax;
-    if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
+    const isEmpty = change.endpoints.length === 0;
+    if (!before && isEmpty) return {};
+    requireFewEndpoints(context, account.tier, change.endpoints.length);
     const now = world.clock.now();
     const topic: Topic = {
       ...(before ?? {
@@ -196,10 +195,16 @@ async function edit(
       ...change,
       updatedAt: now,
     };
-    if (endpoints.length > 0) await requireTopicRoom(context, account, topic, before);
-    if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
+    if (!isEmpty) await requireTopicRoom(context, account, topic, before);
+    if ((await store.saveTopic(topic)) === 'saved') return isEmpty ? {} : shown(topic);
   }
   throw new ApiError('conflict', `topic "${nameOrId}" is being changed by other requests; try again`);
+}
+
+/** After the merge with the existing endpoints. */
+function requireFewEndpoints({ tiers }: Context, tier: Tier['name'], count: number): void {
+  const max = tiers[tier].endpointsPerTopicMax;
+  if (max !== null && count > max) throw tooMany(max, tier);
 }
 
 async function requireTopicRoom(

@@ -211,14 +211,11 @@ async function takeDeduplication(
   database: Database,
   commands: readonly AcceptCommand[],
 ): Promise<Map<NewMessage, string>> {
-  const first = new Map<string, { message: NewMessage; now: number }>();
   const wanting = commands.flatMap(({ messages, now }) =>
     messages.filter(({ deduplication }) => deduplication).map((message) => ({ message, now })),
   );
-  for (const each of wanting) {
-    const key = dedupKey(each.message);
-    if (!first.has(key)) first.set(key, each);
-  }
+  // Backwards, so that the first with a key is the one that stays.
+  const first = new Map(wanting.toReversed().map((each) => [dedupKey(each.message), each]));
   if (first.size === 0) return new Map();
   const taking = [...first].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
   const columns = [
@@ -246,12 +243,8 @@ async function takeDeduplication(
       if (!isOurs.has(key)) standing.set(key, row.message_id);
     }
   }
-  const duplicates = new Map<NewMessage, string>();
-  for (const { message } of wanting) {
-    const id = standing.get(dedupKey(message));
-    if (id !== undefined && id !== message.id) duplicates.set(message, id);
-  }
-  return duplicates;
+  const found = wanting.map(({ message }) => [message, standing.get(dedupKey(message))] as const);
+  return new Map(found.filter((each): each is [NewMessage, string] => each[1] !== undefined && each[1] !== each[0].id));
 }
 
 function dedupKey(message: NewMessage): string {

@@ -153,11 +153,16 @@ export class Committer<C, R> {
         resolve(replies[index]!);
       });
     } catch (error) {
-      const reported = toStoreError(error);
-      // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
-      if (batch.length > 1 && !(reported instanceof StoreUnavailable))
-        for (const each of batch) await this.#commit([each]);
-      else for (const { reject } of batch) reject(reported);
+      await this.#report(batch, toStoreError(error));
+    }
+  }
+
+  async #report(batch: readonly Waiting<C, R>[], error: Error): Promise<void> {
+    // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
+    if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
+      for (const each of batch) await this.#commit([each]);
+    } else {
+      for (const { reject } of batch) reject(error);
     }
   }
 }

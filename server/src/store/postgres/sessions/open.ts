@@ -133,19 +133,26 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
   }
 }
 
+/** The errors of all if none can be used. */
+async function connectToFirst(servers: ReturnType<typeof serversOf>, timers: Clock): Promise<pg.Client | Error[]> {
+  const failed: Error[] = [];
+  for (const server of servers) {
+    try {
+      return await connectTo(server, timers);
+    } catch (error) {
+      failed.push(error as Error);
+    }
+  }
+  return failed;
+}
+
 /** Connects to the first server that can be used. */
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const servers = serversOf(url);
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
-    const failed: Error[] = [];
-    for (const server of servers) {
-      try {
-        return await connectTo(server, timers);
-      } catch (error) {
-        failed.push(error as Error);
-      }
-    }
+    const failed = await connectToFirst(servers, timers);
+    if (!Array.isArray(failed)) return failed;
     const error = worst(failed, servers);
     if (!failed.some(mayPass) || timers.monotonicMs() > endsAtMs) {
       const what = `cannot ${error instanceof NotWritable ? 'use' : 'reach'} PostgreSQL at ${shownDatabase(url)}`;

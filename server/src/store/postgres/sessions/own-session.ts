@@ -54,17 +54,30 @@ export async function requireOwnSessions(
   // No other session has this process id, so the channel is unique.
   const channel = `postrider probe ${pids[0]}`;
   await soon(one.query(`LISTEN "${channel}"`));
+  const say = () => soon(other.query(`NOTIFY "${channel}"`));
+  if (await hears(one, channel, say, timers)) return void (await soon(one.query(`UNLISTEN "${channel}"`)));
+  // If the connection was lost, this rejects: that is not the fault of a pooler.
+  await soon(backendPid(one));
+  throw new SharedSession('a connection that listens gets no notifications');
+}
+
+async function hears(
+  client: pg.ClientBase,
+  channel: string,
+  say: () => Promise<unknown>,
+  timers: Clock,
+): Promise<boolean> {
   let isHeard = false;
   let wake = () => {};
   const hear = (message: pg.Notification) => {
     isHeard ||= message.channel === channel;
     wake();
   };
-  one.on('notification', hear);
+  client.on('notification', hear);
   try {
     for (let said = 0; said < SAID_TRIES_MAX && !isHeard; said += 1) {
       // Sent again each time, so that a database that stops responding is not mistaken for a pooler.
-      await soon(other.query(`NOTIFY "${channel}"`));
+      await say();
       if (isHeard) break;
       await new Promise<void>((resolve) => {
         const cancel = timers.after(HEARD_MS_MAX, resolve);
@@ -75,10 +88,7 @@ export async function requireOwnSessions(
       });
     }
   } finally {
-    one.off('notification', hear);
+    client.off('notification', hear);
   }
-  if (isHeard) return void (await soon(one.query(`UNLISTEN "${channel}"`)));
-  // If the connection was lost, this rejects: that is not the fault of a pooler.
-  await soon(backendPid(one));
-  throw new SharedSession('a connection that listens gets no notifications');
+  return isHeard;
 }

@@ -19,6 +19,8 @@ const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
  */
 const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NULL WHERE seq = ?`;
 
+type ToCancel = OpenMessage & { readonly lease: string | null; readonly body_id: number | null };
+
 export function cancel(
   database: Database,
   caches: TransactionCaches,
@@ -30,7 +32,7 @@ export function cancel(
   const [cancelled, requested, awaited]: [string[], string[], string[]] = [[], [], []];
   let dueAt: number | null = null;
   for (const id of new Set(messageIds)) {
-    const open = database.get<OpenMessage & { lease: string | null; body_id: number | null }>(
+    const open = database.get<ToCancel>(
       `SELECT lease, body_id, ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
       id,
       accountId,
@@ -44,23 +46,31 @@ export function cancel(
     caches.activity.add(accountId, COUNTED.cancelled, now);
     if (open.lease !== null) {
       requested.push(id);
-      caches.journal.add(accountId, open.seq, CANCEL_REQUESTED, now);
-      database.run(
-        'UPDATE messages SET cancel_requested_at = ?, cancel_expires_at = ? WHERE seq = ?',
-        now,
-        expiresAt,
-        open.seq,
-      );
-      continue;
+      requestEnd(database, caches, open, now, expiresAt);
+    } else {
+      cancelled.push(id);
+      end(database, caches, open, now, expiresAt);
+      dueAt = earlier(dueAt, startWaitingMessages(database, open, now));
     }
-    cancelled.push(id);
-    caches.journal.add(accountId, open.seq, CANCELLED, now);
-    const isKept = expiresAt > now;
-    database.run(isKept ? END : END_WITHOUT_BODY, now, expiresAt, open.seq);
-    if (!isKept && open.body_id !== null) deleteUnusedBody(database, caches, open.body_id);
-    dueAt = earlier(dueAt, startWaitingMessages(database, open, now));
   }
   return { cancelled, requested, awaited, dueAt };
+}
+
+function requestEnd(database: Database, caches: TransactionCaches, open: ToCancel, now: number, expiresAt: number) {
+  caches.journal.add(open.account_id, open.seq, CANCEL_REQUESTED, now);
+  database.run(
+    'UPDATE messages SET cancel_requested_at = ?, cancel_expires_at = ? WHERE seq = ?',
+    now,
+    expiresAt,
+    open.seq,
+  );
+}
+
+function end(database: Database, caches: TransactionCaches, open: ToCancel, now: number, expiresAt: number): void {
+  caches.journal.add(open.account_id, open.seq, CANCELLED, now);
+  const isKept = expiresAt > now;
+  database.run(isKept ? END : END_WITHOUT_BODY, now, expiresAt, open.seq);
+  if (!isKept && open.body_id !== null) deleteUnusedBody(database, caches, open.body_id);
 }
 
 /** The leases of a node whose messages are to be cancelled. */

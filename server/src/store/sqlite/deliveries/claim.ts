@@ -206,13 +206,20 @@ export class Claimer {
       claiming.isOver = true;
       break;
     }
-    if (taken > 0 && !cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
-    const isTooLarge = taken === 0 && ready.length > 0;
-    if (isTooLarge || (taken > 0 && !cut.has(accountId))) this.#lastHosts.set(accountId, host);
-    // The next claim begins with the hosts after this one, so that a message that is too large for now does not block
-    // others.
-    if (isTooLarge) cut.add(accountId);
+    if (taken > 0) this.#noteTurn(claiming, accountId, host);
+    else if (ready.length > 0) {
+      // The next claim begins with the hosts after this one, so that a message that is too large for now does not block
+      // others.
+      this.#lastHosts.set(accountId, host);
+      cut.add(accountId);
+    }
     return taken;
+  }
+
+  /** Where the next claim begins, unless a look that was cut short has said so already. */
+  #noteTurn({ cut }: Claiming, accountId: string, host: string): void {
+    if (!cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
+    if (!cut.has(accountId)) this.#lastHosts.set(accountId, host);
   }
 }
 

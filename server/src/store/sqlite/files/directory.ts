@@ -10,7 +10,6 @@ import {
   mkdirSync,
   opendirSync,
   openSync,
-  type Stats,
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -120,37 +119,44 @@ function closeToOthers(directory: string): string[] {
   const userId = process.getuid?.();
   // Windows has its own access control, which new files inherit.
   if (userId === undefined) return [];
-  const mayClose = (stats: Stats) => stats.uid === userId;
-  const warnings: string[] = [];
+  const warnings: (string | null)[] = [];
   let hasStrangers = false;
   const listing = opendirSync(directory);
   try {
     for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
-      if (!OWN_FILE.test(entry.name)) {
-        hasStrangers = true;
-        continue;
-      }
-      const path = join(directory, entry.name);
-      const stats = lstatSync(path);
-      if (!stats.isFile() || (stats.mode & OTHERS) === 0) continue;
-      if (mayClose(stats)) chmodSync(path, 0o600);
-      else
-        warnings.push(`${path} is open to other users of this machine and belongs to one of them: run chmod 600 on it`);
+      if (OWN_FILE.test(entry.name)) warnings.push(closeFile(join(directory, entry.name), userId));
+      else hasStrangers = true;
     }
   } finally {
     listing.closeSync();
   }
-  const stats = statSync(directory);
-  if ((stats.mode & OTHERS) === 0) return warnings;
-  if (mayClose(stats) && !hasStrangers) chmodSync(directory, 0o700);
-  else {
-    const why = mayClose(stats) ? 'holds other files too' : 'belongs to another user';
-    warnings.push(
-      `the data directory ${directory} is open to other users of this machine. Its permissions were not changed, because it ${why}: ` +
-        'give postrider one of its own, or run chmod 700 on it',
-    );
+  warnings.push(closeDirectory(directory, userId, hasStrangers));
+  return warnings.filter((warning) => warning !== null);
+}
+
+/** Returns a warning if it stays open. */
+function closeFile(path: string, userId: number): string | null {
+  const stats = lstatSync(path);
+  if (!stats.isFile() || (stats.mode & OTHERS) === 0) return null;
+  if (stats.uid !== userId) {
+    return `${path} is open to other users of this machine and belongs to one of them: run chmod 600 on it`;
   }
-  return warnings;
+  chmodSync(path, 0o600);
+  return null;
+}
+
+function closeDirectory(directory: string, userId: number, hasStrangers: boolean): string | null {
+  const stats = statSync(directory);
+  if ((stats.mode & OTHERS) === 0) return null;
+  const isOurs = stats.uid === userId;
+  if (isOurs && !hasStrangers) {
+    chmodSync(directory, 0o700);
+    return null;
+  }
+  return (
+    `the data directory ${directory} is open to other users of this machine. Its permissions were not changed, because it ${isOurs ? 'holds other files too' : 'belongs to another user'}: ` +
+    'give postrider one of its own, or run chmod 700 on it'
+  );
 }
 
 class Unusable extends Error {}

@@ -41,19 +41,12 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
   const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
   const hasLog = logBytes > LOG_HEADER_BYTES;
   if (header === null) {
-    if (hasMarker(directory)) throw gone(directory, 'it is missing or empty');
-    if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal exists`);
+    requireNew(directory, hasLog);
     return;
   }
   if (!header.isDatabase) {
-    const what = 'it is not a SQLite database';
-    if (hasMarker(directory)) throw gone(directory, `${what} any more`);
-    // The power failed while the store was created. SQLite rolls the file back to an empty one.
-    if (hasJournal(directory)) return;
-    throw new StoreDamaged(
-      `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
-        'or choose another directory with --data.',
-    );
+    requireBegun(directory);
+    return;
   }
   if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'it holds no store of postrider');
   if (!hasLog) {
@@ -68,6 +61,24 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
     );
   }
   requireGoodLog(directory, header.pageBytes);
+}
+
+/** Where there is no database file: nothing of a store either. */
+function requireNew(directory: string, hasLog: boolean): void {
+  if (hasMarker(directory)) throw gone(directory, 'it is missing or empty');
+  if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal exists`);
+}
+
+/** Where the file is not a database: the power failed while the store was created. */
+function requireBegun(directory: string): void {
+  const what = 'it is not a SQLite database';
+  if (hasMarker(directory)) throw gone(directory, `${what} any more`);
+  // SQLite rolls the file back to an empty one.
+  if (hasJournal(directory)) return;
+  throw new StoreDamaged(
+    `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
+      'or choose another directory with --data.',
+  );
 }
 
 /** Whether the store was not closed and its log was removed. */

@@ -165,6 +165,10 @@ export class Committer {
       this.#expectedUs = cost;
       return waiting;
     }
+    return this.#batchInTurn(waiting, budget);
+  }
+
+  #batchInTurn(waiting: readonly Waiting[], budget: number): Waiting[] {
     const asked: PendingWork[] = [];
     for (const { command, work } of waiting) {
       if (work === null) continue;
@@ -196,7 +200,7 @@ export class Committer {
    * Whether long work of the node has the next transaction, and accounts' work waits. It follows a transaction with
    * short work of accounts, so that this waits for one long transaction at a time.
    */
-  #isNodesTurn(asked: readonly Asked[], budget: number): boolean {
+  #isNodesTurn(asked: readonly PendingWork[], budget: number): boolean {
     if (!this.#waiting.some(takesLong)) {
       this.#passedOver = 0;
       return false;
