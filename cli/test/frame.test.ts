@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { parseConfig } from '../../server/src/node/settings/config.ts';
-import { VERSION } from '../../server/src/version.ts';
+import { VERSION } from '../../server/src/shipped-files.ts';
 import { runCli } from '../../server/test/support/command.ts';
 import { lacks } from '../../server/test/support/machine.ts';
 import type { FlagSpec } from '../src/frame/arguments.ts';

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { VERSION } from '../../server/src/version.ts';
+import { VERSION } from '../../server/src/shipped-files.ts';
 import { runCli } from '../../server/test/support/command.ts';
 import { sharedRider, temporaryFolder } from '../../server/test/support/harness.ts';
 import { BIN } from '../../server/test/support/process.ts';

@@ -3,9 +3,13 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { columnType as postgresType } from '../src/store/postgres/messages/column-type.ts';
-import { type Column, MESSAGE_COLUMNS } from '../src/store/rows/message-fields.ts';
-import { columnType as sqliteType } from '../src/store/sqlite/messages/column-type.ts';
+import { columnType as postgresType } from '../src/store/postgres/deliveries/insert.ts';
+import { type Column, type Kind, MESSAGE_COLUMNS } from '../src/store/rows/message-fields.ts';
+
+function sqliteType(kind: Kind): string {
+  if (kind === 'integer' || kind === 'bigint' || kind === 'flag') return 'INTEGER';
+  return kind === 'bytes' ? 'BLOB' : 'TEXT';
+}
 
 const STORES = {
   sqlite: (kind: Column['kind']) => sqliteType(kind),

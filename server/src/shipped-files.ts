@@ -3,10 +3,11 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-// Not imported by name: not every supported Node.js has all of them.
 import sea from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+
+// Not imported by name: not every supported Node.js has all of them.
 
 /** By their path inside the folder, with forward slashes. */
 export type Files = ReadonlyMap<string, Buffer>;
@@ -17,8 +18,10 @@ const PACKAGE = 'package.json';
 /** The location in a checkout of what `dist/` has under the same name. */
 const CHECKOUT: ReadonlyMap<string, string> = new Map([['console', '../../console/dist']]);
 
-/** The version in the package's manifest. */
-export function shippedVersion(): string {
+/** The version of this program, as the package's manifest says it. */
+export const VERSION = shippedVersion();
+
+function shippedVersion(): string {
   const text = sea.isSea()
     ? sea.getAsset(PACKAGE, 'utf8')
     : readFileSync(new URL(`../${PACKAGE}`, import.meta.url), 'utf8');

@@ -2,7 +2,7 @@
 // exit code. Tests call it in their own process.
 
 import { nearestName } from '../../../server/src/rules/requests/nearest-name.ts';
-import { VERSION } from '../../../server/src/version.ts';
+import { VERSION } from '../../../server/src/shipped-files.ts';
 import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../table/flags.ts';
 import { COMMAND_TABLE, SECTIONS, SETTINGS_COMMANDS } from '../table/table.ts';
 import type { FlagSpec } from './arguments.ts';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
 import { DEV_TOKEN } from '../../../server/src/accounts/well-known.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
-import { VERSION } from '../../../server/src/version.ts';
+import { VERSION } from '../../../server/src/shipped-files.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';

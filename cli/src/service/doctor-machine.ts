@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
-import { VERSION } from '../../../server/src/version.ts';
+import { VERSION } from '../../../server/src/shipped-files.ts';
 import { sizeText } from './size-text.ts';
 
 export interface Finding {

@@ -10,6 +10,7 @@ import { NO_DESCENT } from '../rules/delivery/descent.ts';
 import { whyNothingIsMade } from '../rules/limits/acceptance.ts';
 import { problem } from '../rules/requests/problem.ts';
 import { laneMax } from '../runtime/lane-part.ts';
+import { VERSION } from '../shipped-files.ts';
 import { logEngine } from '../telemetry/log.ts';
 import { countEngine } from '../telemetry/metrics.ts';
 import { alertKeeper } from '../upkeep/alerts.ts';
@@ -19,7 +20,6 @@ import { retention } from '../upkeep/retention.ts';
 import { scheduleTimes } from '../upkeep/schedule-times.ts';
 import { scheduleRunner } from '../upkeep/schedules.ts';
 import { Steering } from '../upkeep/steering.ts';
-import { VERSION } from '../version.ts';
 import type { NodeBase } from './node-base.ts';
 import type { Config } from './settings/config.ts';
 

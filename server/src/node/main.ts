@@ -22,9 +22,9 @@ import { storeLocation } from './open-store.ts';
 import type { Config } from './settings/config.ts';
 import { withTemporaryData } from './temporary-data.ts';
 
+export { VERSION } from '../shipped-files.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
 export type { CheckReport } from '../store/sqlite/files/check.ts';
-export { VERSION } from '../version.ts';
 export { checkEgress } from './build-engine.ts';
 export type { EndReport } from './lanes.ts';
 export type { StartOptions } from './node-base.ts';

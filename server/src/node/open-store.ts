@@ -24,8 +24,7 @@ import { besideExecutor, inlineExecutor, threadExecutor } from '../store/sqlite/
 import { portExecutor, servePort } from '../store/sqlite/thread/port-executor.ts';
 import { Reader } from '../store/sqlite/thread/reader.ts';
 import { ReadsUnderWay } from '../store/sqlite/thread/reads-under-way.ts';
-import { changingInTurn } from '../store/turns/changes-in-turn.ts';
-import { type CallsAtOnce, inTurn } from '../store/turns/in-turn.ts';
+import { type CallsAtOnce, changingInTurn, inTurn } from '../store/turns/in-turn.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchedFiles } from '../upkeep/files.ts';
 import { type LaneData, portPair } from './lanes.ts';

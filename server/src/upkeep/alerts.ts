@@ -13,10 +13,11 @@ import type { Problem } from '../rules/requests/problem.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { EvaluatedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts';
-import { AlertStops, EVALUATED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
 /** How often a node looks for an alert to evaluate. */
 const IDLE_MS = 5000;
+/** A manual clock stops at each of these moments, so there are fewer than in a running service. */
+const EVALUATED_BY_HAND_EVERY_MS = 60_000;
 /** Longer than the time between two stops of a manual clock, so that it is not a stop itself. */
 const IDLE_BY_HAND_MS = 2 * EVALUATED_BY_HAND_EVERY_MS;
 /** Shown as the `problem` of an alert. */
@@ -176,4 +177,34 @@ async function notify(options: AlertKeeperOptions, evaluated: readonly Evaluated
     }
   }
   for (const each of evaluated) await notify(options, [each], now);
+}
+
+/**
+ * When a manual clock stops to evaluate alerts. Each stop costs time, and without alerts there would be none, so it
+ * stops only where the result may differ from the last one.
+ */
+class AlertStops {
+  #plannedAt: number | null = null;
+  /** Alerts that are due until then get their stop. */
+  #changingUntil = Number.NEGATIVE_INFINITY;
+
+  /** A run that was not planned was woken: something has happened, and may still happen at this moment. */
+  begin(now: number): void {
+    if (this.#plannedAt === null || now < this.#plannedAt) this.noteChange(now);
+    this.#plannedAt = null;
+  }
+
+  /** From now on every alert is evaluated at least once more. */
+  noteChange(now: number): void {
+    this.#changingUntil = now + EVALUATED_BY_HAND_EVERY_MS;
+  }
+
+  /** The next run is wanted at this time. */
+  plan(at: number): void {
+    this.#plannedAt = at;
+  }
+
+  isNeededAt(at: number): boolean {
+    return at <= this.#changingUntil;
+  }
 }

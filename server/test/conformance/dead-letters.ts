@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import type { MessageFilter } from '../../src/rules/reads/message-filter.ts';
-import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
-import { readStanding } from '../../src/store/ports/standing-in-pieces.ts';
+import { countMatching, readStanding } from '../../src/store/ports/count-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

@@ -6,7 +6,7 @@ import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
 import { NEVER_AT } from '../../src/rules/delivery/recovery.ts';
 import { retriesMade } from '../../src/rules/delivery/retries-made.ts';
 import { eachMax } from '../../src/rules/limits/budgets.ts';
-import { readStanding } from '../../src/store/ports/standing-in-pieces.ts';
+import { readStanding } from '../../src/store/ports/count-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { type Activity, HOUR_MS, lagPercentile, MINUTE_MS, NO_ACTIVITY } from '../../src/rules/accounts/activity.ts';
-import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
-import { readStanding } from '../../src/store/ports/standing-in-pieces.ts';
+import { countMatching, readStanding } from '../../src/store/ports/count-in-pieces.ts';
 import {
   ACCOUNT,
   callbackTo,

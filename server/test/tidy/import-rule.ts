@@ -112,7 +112,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
 const FILES: Readonly<Record<string, PartName>> = {
   'index.ts': 'node',
   'shipped-files.ts': 'shipped files',
-  'version.ts': 'shipped files',
   'runtime/world.ts': 'world',
   'runtime/lane-part.ts': 'lane part',
   'runtime/loop-turns.ts': 'loop turns',

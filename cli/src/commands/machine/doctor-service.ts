@@ -1,6 +1,6 @@
 // Checks whether a service responds, what its token may do, and whether its clock agrees with this machine's.
 
-import { VERSION } from '../../../../server/src/version.ts';
+import { VERSION } from '../../../../server/src/shipped-files.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { type Connection, connectTo, findAddress } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';

@@ -1,6 +1,6 @@
 // `postrider version`.
 
-import { VERSION } from '../../../../server/src/version.ts';
+import { VERSION } from '../../../../server/src/shipped-files.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 

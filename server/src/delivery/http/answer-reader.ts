@@ -6,7 +6,7 @@ import type { HeaderList } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { GuardedAnswer } from './answer-guard.ts';
 import { ChunkReader } from './chunk-reader.ts';
-import { NotHttpError } from './exchange-errors.ts';
+import { NotHttpError } from './failure.ts';
 import { type Exchange, IDLE_MS_MAX } from './http-client.ts';
 
 /** The reason phrase at its end is ignored. */

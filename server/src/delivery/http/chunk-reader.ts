@@ -1,7 +1,7 @@
 // Reads a chunked body (RFC 9112, 7.1). Extensions are passed over. Trailers never come here: the guard has removed
 // them. It bounds nothing itself.
 
-import { NotHttpError } from './exchange-errors.ts';
+import { NotHttpError } from './failure.ts';
 import type { Exchange } from './http-client.ts';
 
 const LINE_FEED = 0x0a;

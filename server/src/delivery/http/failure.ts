@@ -1,7 +1,14 @@
-// Turns the errors of Node and undici into text for the reader of the delivery log. It does not decide what an error
-// means for the message.
+// How an exchange can fail apart from errors of the system, and the errors of Node and undici as text for the reader of the
+// delivery log. It does not decide what an error means for the message.
 
-import { ClosedError } from './exchange-errors.ts';
+/** The response cannot be read as HTTP. The message continues "response is not HTTP:" and is for people. */
+export class NotHttpError extends Error {}
+
+/** The receiver closed the connection. */
+export class ClosedError extends Error {}
+
+/** A reused connection was closed before the request was written. Not a byte of it was sent. */
+export class UnwrittenError extends Error {}
 
 interface SystemError extends Error {
   readonly code?: string;

@@ -4,7 +4,7 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import type { WireWindow } from '../engine/wire-window.ts';
 import { AnswerReader } from './answer-reader.ts';
-import { ClosedError, NotHttpError, UnwrittenError } from './exchange-errors.ts';
+import { ClosedError, NotHttpError, UnwrittenError } from './failure.ts';
 import { guardFirstWrite } from './first-write.ts';
 import type { Exchange, HttpClient, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';

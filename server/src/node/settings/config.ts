@@ -7,8 +7,7 @@ import { DEFAULT_TIERS } from '../../rules/limits/tier.ts';
 import { NODE_ROLES, type NodeRole } from '../../rules/nodes/node.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../rules/publish/headers.ts';
 import { helpPage } from './help-page.ts';
-import { misspeltVariables } from './near-misses.ts';
-import { quote, readFlags } from './read-flags.ts';
+import { misspeltVariables, quote, readFlags } from './read-flags.ts';
 import {
   alsoIn,
   both,

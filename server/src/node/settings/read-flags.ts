@@ -1,7 +1,7 @@
 // Reads the flags and words of a command line, for the settings and for all other commands. Reports all errors; parseArgs
-// stops at the first one.
+// stops at the first one. Of an unknown flag or variable it says what was probably meant.
 
-import { unknownFlag } from './near-misses.ts';
+import { nearestName } from '../../rules/requests/nearest-name.ts';
 
 export interface KnownFlag {
   /** One letter in place of the name. */
@@ -100,4 +100,22 @@ export function needsValue(written: string, flag: KnownFlag): string {
 
 export function quote(given: string): string {
   return JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given);
+}
+
+export function unknownFlag(flag: string, known: readonly string[]): string {
+  const wanted = flag.toLowerCase().replaceAll('_', '-');
+  const guess =
+    nearestName(wanted, known) ?? known.find((one) => one.startsWith(wanted) || wanted.startsWith(`${one}-`));
+  return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
+}
+
+/** Only near misses: other programs and Kubernetes may set their own variables with our prefix. */
+export function misspeltVariables(names: readonly string[], known: readonly string[], prefix: string): string[] {
+  const bare = known.map((one) => one.slice(prefix.length));
+  return names
+    .filter((name) => name.startsWith(prefix) && !known.includes(name))
+    .flatMap((name) => {
+      const guess = nearestName(name.slice(prefix.length), bare);
+      return guess === undefined ? [] : [`unknown variable ${name}; did you mean ${prefix}${guess}?`];
+    });
 }

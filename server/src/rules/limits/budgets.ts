@@ -1,12 +1,21 @@
 // The table of budgets: everything that a caller or a receiver can make a node hold or do, with its maximum.
 // docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read only from here.
 
-import { ALERT_BUDGETS } from './alert-budgets.ts';
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
-import { CALLER_BUDGETS } from './caller-budgets.ts';
-import { CONNECTION_BUDGETS } from './connection-budgets.ts';
-import { DATABASE_BUDGETS } from './database-budgets.ts';
-import { SINK_BUDGETS } from './sink-budgets.ts';
+import { CALLER_BUDGETS, DESTINATION_BUDGETS } from './connection-budgets.ts';
+
+/**
+ * PostgreSQL connections that a node uses for accounts at once. The others are reserved for the node's own work: accept,
+ * claim, settle, token look-ups and upkeep, whatever the load of accounts.
+ */
+function databaseWork(what: string, node: number) {
+  return {
+    what: `${what}, on PostgreSQL`,
+    unit: 'connections',
+    node,
+    beyond: 'the next one waits; accounts take turns',
+  };
+}
 
 /**
  * Bodies of attempts in flight up to this size are not counted: they need little memory, and never wait for large ones.
@@ -237,7 +246,12 @@ export const BUDGETS = budgets({
     node: 64 * MIB,
     beyond: 'the read waits; a caller that does not read is disconnected',
   },
-  ...DATABASE_BUDGETS,
+  databaseLists: databaseWork('Lists, searches and counts', 2),
+  databaseLookUps: databaseWork(
+    'Single messages, queues, topics, schedules, bulk operations and stream positions that requests look up',
+    2,
+  ),
+  databaseChanges: databaseWork('Changes through the API, except publishing', 3),
   logBytes: {
     what: 'Write-ahead log of SQLite. It cannot be emptied during a read, so it grows with each write',
     unit: 'bytes',
@@ -294,7 +308,24 @@ export const BUDGETS = budgets({
     each: 4 * MIB,
     beyond: 'the others follow in the next transaction; others have their turn before it',
   },
-  ...ALERT_BUDGETS,
+  alerts: {
+    what: 'Alerts',
+    unit: 'alerts',
+    account: 50,
+    beyond: '412 `limit_exceeded`',
+  },
+  dueAlerts: {
+    what: 'Alerts that are evaluated in one step, those that have waited longest first',
+    unit: 'alerts',
+    each: 100,
+    beyond: 'the others are evaluated in the next step; deliveries do not wait for them',
+  },
+  alertRows: {
+    what: 'Failed messages, steps of the journal (both the newest ones), or queues (the first by name) that are read to evaluate the alerts of one account; for schedules, a tenth of it',
+    unit: 'rows',
+    each: 2000,
+    beyond: 'the rest is not read; for messages and steps, the message of the alert says so with `isCut`',
+  },
   sessions: { what: 'Console sessions of one token', unit: 'sessions', each: 100, beyond: 'the oldest one ends' },
   runningJobs: {
     what: 'Running bulk operations',
@@ -374,8 +405,25 @@ export const BUDGETS = budgets({
     beyond: 'the body is cut there; an attempt without complete headers fails',
   },
   ...CALLER_BUDGETS,
-  ...SINK_BUDGETS,
-  ...CONNECTION_BUDGETS,
+  sinkRequests: {
+    what: 'Requests that the sink of `dev` keeps to show them',
+    unit: 'requests',
+    node: 200,
+    beyond: 'the oldest is forgotten',
+  },
+  sinkBodyBytes: {
+    what: 'Body of a request that the sink keeps',
+    unit: 'bytes',
+    each: 64 * KIB,
+    beyond: 'the rest is not kept',
+  },
+  sinkCounts: {
+    what: 'Messages whose attempts `/dev/sink/fail` counts',
+    unit: 'messages',
+    node: 1000,
+    beyond: 'the oldest is forgotten',
+  },
+  ...DESTINATION_BUDGETS,
 });
 
 export const { nodeMax, accountMax, eachMax } = numbersOf(BUDGETS);

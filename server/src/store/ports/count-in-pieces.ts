@@ -1,6 +1,8 @@
-// Counts the messages that match a filter, in pieces. Each piece looks at a bounded number of messages, and other work
-// can run between two pieces. The number of pieces is bounded too; then the result means "at least this many".
+// Counts the messages that match a filter, and those of an account by state, in pieces. Each piece looks at a bounded number
+// of messages, and other work can run between two pieces. The number of pieces is bounded too; then the result means "at
+// least this many".
 
+import { type AccountStanding, type OpenGroup, standingOf } from '../../rules/accounts/standing.ts';
 import type { Counted, CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
@@ -32,4 +34,23 @@ export async function countInPieces(
     if (cursor === null) return { count, isCut: false };
   }
   return { count, isCut: true };
+}
+
+/** Reads at most `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
+export async function readStanding(
+  store: Pick<MessageStore, 'openPiece' | 'endedCounts'>,
+  accountId: string,
+  now: number,
+  limit: number,
+): Promise<AccountStanding> {
+  const groups: OpenGroup[] = [];
+  let left = limit;
+  for (let cursor: number | null = null; left > 0; ) {
+    const piece = await store.openPiece(accountId, now, left, cursor);
+    groups.push(...piece.groups);
+    left -= piece.groups.reduce((sum, { count }) => sum + count, 0);
+    cursor = piece.cursor;
+    if (cursor === null) break;
+  }
+  return { ...standingOf(groups), ...(await store.endedCounts(accountId, limit)), countedMax: limit };
 }

@@ -6,7 +6,7 @@ import { FLOW_PERIOD_MS_DEFAULT } from '../../rules/lines/flow-control.ts';
 import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../rules/lines/flow-key.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../rows/line-rows.ts';
-import { listCounted } from './list-counted.ts';
+import { listCounted } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
 const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;

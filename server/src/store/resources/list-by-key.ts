@@ -1,6 +1,7 @@
 // A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
 // a piece never holds more bytes than it may.
 
+import { eachMax } from '../../rules/limits/budgets.ts';
 import {
   BEHIND_ALL,
   FIRST_PART,
@@ -41,4 +42,26 @@ export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
   return function* (accountId: string, max: number): Steps<number> {
     return (yield* get<{ n: number }>(sql, [accountId, max]))!.n;
   };
+}
+
+/**
+ * A list of lines, each with the count of its messages. A piece ends early when enough messages are counted: the next call
+ * continues with the remaining lines. `rows` has one row more than `limit` if there are more. `count` makes the first of the
+ * rows it gets, at least one.
+ */
+export function* listCounted<Row, T>(
+  rows: readonly Row[],
+  limit: number,
+  count: (rows: readonly Row[]) => Steps<T[]>,
+  countOf: (entry: T) => number,
+): Steps<ListPiece<T>> {
+  const wanted = rows.slice(0, limit);
+  const entries: T[] = [];
+  let counted = 0;
+  while (entries.length < wanted.length && counted <= eachMax('lineCount')) {
+    const some = yield* count(wanted.slice(entries.length));
+    entries.push(...some);
+    for (const entry of some) counted += countOf(entry);
+  }
+  return { entries, hasMore: rows.length > entries.length };
 }

@@ -6,7 +6,7 @@ import { changedRules, type Queue, type QueueChange } from '../../rules/lines/qu
 import type { LinePiece, LinePosition } from '../ports/line-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../rows/line-rows.ts';
-import { listCounted } from './list-counted.ts';
+import { listCounted } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
 const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;

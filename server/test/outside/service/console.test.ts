@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api, PublicRoute } from '../../../src/inbound/api/api.ts';
 import { rootRoutes } from '../../../src/inbound/api/routes/root.ts';
-import { VERSION } from '../../../src/version.ts';
+import { VERSION } from '../../../src/shipped-files.ts';
 import type { Answered } from '../../support/client.ts';
 import { ask } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider } from '../../support/harness.ts';

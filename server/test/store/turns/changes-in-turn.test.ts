@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OwnLines } from '../../../src/store/turns/changes-in-turn.ts';
+import { OwnLines } from '../../../src/store/turns/in-turn.ts';
 
 test('of many changes that an account asks for at once one runs, in order; another account goes beside it', async () => {
   const lines = new OwnLines();

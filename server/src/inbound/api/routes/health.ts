@@ -1,6 +1,9 @@
-// For load balancers and process supervisors: is the process alive, and should it get traffic?
+// For load balancers, process supervisors and monitoring: is the process alive, should it get traffic, and what does it
+// count?
 
+import { METRICS_TYPE } from '../../server/metrics-listener.ts';
 import type { Api, RouteContext } from '../api.ts';
+import type { MetricsAccess } from '../metrics-access.ts';
 import { StatusAnswer } from '../shapes/answers.ts';
 
 export function healthRoutes(api: Api, { whyNotReady }: Pick<RouteContext<unknown>, 'whyNotReady'>): void {
@@ -20,6 +23,20 @@ export function healthRoutes(api: Api, { whyNotReady }: Pick<RouteContext<unknow
       const problem = await whyNotReady();
       reply.status(problem ? 503 : 200);
       return problem ? { status: 'not ready', code: problem.code, error: problem.message } : { status: 'ready' };
+    },
+  });
+}
+
+export function metricsRoutes(api: Api, access: MetricsAccess, read: () => Promise<string>): void {
+  api.addOpen({
+    path: '/metrics',
+    summary: 'Metrics of this node, in the text format of Prometheus',
+    mediaType: 'text/plain',
+    ...(access.needsToken && { ownToken: 'the token that `--metrics-token` has set' }),
+    handle: async (request, reply) => {
+      access.require(request.headers.authorization);
+      reply.header('Content-Type', METRICS_TYPE);
+      return read();
     },
   });
 }

@@ -11,8 +11,8 @@ import {
 } from '../../../rules/accounts/activity.ts';
 import { deadLetterId } from '../../../rules/delivery/callback.ts';
 import type { FailureGroup } from '../../../rules/delivery/failure-group.ts';
+import { readStanding } from '../../../store/ports/count-in-pieces.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
-import { readStanding } from '../../../store/ports/standing-in-pieces.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { given, instant, querySchema } from '../lists/filters.ts';

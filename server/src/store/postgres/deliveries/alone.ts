@@ -7,7 +7,7 @@ import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { RELEASED } from '../../rows/rows.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
-import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
+import { nullEachUnstorable } from '../messages/storable.ts';
 import type { Database } from '../sessions/database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { positionSql } from './journal.ts';

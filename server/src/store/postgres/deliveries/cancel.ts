@@ -4,7 +4,7 @@ import { COUNTED } from '../../../rules/accounts/activity.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
 import { countSql } from '../messages/activity.ts';
-import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
+import { nullEachUnstorable } from '../messages/storable.ts';
 import type { Database } from '../sessions/database.ts';
 import { positionSql } from './journal.ts';
 import { Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';

@@ -6,11 +6,10 @@ import { COUNTED } from '../../../rules/accounts/activity.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
 import type { RowState } from '../../rows/message-columns.ts';
-import { ACCEPTED_COLUMNS, type Column } from '../../rows/message-fields.ts';
+import { ACCEPTED_COLUMNS, type Column, type Kind } from '../../rows/message-fields.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
 import type { AccountAtClaim } from '../../shared/commands.ts';
 import { countSql } from '../messages/activity.ts';
-import { columnType } from '../messages/column-type.ts';
 import { acceptedRow } from '../messages/message-code.ts';
 import { storedSql } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
@@ -186,4 +185,11 @@ class Bodies {
   joined(): Uint8Array {
     return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytes);
   }
+}
+
+/** The column type for each kind of value. */
+export function columnType(kind: Kind): string {
+  if (kind === 'integer' || kind === 'bigint') return kind;
+  if (kind === 'flag') return 'boolean';
+  return kind === 'bytes' ? 'bytea' : 'text';
 }

@@ -6,7 +6,7 @@ import type { RetryReply } from '../../shared/commands.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../sessions/database.ts';
 import { deleteHeld, type HeldRow } from './messages.ts';
-import { nullIfUnstorable } from './null-if-unstorable.ts';
+import { nullIfUnstorable } from './storable.ts';
 
 type DeadLetter = HeldRow & { id: string };
 

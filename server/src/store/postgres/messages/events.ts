@@ -21,8 +21,8 @@ import { PageOfEvents } from '../../shared/pages.ts';
 import { horizon, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
-import { nullEachUnstorable } from './null-if-unstorable.ts';
 import { BodiesToRead, CANDIDATE, type CandidateRow, joinMessage } from './search.ts';
+import { nullEachUnstorable } from './storable.ts';
 
 const CHUNK = 500;
 /** The number of steps that are read together: their attempts and their bodies are read with one statement each. */

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { MessageStore } from '../../ports/message-store.ts';
+import type { Store } from '../../ports/store.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import { releaseHeld } from '../deliveries/alone.ts';
 import type { Cancels } from '../deliveries/cancels.ts';
@@ -10,7 +11,6 @@ import type { Calls } from '../groups/calls.ts';
 import { activity } from './activity.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
-import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
 import * as statistics from './statistics.ts';
@@ -52,5 +52,34 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     endedCounts: calls.reading(statistics.endedCounts),
     activity: calls.reading(activity),
     failureGroups: calls.reading(statistics.failureGroups),
+  };
+}
+
+const LOOKS_MAX = 4;
+const LOOK_SOON_MS = 2;
+const LOOK_AGAIN_MS = 50;
+
+interface Journal {
+  readonly list: Store['listEvents'];
+  readonly isHeldBack: (accountId: string, position: number) => Promise<boolean>;
+}
+
+/**
+ * Lists events for live streams. If a page stopped below a transaction that is still open, it reads again shortly, or
+ * asks the reader to.
+ */
+function listingLive({ list, isHeldBack }: Journal, timers: Clock, askToLook: () => void): Store['listEvents'] {
+  return async (accountId, filter, page) => {
+    for (let looks = 1; ; looks += 1) {
+      const found = await list(accountId, filter, page);
+      const isLive = page.order === 'oldestFirst' && found.cursor === null;
+      if (!isLive || !(await isHeldBack(accountId, found.endedAt))) return found;
+      // Usually the open transaction began in this very millisecond, so a few quick reads are enough.
+      if (looks === LOOKS_MAX) {
+        timers.after(LOOK_AGAIN_MS, askToLook);
+        return found;
+      }
+      await new Promise<void>((resolve) => timers.after(LOOK_SOON_MS, resolve));
+    }
   };
 }

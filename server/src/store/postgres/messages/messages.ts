@@ -9,7 +9,7 @@ import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { deleteUnusedBodies, JOIN_BODY, JOINED_BODY, lockBodies } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
-import { nullEachUnstorable, nullIfUnstorable } from './null-if-unstorable.ts';
+import { nullEachUnstorable, nullIfUnstorable } from './storable.ts';
 import { storedSql } from './stored.ts';
 
 /** The columns of `messages m` except the body, which may be large; it reads as empty. */

@@ -13,7 +13,7 @@ import { PageOfMessages } from '../../shared/pages.ts';
 import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts, SHOWN } from './messages.ts';
-import { nullEachUnstorable } from './null-if-unstorable.ts';
+import { nullEachUnstorable } from './storable.ts';
 
 /** Rows that are read at once, for all index paths together. */
 const CHUNK = 200;

@@ -1,8 +1,19 @@
-// Makes a string that PostgreSQL can store as text: without U+0000 and lone surrogates.
+// Strings from outside may contain U+0000 and lone surrogates, which PostgreSQL cannot store in text. An error text is
+// stored without them. Nothing is stored under such a name, and a lookup by it must not be an error.
 
 const REPLACEMENT = '\ufffd';
 
 /** For error texts, which may contain words of a remote server. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
+}
+
+/** For a parameter: a comparison with null matches nothing. */
+export function nullIfUnstorable(text: string): string | null {
+  return text.includes('\0') ? null : text;
+}
+
+/** Without duplicates. */
+export function nullEachUnstorable(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => nullIfUnstorable(text) !== null);
 }

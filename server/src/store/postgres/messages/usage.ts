@@ -3,7 +3,7 @@
 import type { UsageRow } from '../../../rules/accounts/account.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../../ports/list-piece.ts';
 import type { Database } from '../sessions/database.ts';
-import { nullIfUnstorable } from './null-if-unstorable.ts';
+import { nullIfUnstorable } from './storable.ts';
 
 export async function usage(
   database: Database,

@@ -10,7 +10,7 @@ import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { perform } from '../resources/steps.ts';
 import type { Database } from '../sessions/database.ts';
 import { SHOWN } from './messages.ts';
-import { nullIfUnstorable } from './null-if-unstorable.ts';
+import { nullIfUnstorable } from './storable.ts';
 
 export async function whyFacts(database: Database, accountId: string, messageId: string): Promise<WhyFacts | null> {
   const row = await database.get<MessageRow>(

@@ -17,8 +17,8 @@ import type {
 } from '../../../rules/alerts/alert-facts.ts';
 import * as alertRows from '../../rows/alert-rows.ts';
 import { activity } from '../messages/activity.ts';
-import { nullEachUnstorable } from '../messages/null-if-unstorable.ts';
 import { joinMessage } from '../messages/search.ts';
+import { nullEachUnstorable } from '../messages/storable.ts';
 import type { Database } from '../sessions/database.ts';
 
 export async function alertFacts(

@@ -8,10 +8,9 @@ import { applyQueueRules, COUNTED_TOGETHER, lockOrCreateQueue, queueLags } from 
 import type { Calls } from '../groups/calls.ts';
 import { keyOf } from '../groups/lines.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
-import { nullIfUnstorable } from '../messages/null-if-unstorable.ts';
+import { nullIfUnstorable } from '../messages/storable.ts';
 import { countStored, deleteCounted } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
-import { lockTokens } from './token-lock.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]> } = {
   all: (database, sql, values) => database.all(...inDialect(sql, values)),
@@ -97,4 +96,23 @@ export function onCall<T extends SharedVerbs>(calls: Calls, table: T): OnCall<T>
     return [name, reads ? calls.reading(verb) : calls.writing(verb, marks)];
   });
   return Object.fromEntries(verbs) as OnCall<T>;
+}
+
+/**
+ * How long a node that starts waits for another one. Longer than a machine that stands still for a while: its timers are
+ * over when it goes on, before the other node could do anything.
+ */
+const START_MS_MAX = 120_000;
+
+/**
+ * The lock of all tokens: whoever revokes one or makes the first administrator does so alone, on all nodes. Held until the end
+ * of the transaction.
+ */
+async function lockTokens(database: Database, asker: 'request' | 'start'): Promise<void> {
+  if (asker === 'start') {
+    // Nobody's request waits for a start. The node that holds the lock may be slow, because it is starting too.
+    await database.run(`SET LOCAL lock_timeout = ${START_MS_MAX}`);
+    await database.run('SET LOCAL statement_timeout = 0');
+  }
+  await database.get("SELECT pg_advisory_xact_lock(hashtextextended('postrider tokens ' || current_schema(), 8411))");
 }

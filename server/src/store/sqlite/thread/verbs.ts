@@ -1,9 +1,7 @@
 // The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
 // connection: the writer's, the reader's, or the caller's in the simulation.
 
-import { ACCESS_VERBS } from '../../resources/access-verbs.ts';
-import { LINE_VERBS } from '../../resources/line-verbs.ts';
-import { RESOURCE_VERBS } from '../../resources/resource-verbs.ts';
+import { ACCESS_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../../resources/verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import { Claimer } from '../deliveries/claim.ts';
 import { DELIVERY_VERBS } from '../deliveries/delivery-verbs.ts';
@@ -15,10 +13,9 @@ import { ActivityCounts } from '../messages/activity.ts';
 import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
 import { Stored } from '../messages/stored.ts';
 import { Usage } from '../messages/usage.ts';
-import { ACCOUNT_VERBS } from '../resources/account-verbs.ts';
 import { AccountsAtClaim } from '../resources/accounts-at-claim.ts';
 import { onThread } from '../resources/steps.ts';
-import { UPKEEP_VERBS } from '../resources/upkeep-verbs.ts';
+import { ACCOUNT_VERBS, UPKEEP_VERBS } from '../resources/verbs.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
 import type { Marks, VerbContext } from './verb.ts';

@@ -1,8 +1,9 @@
-// The upkeep port over PostgreSQL: the schedules and bulk operations that nodes run, the alerts that they evaluate, and
-// retention.
+// The account port and the upkeep port over PostgreSQL: accounts and what they use; the schedules and bulk operations that
+// nodes run, the alerts that they evaluate, and retention.
 
+import type { AccountStore } from '../../ports/account-store.ts';
 import type { UpkeepStore } from '../../ports/upkeep-store.ts';
-import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';
+import { SHARED_ACCOUNT_VERBS, SHARED_UPKEEP_VERBS } from '../../resources/verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Cancels } from '../deliveries/cancels.ts';
@@ -13,10 +14,25 @@ import { foldActivity } from '../messages/activity.ts';
 import { deletingExpired } from '../messages/expired.ts';
 import * as idle from '../messages/idle.ts';
 import { deleteDeduplication } from '../messages/messages.ts';
+import * as stored from '../messages/stored.ts';
+import { usage } from '../messages/usage.ts';
 import { alertFacts } from './alert-facts.ts';
 import { notifyAlerts } from './alerts.ts';
 import * as schedules from './schedules.ts';
 import { onCall } from './steps.ts';
+
+export function createAccounts(calls: Calls): AccountStore {
+  return {
+    ...onCall(calls, SHARED_ACCOUNT_VERBS),
+    usage: calls.reading(usage),
+    storedBytes: calls.reading(stored.storedBytes),
+    storedAccounts: calls.reading(stored.storedAccounts),
+    // The database does not report its free disk space.
+    freeInside: async () => 0,
+    recountStored: calls.writing(stored.recountStored),
+    foldStored: calls.writing(stored.foldStored),
+  };
+}
 
 const NODE_SHARDS = 16;
 

@@ -1,19 +1,40 @@
-// The table of the verbs that a node calls to run schedules and bulk operations, to evaluate alerts, and to delete what
-// is past its retention.
+// The tables of the verbs of accounts, and of those that a node calls to run schedules and bulk operations, to evaluate
+// alerts, and to delete what is past its retention.
 
-import { SHARED_UPKEEP_VERBS } from '../../resources/upkeep-verbs.ts';
+import type { ListPart } from '../../ports/list-piece.ts';
+import { SHARED_ACCOUNT_VERBS, SHARED_UPKEEP_VERBS } from '../../resources/verbs.ts';
 import { deleteJournal } from '../deliveries/journal.ts';
 import * as time from '../deliveries/time.ts';
 import { foldActivity } from '../messages/activity.ts';
 import { deleteExpired } from '../messages/expired.ts';
 import * as idle from '../messages/idle.ts';
 import { deleteDeduplication } from '../messages/messages.ts';
+import { freeInside, storedAccounts } from '../messages/stored.ts';
 import { deleteUsage } from '../messages/usage.ts';
-import { listing, on, writing } from '../thread/verb.ts';
+import { listing, lookingUp, on, type VerbContext, writing } from '../thread/verb.ts';
 import { alertFacts } from './alert-facts.ts';
 import { notifyAlerts } from './alerts.ts';
 import * as schedules from './schedules.ts';
 import { onThread } from './steps.ts';
+
+export const ACCOUNT_VERBS = {
+  ...onThread(SHARED_ACCOUNT_VERBS),
+  usage: {
+    reads: 'list' as const,
+    run: ({ caches }: VerbContext, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
+      caches.usage.list(accountId, fromDay, toDay, part),
+  },
+  storedBytes: writing((_database, { stored }, accountId: string) => stored.of(accountId)),
+  storedAccounts: lookingUp(storedAccounts),
+  freeInside: lookingUp(freeInside),
+  storedError: {
+    reads: 'list' as const,
+    run: ({ caches }: VerbContext, accountId: string) => caches.stored.errorOf(accountId),
+  },
+  correctStored: writing((_database, { stored }, accountId: string, by: number) => stored.add(accountId, by)),
+  // Each account has one row.
+  foldStored: on((_database, _limit: number) => 0),
+};
 
 export const UPKEEP_VERBS = {
   dueSchedules: on(schedules.dueSchedules),
