@@ -3,20 +3,27 @@
 // circles of imports, the largest folders, complicated functions, and the files on the way of a plain publish: those that the
 // map names, and those that run something.
 
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { functionsOver } from './function-length.ts';
 import { filesOfAPublish } from './publish-coverage.ts';
-import { circlesOf, complexFunctions, folderSizes, importsIn, portVerbs } from './shape.ts';
+import {
+  CRUMB_LINES,
+  circlesOf,
+  complexFunctions,
+  filesOf,
+  filesOnTheWay,
+  folderSizes,
+  importsIn,
+  linesIn,
+  longestFunction,
+  portVerbs,
+} from './shape.ts';
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..', '..', '..');
 /** The service and the command; in older trees the command is a folder of the service. */
 const FOLDERS = ['server/src', 'cli/src'].filter((folder) => existsSync(join(root, folder)));
 
-const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const filesOf = (pattern: string) =>
-  globSync(pattern, { cwd: root }).filter((path) => !read(path).startsWith('// Made from '));
-const linesOf = (paths: readonly string[]) => paths.flatMap((path) => read(path).trimEnd().split('\n'));
+const linesOf = (paths: readonly string[]) => linesIn(root, paths);
 
 /** Lines that say something: no comment, no import, no lone punctuation. */
 function telling(lines: readonly string[]): string[] {
@@ -27,7 +34,7 @@ function telling(lines: readonly string[]): string[] {
 
 for (const [port, verbs] of portVerbs(root)) console.log(`${port}: ${verbs} verbs`);
 
-const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(`server/src/store/${name}/**/*.ts`)));
+const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(root, `server/src/store/${name}`)));
 const other = new Set(telling(postgres!));
 const own = telling(sqlite!);
 const again = own.filter((line) => other.has(line)).length;
@@ -36,14 +43,11 @@ console.log(
 );
 
 for (const part of [...FOLDERS, 'sdk/src', 'console/src']) {
-  const paths = filesOf(`${part}/**/*.{ts,tsx}`);
+  const paths = filesOf(root, part);
   const longestFile = Math.max(...paths.map((path) => linesOf([path]).length));
-  const longestFunction = Math.max(
-    0,
-    ...paths.flatMap((path) => functionsOver(40, path, read(path)).map(({ lines }) => lines)),
-  );
+  const crumbs = paths.filter((path) => linesOf([path]).length <= CRUMB_LINES).length;
   console.log(
-    `${part}: ${linesOf(paths).length} lines, longest function ${longestFunction}, longest file ${longestFile}`,
+    `${part}: ${linesOf(paths).length} lines, longest function ${longestFunction(root, part)}, longest file ${longestFile}, ${crumbs} files of at most ${CRUMB_LINES} lines`,
   );
 }
 
@@ -57,29 +61,10 @@ for (const folder of FOLDERS) {
   );
 }
 
-/** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `inbound/publish/: body, json` or a path. */
-function filesOnTheWay(): Set<string> {
-  const found = new Set<string>();
-  const [, table = ''] = read('ARCHITECTURE.md').split('## The way of a message');
-  for (const [, files = ''] of table.split('\n## ')[0]!.matchAll(/^\| \d+ \| (.*?) \|/gm)) {
-    let folder = '';
-    for (const [, path = ''] of files.replaceAll(/\]\([^)]*\)/g, '').matchAll(/([\w-]+(?:\/[\w-]*)*)/g)) {
-      if (path.endsWith('/')) folder = path;
-      const known = [...found].filter((each) => each.endsWith(`/${path}.ts`));
-      const named = [`${path}.ts`, `${folder}${path}.ts`].filter((each) => existsSync(join(root, 'server/src', each)));
-      for (const each of named.length > 0 ? named : known) {
-        found.add(each);
-        folder = each.slice(0, each.lastIndexOf('/') + 1);
-      }
-    }
-  }
-  return found;
-}
-
 if (existsSync(join(root, 'ARCHITECTURE.md'))) {
-  const way = filesOnTheWay();
-  const lines = linesOf([...way].map((path) => `server/src/${path}`)).length;
-  console.log(`a plain publish passes ${way.size} files (${lines} lines), as ARCHITECTURE.md names them`);
+  const way = filesOnTheWay(root);
+  const lines = linesOf(way).length;
+  console.log(`a plain publish passes ${way.length} files (${lines} lines), as ARCHITECTURE.md names them`);
 }
 
 const ran = await filesOfAPublish(root);

@@ -1,13 +1,54 @@
-// The shape of the sources: circles of imports, folders, ports and complicated functions. `npm run figures` prints it, and
+// The shape of the sources: lines, circles of imports, folders, ports and complicated functions. `npm run figures` prints it, and
 // shape.test.ts holds what was agreed.
 
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
+import { functionsOver } from './function-length.ts';
 
 /** What Biome may write. More is an error, and not less that was found. */
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
+
+/** A file of so few lines may be no thought of its own. */
+export const CRUMB_LINES = 40;
+
+/** The sources below a folder that people write. */
+export function filesOf(root: string, folder: string): string[] {
+  const paths = globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }).map((path) => path.replaceAll('\\', '/'));
+  return paths.filter((path) => !readFileSync(join(root, path), 'utf8').startsWith('// Made from ')).sort();
+}
+
+export function linesIn(root: string, paths: readonly string[]): string[] {
+  return paths.flatMap((path) => readFileSync(join(root, path), 'utf8').trimEnd().split('\n'));
+}
+
+export function longestFunction(root: string, folder: string): number {
+  const lines = filesOf(root, folder).flatMap((path) =>
+    functionsOver(CRUMB_LINES, path, readFileSync(join(root, path), 'utf8')),
+  );
+  return Math.max(0, ...lines.map((each) => each.lines));
+}
+
+/** The files that the table of a plain publish in ARCHITECTURE.md names: `inbound/publish/: body, json` or a path. */
+export function filesOnTheWay(root: string): string[] {
+  const found = new Set<string>();
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const [, table = ''] = text.split('## The way of a message');
+  for (const [, files = ''] of table.split('\n## ')[0]!.matchAll(/^\| \d+ \| (.*?) \|/gm)) {
+    let folder = '';
+    for (const [, path = ''] of files.replaceAll(/\]\([^)]*\)/g, '').matchAll(/([\w-]+(?:\/[\w-]*)*)/g)) {
+      if (path.endsWith('/')) folder = path;
+      const known = [...found].filter((each) => each.endsWith(`/${path}.ts`));
+      const named = [`${path}.ts`, `${folder}${path}.ts`].filter((each) => existsSync(join(root, 'server/src', each)));
+      for (const each of named.length > 0 ? named : known) {
+        found.add(each);
+        folder = each.slice(0, each.lastIndexOf('/') + 1);
+      }
+    }
+  }
+  return [...found].map((path) => `server/src/${path}`);
+}
 
 /** Files that reach each other through imports, those of types included: each circle as its files, in the order of their names. */
 export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {

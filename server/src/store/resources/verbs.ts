@@ -48,7 +48,7 @@ export const SHARED_ACCOUNT_VERBS = {
   rotateSigningKeys: writing(accounts.rotateSigningKeys),
 };
 
-/** A change of a flow key checks again the messages that the key has let through. */
+/** A change of a flow key checks again the messages that the key has admitted. */
 const FLOW_KEY_WORK = { work: (accountId: string) => ({ accountId, units: 2 * eachMax('flowKeyReady') }) };
 
 /** Queues and flow keys. */
@@ -109,7 +109,7 @@ export const RESOURCE_VERBS = {
 
 /** What a node calls to evaluate alerts and to run bulk operations. */
 export const SHARED_UPKEEP_VERBS = {
-  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
+  // Called every few seconds, mostly without a result, so it does not start the reader's thread.
   dueAlerts: reading(alerts.dueAlerts),
   runningJobs: reading(jobs.runningJobs),
   runJobStep: writing(jobs.runJobStep, {

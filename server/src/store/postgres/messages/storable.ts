@@ -13,7 +13,7 @@ export function nullIfUnstorable(text: string): string | null {
   return text.includes('\0') ? null : text;
 }
 
-/** Without duplicates. */
+/** The strings that can be stored, without duplicates. */
 export function nullEachUnstorable(texts: readonly string[]): string[] {
   return [...new Set(texts)].filter((text) => nullIfUnstorable(text) !== null);
 }

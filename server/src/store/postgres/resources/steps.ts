@@ -99,8 +99,8 @@ export function onCall<T extends SharedVerbs>(calls: Calls, table: T): OnCall<T>
 }
 
 /**
- * How long a node that starts waits for another one. Longer than a machine that stands still for a while: its timers are
- * over when it goes on, before the other node could do anything.
+ * How long a node that starts waits for another one. Longer than a machine may be paused: after a pause, the timers of
+ * this node fire before the other node could do anything.
  */
 const START_MS_MAX = 120_000;
 
@@ -110,7 +110,8 @@ const START_MS_MAX = 120_000;
  */
 async function lockTokens(database: Database, asker: 'request' | 'start'): Promise<void> {
   if (asker === 'start') {
-    // Nobody's request waits for a start. The node that holds the lock may be slow, because it is starting too.
+    // No request waits for a start, so it may take longer. The node that holds the lock may be slow, because it is
+    // starting too.
     await database.run(`SET LOCAL lock_timeout = ${START_MS_MAX}`);
     await database.run('SET LOCAL statement_timeout = 0');
   }
