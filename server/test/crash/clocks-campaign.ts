@@ -32,8 +32,8 @@ import { type SharedTime, sharedTime } from '../../src/upkeep/shared-time.ts';
 import { ACCOUNT, KEYS, message } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
 import { Chance } from '../simulation/chance.ts';
-import { Answering, Machine, ProcessClock, START } from './clocks-machine.ts';
 import { NO_TURNS } from '../support/no-turns.ts';
+import { Answering, Machine, ProcessClock, START } from './clocks-machine.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -7,10 +7,10 @@ import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
-import { LoopTurns } from '../../../src/runtime/loop-turns.ts';
 import { PublisherConnection, type WholeResponse } from '../../../src/inbound/server/publisher-connection.ts';
 import type { WholeRequest } from '../../../src/inbound/server/whole-request.ts';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
+import { LoopTurns } from '../../../src/runtime/loop-turns.ts';
 import { manualWorld } from '../../support/manual-clock.ts';
 
 const publish = (body: string, more = '') =>
