@@ -321,7 +321,7 @@ export interface Alert {
   readonly state: 'calm' | 'firing';
   readonly since?: number;
   /** When its target was last notified. Milliseconds since 1970. */
-  readonly toldAt?: number;
+  readonly notifiedAt?: number;
   /** The last message to its target. */
   readonly messageId?: string;
   /** The text of that message. */
@@ -329,7 +329,7 @@ export interface Alert {
   /** Why its target could not be notified, although it should have been. */
   readonly problem?: string;
   /** The time of the last evaluation without a `problem`. Milliseconds since 1970. */
-  readonly judgedAt?: number;
+  readonly evaluatedAt?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

@@ -16,7 +16,7 @@ import { greeting } from './greeting.ts';
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
-/** How long a start may still take after it was told to stop. */
+/** How long a start may still take after a stop was requested. */
 const STARTING_MS_MAX = 1000;
 
 export async function run(config: Config): Promise<number> {

@@ -24,7 +24,7 @@ export function alert(some: Partial<Alert> = {}): Alert {
     remindEveryMs: null,
     ...NEVER_NOTIFIED,
     problem: null,
-    judgedAt: null,
+    evaluatedAt: null,
     nextAt: NOW,
     createdAt: NOW,
     updatedAt: NOW,
@@ -48,7 +48,7 @@ function kept(one: Alert, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
 }
 
 function told(one: Alert, made: NewMessage, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
-  const standing = { state: 'firing', sinceAt: NOW, toldAt: NOW, messageId: made.id, text: 'one failed' } as const;
+  const standing = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: made.id, text: 'one failed' } as const;
   return kept(one, { notification: { message: made, standing }, ...some });
 }
 
@@ -176,7 +176,7 @@ function judged(test: ReturnType<typeof storeTests>): void {
     assert.deepEqual(await b.store.notifyAlerts([told(one, message({ kind: 'alert' }))], NOW + 2), ['lost']);
     const after = (await b.store.getAlert(ACCOUNT, one.id))!;
     assert.deepEqual(
-      [after.state, after.sinceAt, after.messageId, after.text, after.judgedAt, after.nextAt, after.version],
+      [after.state, after.sinceAt, after.messageId, after.text, after.evaluatedAt, after.nextAt, after.version],
       ['firing', NOW, winner!.id, 'one failed', NOW + 1, NOW + 10 * SECOND, 2],
     );
     assert.equal((await countStates(a.store)).pending, 1);
@@ -217,7 +217,7 @@ function judged(test: ReturnType<typeof storeTests>): void {
     const seen = await a.store.getAlert(ACCOUNT, one.id);
     assert.deepEqual(seen, { ...after, problem: 'the disk is full' }, 'what it was judged up to stays');
     assert.deepEqual(await a.store.notifyAlerts([kept(after)], NOW + 2), ['kept']);
-    assert.deepEqual(await a.store.getAlert(ACCOUNT, one.id), { ...after, judgedAt: NOW + 2, version: 3 });
+    assert.deepEqual(await a.store.getAlert(ACCOUNT, one.id), { ...after, evaluatedAt: NOW + 2, version: 3 });
     assert.equal((await countStates(a.store)).pending, 0);
   });
 
@@ -228,7 +228,10 @@ function judged(test: ReturnType<typeof storeTests>): void {
       'overQuota',
     ]);
     const after = (await a.store.getAlert(ACCOUNT, one.id))!;
-    assert.deepEqual([after.state, after.messageId, after.problem, after.judgedAt], ['calm', null, OVER_QUOTA, null]);
+    assert.deepEqual(
+      [after.state, after.messageId, after.problem, after.evaluatedAt],
+      ['calm', null, OVER_QUOTA, null],
+    );
     assert.equal((await countStates(a.store)).pending, 2);
     assert.deepEqual(await a.store.notifyAlerts([told(after, message({ kind: 'alert' }), { dayMax: 3 })], NOW), [
       'notified',

@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const BUILT = process.env.POSTRIDER_TEST_BIN;
-const BIN = BUILT ?? join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+/** A campaign builds the program after this module was loaded. */
+const built = () => process.env.POSTRIDER_TEST_BIN;
+const SOURCE_BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const READY_MS_MAX = 60_000;
 const STDERR_KEPT = 20_000;
 
@@ -41,11 +42,11 @@ let cacheFolder: string | null = null;
 /** Halves the time of a start. A process that is killed leaves nothing in it, so one that ends by itself fills it. */
 function compileCache(): string | undefined {
   // Compiled before the tests began.
-  if (BUILT !== undefined) return process.env.NODE_COMPILE_CACHE;
+  if (built() !== undefined) return process.env.NODE_COMPILE_CACHE;
   if (cacheFolder === null) {
     const folder = mkdtempSync(join(tmpdir(), 'postrider-compiled-'));
     process.once('exit', () => rmSync(folder, { recursive: true }));
-    spawnSync(process.execPath, [BIN, 'version'], { env: { ...process.env, NODE_COMPILE_CACHE: folder } });
+    spawnSync(process.execPath, [SOURCE_BIN, 'version'], { env: { ...process.env, NODE_COMPILE_CACHE: folder } });
     cacheFolder = folder;
   }
   return cacheFolder;
@@ -62,7 +63,7 @@ export class ServerProcess {
     const argv = ['serve', '--json', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8', '--log-level', 'error'];
     if (!flags.includes('--port')) argv.push('--port', '0');
     const spawnedAt = performance.now();
-    const child = spawn(process.execPath, [BIN, ...argv, ...flags], {
+    const child = spawn(process.execPath, [built() ?? SOURCE_BIN, ...argv, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache(), ...env },
     });

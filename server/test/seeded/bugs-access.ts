@@ -86,14 +86,14 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'what failed while nobody could be told is forgotten',
       in: RULES,
-      find: 'return problem === null ? now : judgedAt;',
+      find: 'return problem === null ? now : evaluatedAt;',
       replace: 'return now;',
       noticedBy: ['conformance/sqlite: over the daily quota nothing is told'],
     },
     {
       breaks: 'a reminder follows every look',
       in: RULES,
-      find: "remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null",
+      find: "remindEveryMs !== null && now - (notifiedAt ?? now) >= remindEveryMs ? 'remind' : null",
       replace: "remindEveryMs !== null ? 'remind' : null",
       noticedBy: ['rules/alerts/alert'],
     },

@@ -294,7 +294,7 @@ test('a clock that is moved by hand stops for alerts only while a judgement may 
   await store.saveAlert(alert({ accountId: 'acc_x', nextAt: NOW + 7 * SECOND }), 50);
   assert.ok((await stopsAfter(NOW)).stops <= 10);
   for (const accountId of [ACCOUNT, 'acc_x']) {
-    assert.ok((await store.getAlert(accountId, 'alr_1'))!.judgedAt! > NOW, 'each was judged');
+    assert.ok((await store.getAlert(accountId, 'alr_1'))!.evaluatedAt! > NOW, 'each was judged');
   }
   const failedAt = NOW + 24 * 60 * MINUTE;
   await fail(store, [message()], failedAt);

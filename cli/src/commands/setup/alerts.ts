@@ -37,7 +37,7 @@ export async function getAlert({ given, out, connect }: Invocation): Promise<num
     ['target', `${alert.target.url} (${alert.target.format})`],
     ['reminder', alert.remindEvery === undefined ? null : `every ${alert.remindEvery}`],
     ['state', stateOf(alert)],
-    ['told', alert.toldAt === undefined ? null : timeText(alert.toldAt)],
+    ['notified', alert.notifiedAt === undefined ? null : timeText(alert.notifiedAt)],
     ['said', alert.text],
     ['message', alert.messageId],
     ['problem', alert.problem],

@@ -96,8 +96,8 @@ export const HOST_WINDOW_MS = 3_600_000;
  * The time from which failures count: the start of the window, but not before the alert was created. While the alert is
  * calm, it is at the latest the last evaluation, however long ago that was.
  */
-export function failuresFrom(alert: Pick<Alert, 'state' | 'judgedAt' | 'createdAt'>, windowMs: number, now: number) {
-  const lookedAt = alert.state === 'calm' ? (alert.judgedAt ?? alert.createdAt) : now;
+export function failuresFrom(alert: Pick<Alert, 'state' | 'evaluatedAt' | 'createdAt'>, windowMs: number, now: number) {
+  const lookedAt = alert.state === 'calm' ? (alert.evaluatedAt ?? alert.createdAt) : now;
   return Math.max(alert.createdAt, Math.min(now - windowMs, lookedAt));
 }
 

@@ -57,7 +57,7 @@ export interface AlertStanding {
   readonly state: 'calm' | 'firing';
   /** Since when it is firing. Null when it is calm. */
   readonly sinceAt: number | null;
-  readonly toldAt: number | null;
+  readonly notifiedAt: number | null;
   /** The last message to the target. */
   readonly messageId: string | null;
   /** The text of that message. */
@@ -73,7 +73,7 @@ export interface Alert extends AlertDefinition, AlertStanding {
    * Up to when it was evaluated. It does not advance while its target cannot be notified: what failed since then still
    * counts.
    */
-  readonly judgedAt: number | null;
+  readonly evaluatedAt: number | null;
   /** When it is evaluated next. */
   readonly nextAt: number;
   readonly createdAt: number;
@@ -88,7 +88,7 @@ export const ALERT_LABEL = 'alert';
 export const NEVER_NOTIFIED: AlertStanding = {
   state: 'calm',
   sinceAt: null,
-  toldAt: null,
+  notifiedAt: null,
   messageId: null,
   text: null,
 };
@@ -125,23 +125,23 @@ export const FIRING_MS_MIN = 60_000;
 
 /** The event of which the target must be notified, or null. Without a finding nothing is known, and nothing changes. */
 export function eventToReport(
-  { state, sinceAt, toldAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
+  { state, sinceAt, notifiedAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
   finding: Finding | null,
   now: number,
 ): AlertEvent | null {
   if (!finding) return null;
   if (state === 'calm') return finding.isWrong ? 'begin' : null;
   if (!finding.isWrong) return now - (sinceAt ?? now) >= FIRING_MS_MIN ? 'over' : null;
-  return remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null;
+  return remindEveryMs !== null && now - (notifiedAt ?? now) >= remindEveryMs ? 'remind' : null;
 }
 
 /** Up to when an alert was evaluated, after an evaluation at `now`. An evaluation with a problem must be repeated. */
 export function evaluatedUpTo(
-  { judgedAt }: Pick<Alert, 'judgedAt'>,
+  { evaluatedAt }: Pick<Alert, 'evaluatedAt'>,
   problem: string | null,
   now: number,
 ): number | null {
-  return problem === null ? now : judgedAt;
+  return problem === null ? now : evaluatedAt;
 }
 
 /** The standing after the target was notified. */
@@ -153,7 +153,7 @@ export function standingAfter(
   return {
     state: event === 'over' ? 'calm' : 'firing',
     sinceAt: event === 'over' ? null : event === 'begin' ? notice.at : before.sinceAt,
-    toldAt: notice.at,
+    notifiedAt: notice.at,
     messageId: notice.messageId,
     text: notice.text,
   };

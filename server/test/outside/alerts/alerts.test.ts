@@ -208,8 +208,8 @@ test('a test message goes to the target as any other, and changes nothing', asyn
   await put(rider, 'chat', { type: 'messageFailed', window: '1m' }, { target: { url: chat, format: 'slack' } });
   /** All that is known about them, but for when they were judged. */
   const known = async () =>
-    (await rider.manage<(AlertView & { judgedAt?: number })[]>('GET', '/v2/alerts')).map(
-      ({ judgedAt: _judgedAt, ...alert }) => alert,
+    (await rider.manage<(AlertView & { evaluatedAt?: number })[]>('GET', '/v2/alerts')).map(
+      ({ evaluatedAt: _judgedAt, ...alert }) => alert,
     );
   const tried = async () => {
     const answer = await rider.call('POST', '/v2/alerts/chat/test');

@@ -49,6 +49,8 @@ export const MEMORY_MB_MAX = 700;
 export const RATIO_MAX = 3;
 /** A calm p99 below this is taken for this: the noise of a small machine is of this size. */
 const CALM_MS_MIN = 20;
+/** A service that has just started is slow at first: the calm time is not measured then. */
+const WARM_UP_SECONDS = 1;
 /** Calm times are measured again after so many attacks on one server. */
 const CALM_EVERY = 8;
 /** What the attacker has stored before it reads. */
@@ -241,6 +243,7 @@ class Stage {
   async #beside(name: string, seconds: number, attack: () => Promise<AttackReport>): Promise<AttackRow> {
     const problems: string[] = [];
     const before = processorTicks();
+    if (this.#measured === 0) await feel(this.#api, this.#good, this.#receiver, WARM_UP_SECONDS, problems);
     if (this.#measured % CALM_EVERY === 0) {
       this.#calm.push(await feel(this.#api, this.#good, this.#receiver, this.#calmSeconds, problems));
     }

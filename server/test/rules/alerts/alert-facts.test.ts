@@ -11,7 +11,7 @@ const ANY = { host: null, queue: null, label: null };
 
 /** What alerts with these rules need, made an hour ago and judged just now. */
 function look(...rules: readonly AlertRule[]) {
-  const judged = { state: 'calm', judgedAt: NOW, createdAt: NOW - 60 * MINUTE } as const;
+  const judged = { state: 'calm', evaluatedAt: NOW, createdAt: NOW - 60 * MINUTE } as const;
   return neededFacts(
     rules.map((rule) => ({ ...judged, rule }) as unknown as Alert),
     NOW,

@@ -34,7 +34,7 @@ interface Given {
 
 /** Of an alert that was made two hours ago and judged just now. */
 function found({ rule, facts = {}, state = 'calm', sight = {} }: Given) {
-  const alert = { rule, state, judgedAt: NOW, createdAt: NOW - 120 * MINUTE } as Alert;
+  const alert = { rule, state, evaluatedAt: NOW, createdAt: NOW - 120 * MINUTE } as Alert;
   return findingOf(alert, { ...NO_FACTS, ...facts }, { ...NO_SIGHT, ...sight }, NOW);
 }
 

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { alertBody, evaluatedUpTo } from '../../../src/rules/alerts/alert.ts';
 
 test('an alert was judged up to the last look without a problem', () => {
-  assert.equal(evaluatedUpTo({ judgedAt: 5 }, null, 9), 9);
-  assert.equal(evaluatedUpTo({ judgedAt: 5 }, 'its target cannot be told', 9), 5);
-  assert.equal(evaluatedUpTo({ judgedAt: null }, 'its target cannot be told', 9), null);
+  assert.equal(evaluatedUpTo({ evaluatedAt: 5 }, null, 9), 9);
+  assert.equal(evaluatedUpTo({ evaluatedAt: 5 }, 'its target cannot be told', 9), 5);
+  assert.equal(evaluatedUpTo({ evaluatedAt: null }, 'its target cannot be told', 9), null);
 });
 
 test('a reminder says since when it is wrong, and not when it was told', () => {

@@ -146,13 +146,13 @@ test('begin, remind and over: each at its time, and nothing in between', () => {
   assert.equal(eventToReport(calm, null, NOW), null);
   assert.equal(eventToReport(calm, wrong, NOW), 'begin');
   const begun = { ...calm, ...standingAfter('begin', calm, { messageId: 'msg_1', text: 'bad', at: NOW }) };
-  assert.deepEqual([begun.state, begun.sinceAt, begun.toldAt, begun.messageId], ['firing', NOW, NOW, 'msg_1']);
+  assert.deepEqual([begun.state, begun.sinceAt, begun.notifiedAt, begun.messageId], ['firing', NOW, NOW, 'msg_1']);
   assert.equal(eventToReport(begun, null, NOW + 60 * MINUTE), null);
   assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE - 1), null);
   assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE), 'remind');
   const later = NOW + 10 * MINUTE;
   const reminded = { ...begun, ...standingAfter('remind', begun, { messageId: 'msg_2', text: 'bad', at: later }) };
-  assert.deepEqual([reminded.sinceAt, reminded.toldAt], [NOW, later]);
+  assert.deepEqual([reminded.sinceAt, reminded.notifiedAt], [NOW, later]);
   assert.equal(eventToReport(reminded, wrong, later + 10 * MINUTE - 1), null);
   assert.equal(eventToReport({ ...reminded, remindEveryMs: null }, wrong, later + 60 * MINUTE), null);
   assert.equal(eventToReport(begun, right, NOW + MINUTE - 1), null, 'it lasts at least a minute');
@@ -160,7 +160,7 @@ test('begin, remind and over: each at its time, and nothing in between', () => {
   assert.deepEqual(standingAfter('over', begun, { messageId: 'msg_3', text: 'good', at: later }), {
     state: 'calm',
     sinceAt: null,
-    toldAt: later,
+    notifiedAt: later,
     messageId: 'msg_3',
     text: 'good',
   });
@@ -206,7 +206,7 @@ test('messageFailed: as many as asked within the window; over when none is left 
   assert.equal(isWrong(rule, of([failed()])), false);
   assert.equal(isWrong(rule, of([failed(), failed({ kind: 'callback' })])), true);
   assert.equal(isWrong(rule, of([failed(), failed({ kind: 'alert' })])), false);
-  assert.equal(isWrong(rule, of([failed(), failed({ endedAt: NOW - 5 * MINUTE - 1 })]), { judgedAt: NOW }), false);
+  assert.equal(isWrong(rule, of([failed(), failed({ endedAt: NOW - 5 * MINUTE - 1 })]), { evaluatedAt: NOW }), false);
   assert.equal(isWrong(rule, of([failed()]), FIRING), true, 'one is enough to go on');
   assert.equal(isWrong(rule, of([failed({ endedAt: NOW - 5 * MINUTE - 1 })]), FIRING), false);
   const scoped = { ...rule, count: 1, host: 'a.example', queue: 'q', label: 'red' };
@@ -220,14 +220,14 @@ test('messageFailed: as many as asked within the window; over when none is left 
 
 test('messageFailed counts what failed since the last look, however long ago, but nothing before the alert was made', () => {
   const window = 5 * MINUTE;
-  const calm = alert({ createdAt: NOW - 60 * MINUTE, judgedAt: NOW - 50 * MINUTE });
+  const calm = alert({ createdAt: NOW - 60 * MINUTE, evaluatedAt: NOW - 50 * MINUTE });
   assert.equal(failuresFrom(calm, window, NOW), NOW - 50 * MINUTE);
-  assert.equal(failuresFrom({ ...calm, judgedAt: NOW - SECOND }, window, NOW), NOW - window);
+  assert.equal(failuresFrom({ ...calm, evaluatedAt: NOW - SECOND }, window, NOW), NOW - window);
   assert.equal(failuresFrom({ ...calm, ...FIRING, state: 'firing' }, window, NOW), NOW - window);
   assert.equal(failuresFrom(alert({ createdAt: NOW - MINUTE }), window, NOW), NOW - MINUTE);
   const rule: AlertRule = { type: 'messageFailed', count: 1, windowMs: window, ...ANY };
   const rows = [failed({ endedAt: NOW - 40 * MINUTE })];
-  const late = finding(rule, { failed: { rows, isCut: false } }, { judgedAt: NOW - 50 * MINUTE });
+  const late = finding(rule, { failed: { rows, isCut: false } }, { evaluatedAt: NOW - 50 * MINUTE });
   assert.equal(late!.text, '1 message failed within 50m.');
 });
 

@@ -299,7 +299,7 @@ async function useAlerts(store: Store): Promise<void> {
     };
     await store.alertFacts(ACCOUNT, { ...look, schedules: ['scd_1'], areFailedSchedulesAsked: true }, NOW, 10);
   }
-  const standing = { state: 'firing', sinceAt: NOW, toldAt: NOW, messageId: 'msg_1', text: 'x' } as const;
+  const standing = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: 'msg_1', text: 'x' } as const;
   const notification = { message: message({ kind: 'alert' }), standing };
   const judged = { alert: due, nextAt: NOW, problem: null, notification, dayMax: 1 };
   assert.deepEqual(await store.notifyAlerts([judged], NOW), ['overQuota']);

@@ -31,13 +31,13 @@ export const AlertAnswer = open({
   remindEvery: optional(DurationText),
   state: Type.String({ enum: ['calm', 'firing'] }),
   since: optional(Ms),
-  toldAt: optional(Type.Integer({ description: 'When its target was last notified. Milliseconds since 1970.' })),
+  notifiedAt: optional(Type.Integer({ description: 'When its target was last notified. Milliseconds since 1970.' })),
   messageId: optional(Type.String({ description: 'The last message to its target.' })),
   text: optional(Type.String({ description: 'The text of that message.' })),
   problem: optional(
     Type.String({ description: 'Why its target could not be notified, although it should have been.' }),
   ),
-  judgedAt: optional(
+  evaluatedAt: optional(
     Type.Integer({
       description: 'The time of the last evaluation without a `problem`. Milliseconds since 1970.',
     }),

@@ -71,7 +71,7 @@ async function write(
     problems,
     standings.map(({ state }) => state),
     standings.map(({ sinceAt }) => sinceAt),
-    standings.map(({ toldAt }) => toldAt),
+    standings.map(({ notifiedAt }) => notifiedAt),
     standings.map(({ messageId }) => messageId),
     standings.map(({ text }) => text),
   );

@@ -43,13 +43,13 @@ export function notifyAlerts(
       );
       return 'overQuota';
     }
-    const { state, sinceAt, toldAt, messageId, text } = notification.standing;
+    const { state, sinceAt, notifiedAt, messageId, text } = notification.standing;
     database.run(
       `UPDATE alerts SET state = ?, since_at = ?, told_at = ?, message_id = ?, text = ?
          WHERE account_id = ? AND id = ?`,
       state,
       sinceAt,
-      toldAt,
+      notifiedAt,
       messageId,
       text,
       accountId,
