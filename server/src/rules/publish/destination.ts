@@ -61,7 +61,7 @@ export function parseDestination(text: string): Destination | Refusal {
   const queryAt = given.indexOf('?');
   if (queryAt > 0 && isName(given.slice(0, queryAt))) {
     return refuse(
-      `"${shortened(given.slice(queryAt))}" follows the topic name, but a topic takes no query: remove it; to set a setting in the query, write it with the header prefix`,
+      `"${shortened(given.slice(queryAt))}" follows the name of the topic, and a topic takes no query: remove it; to set a setting in the query, write it with the header prefix`,
     );
   }
   return refuse(`neither a URL starting with http:// or https://, nor the name or id of a topic (${NAME_RULE})`);

@@ -19,7 +19,7 @@ const ACCEPT_US = 25;
 const CHANGE_US = 12;
 
 /** How many transactions of accounts may come before long work of the node that waits. */
-const PASSED_OVER_MAX = 2;
+const PASSED_OVER_TIMES_MAX = 2;
 
 const NONE: readonly number[] = [];
 
@@ -206,7 +206,7 @@ export class Committer {
       return false;
     }
     const isNext =
-      this.#passedOver >= PASSED_OVER_MAX ||
+      this.#passedOver >= PASSED_OVER_TIMES_MAX ||
       (this.#passedOver > 0 && (this.#wasShort || asked.every(({ cost }) => isLong(cost, budget))));
     this.#passedOver = isNext ? 0 : this.#passedOver + 1;
     return isNext;
