@@ -140,8 +140,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a coding besides chunked is accepted',
       in: RULES,
-      find: "if (value.toLowerCase() !== 'chunked') {",
-      replace: "if (!value.toLowerCase().endsWith('chunked')) {",
+      find: "if (headers[at + 1]!.toLowerCase() !== 'chunked') return",
+      replace: "if (!headers[at + 1]!.toLowerCase().endsWith('chunked')) return",
       noticedBy: ['rules/requests/request-head'],
     },
     {

@@ -242,8 +242,8 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'within one batch a key is taken twice',
       in: POSTGRES,
-      find: '    if (!first.has(key)) first.set(key, each);',
-      replace: '    first.set(key, each);',
+      find: 'new Map(wanting.toReversed().map((each) =>',
+      replace: 'new Map(wanting.map((each) =>',
       noticedBy: ['conformance/postgres: within one batch the first message of a key'],
     },
   ],

@@ -136,7 +136,7 @@ test('a topic takes no query: the error says so, and does not blame the name of 
   for (const destination of ['news?x=1', 'news?', `news?${'x'.repeat(500)}`]) {
     for (const answer of [await rider.publish(destination), await rider.enqueue('q', destination)]) {
       const text = refusal(answer, 400, 'bad_destination');
-      assert.match(text, /^destination: "\?.*" follows the topic name, but a topic takes no query/);
+      assert.match(text, /^destination: "\?.*" follows the name of the topic, and a topic takes no query/);
       assert.ok(text.length < 300);
     }
   }

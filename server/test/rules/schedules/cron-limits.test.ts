@@ -19,7 +19,7 @@ test('an expression may have 512 characters, with the blanks around it', () => {
   assert.equal(CRON_LENGTH_MAX, 512);
   assert.deepEqual(cronOf('0 0 * * *'.padEnd(512)), cronOf('0 0 * * *'));
   assert.deepEqual(parseCron('0 0 * * *'.padEnd(513)), {
-    problem: 'the cron has 513 characters; the limit is 512',
+    problem: 'the cron expression has 513 characters; the limit is 512',
   });
 });
 
