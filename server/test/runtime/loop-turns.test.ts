@@ -243,6 +243,18 @@ test('of those that wait, whoever has used less goes first', () => {
   assert.deepEqual(done, [...Array(3).fill(MODEST.key), ...Array(3).fill(GREEDY.key)]);
 });
 
+test('work for several accounts at once is charged in equal parts for each thing', () => {
+  const { turns, idle } = startLoop();
+  const sinceMs = turns.nowMs();
+  idle(12);
+  turns.chargeEach(['a', 'a', 'b', 'a'], (each) => `acc_${each}`, sinceMs);
+  assert.deepEqual(turns.most(2).accounts, [
+    ['acc_a', 9],
+    ['acc_b', 3],
+  ]);
+  assert.equal(turns.mustWait({ key: 'acc_new', isKnown: true }), false);
+});
+
 test('a piece that fails keeps nobody else waiting', () => {
   const { turns, work, done, turn } = startLoop();
   turns.wait(GREEDY, () => {

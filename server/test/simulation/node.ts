@@ -2,7 +2,6 @@
 // that can be stopped at any moment. It can crash, freeze, lose its store and be told to stop.
 
 import { Engine, type EngineEvent } from '../../src/delivery/engine/engine.ts';
-import type { Turns } from '../../src/delivery/engine/engine-options.ts';
 import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
 import type { Delivery } from '../../src/delivery/engine/sender.ts';
 import type { Tiers } from '../../src/rules/limits/tier.ts';
@@ -19,7 +18,8 @@ import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import type { SharedTime } from '../../src/upkeep/shared-time.ts';
-import { Chance } from './chance.ts';
+import { NO_TURNS } from '../support/no-turns.ts';
+import type { Chance } from './chance.ts';
 import type { SimulatedNetwork, SimulatedSender } from './network.ts';
 import { ProcessClock, type Timeline } from './timeline.ts';
 
@@ -44,20 +44,6 @@ export interface NodeWorld {
   readonly onSend: (node: SimulatedNode, deliveries: readonly Delivery[]) => void;
   /** A message was cut off because the node was told to stop. */
   readonly onCutOff: (node: SimulatedNode, messageIds: readonly string[]) => void;
-}
-
-/** Long enough that heartbeats, cancels and a stop come in between. */
-const TURN_MS_MAX = 5_000;
-
-/** A busy event loop, now and then: an account waits for its turn, sometimes for very long. Its dice are its own. */
-function seededTurns(clock: ProcessClock, seed: number): Turns {
-  const chance = new Chance(seed);
-  return {
-    mustWait: () => chance.isTrue(3),
-    wait: (_user, work) => void clock.after(chance.isTrue(90) ? chance.below(50) : chance.below(TURN_MS_MAX), work),
-    nowMs: () => clock.monotonicMs(),
-    chargeEach: () => {},
-  };
 }
 
 interface Call {
@@ -121,7 +107,7 @@ export class SimulatedNode {
       store,
       sender: this.sender,
       world: { clock: this.time, random: chance },
-      turns: seededTurns(this.clock, this.startedAtMs),
+      turns: NO_TURNS,
       newId: this.newId,
       tiers,
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },

@@ -1,10 +1,8 @@
-// The turns of accounts for an engine whose event loop is never busy: nobody waits.
+// For an engine whose work is charged to nobody.
 
 import type { Turns } from '../../src/delivery/engine/engine-options.ts';
 
 export const NO_TURNS: Turns = {
-  mustWait: () => false,
-  wait: (_user, work) => work(),
   nowMs: () => 0,
   chargeEach: () => {},
 };

@@ -34,7 +34,7 @@ export type EngineEvent =
   | { readonly kind: 'strays'; readonly count: number }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
-export type Turns = Pick<LoopTurns, 'mustWait' | 'wait' | 'nowMs' | 'chargeEach'>;
+export type Turns = Pick<LoopTurns, 'nowMs' | 'chargeEach'>;
 
 export interface EngineOptions {
   readonly node: string;
@@ -43,7 +43,7 @@ export interface EngineOptions {
   readonly world: World;
   /** Times the waits for what becomes due, with a clock that is moved by hand. Default: the world's clock. */
   readonly dueTimers?: Pick<Clock, 'after'> | undefined;
-  /** Accounts take turns at the event loop. */
+  /** What is done for attempts is charged to their accounts. */
   readonly turns: Turns;
   readonly newId: NewId;
   readonly tiers: Tiers;

@@ -14,7 +14,15 @@ import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
 import type { SendReport } from './sender.ts';
-import { accountOfEnded, type EndedAttempt, inPieces, passingOn, settlementDecider, sorted } from './settling.ts';
+import {
+  accountOf,
+  accountOfEnded,
+  type EndedAttempt,
+  inPieces,
+  passingOn,
+  settlementDecider,
+  sorted,
+} from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 import { areLate, WirePulse } from './wire-pulse.ts';
 
@@ -72,7 +80,6 @@ export class Engine {
     });
     this.#arrived = new Arrivals({
       clock: world.clock,
-      turns: options.turns,
       mayStart: () => this.#mayStart,
       start: (claims) => this.#start(claims),
       giveBack: (claims) => void this.#giveBack(claims).catch((error) => this.#trouble('releasing', error)),
@@ -247,7 +254,11 @@ export class Engine {
     const gone = live.length === claims.length ? [] : claims.filter((claim) => !live.includes(claim));
     if (gone.length > 0) this.#giveBack(gone).catch((error) => this.#trouble('releasing', error));
     this.#wirePulse?.start();
-    if (live.length > 0) this.#options.sender.send(live.map(this.#deliveryOf));
+    if (live.length === 0) return;
+    const { sender, turns } = this.#options;
+    const sinceMs = turns.nowMs();
+    sender.send(live.map(this.#deliveryOf));
+    turns.chargeEach(live, accountOf, sinceMs);
   }
 
   async #drop(leases: readonly string[]): Promise<void> {

@@ -11,8 +11,12 @@ import type { SendReport } from './sender.ts';
 /** The claim, and the result of its attempt. */
 export type EndedAttempt = readonly [Claim, Ended];
 
-export function accountOfEnded([{ message }]: EndedAttempt): string {
+export function accountOf({ message }: Claim): string {
   return message.accountId;
+}
+
+export function accountOfEnded([claim]: EndedAttempt): string {
+  return accountOf(claim);
 }
 
 /** Limit for the bodies of messages settled together. A larger body is settled alone. */

@@ -167,6 +167,25 @@ test('a claim has no transaction with long requests, and waits for two transacti
   assert.deepEqual(executor.batches, [accepts(1), accepts(1), ['claim'], accepts(1)], 'also when only long ones wait');
 });
 
+test('on a slow disk a claim that takes less than half of a commit shares a transaction', async (t) => {
+  const took = async (claimUs: number) => {
+    const { store, executor } = await openWatched(t);
+    const { execute } = executor;
+    executor.execute = async (commands, _from?: string, onTook?: (took: object) => void) => {
+      onTook?.({ commitMs: 15, commandsUs: commands.map(({ verb }) => (verb === 'claim' ? claimUs : 20_000)) });
+      return execute.call(executor, commands);
+    };
+    // More is due than is claimed, so the next claim has something to look for.
+    await store.accept(messages(10), NOW);
+    await claim(store, 1);
+    executor.batches.length = 0;
+    await Promise.all([store.accept(messages(500), NOW), store.accept(messages(500), NOW), claim(store, 50)]);
+    return executor.batches.map((batch) => batch.join(' '));
+  };
+  assert.deepEqual(await took(7_000), ['accept claim', 'accept']);
+  assert.deepEqual(await took(8_000), ['accept', 'claim', 'accept']);
+});
+
 test('when all that waits fits into one transaction, the claim is in it', async (t) => {
   const { store, executor } = await openWatched(t);
   await Promise.all([store.accept([message()], NOW), claim(store, 1)]);

@@ -21,6 +21,9 @@ const CHANGE_US = 12;
 /** How many transactions of accounts may come before long work of the node that waits. */
 const PASSED_OVER_TIMES_MAX = 2;
 
+/** Work of the node has its own transaction only if it takes this part of a commit or more: each transaction has one. */
+const OWN_FROM_COMMIT_PART = 0.5;
+
 const NONE: readonly number[] = [];
 
 interface Waiting {
@@ -40,6 +43,8 @@ export class Committer {
   /** The transactions for which long work of the node has waited, and whether the last of them was short. */
   #passedOver = 0;
   #wasShort = false;
+  /** How long the last such work took, if that is known. */
+  #nodesUs = Number.POSITIVE_INFINITY;
   /** Whether one of the waiting commands cannot be delayed. */
   #isUrgent = false;
   #running: Promise<void> | null = null;
@@ -175,7 +180,8 @@ export class Committer {
       const line = command.verb === 'accept' ? 'accepts' : 'changes';
       asked.push({ accountId: work.accountId, line, cost: this.#costOf(command.verb, work) });
     }
-    const isNodesTurn = this.#isNodesTurn(asked, budget);
+    const hasOwn = this.#nodesUs >= this.#commitMs * OWN_FROM_COMMIT_PART * 1000;
+    const isNodesTurn = hasOwn && this.#isNodesTurn(asked, budget);
     const chosen = isNodesTurn ? NONE : this.#turns.choose(asked, budget);
     this.#wasShort = chosen.length > 0 && !chosen.some((index) => isLong(asked[index]!.cost, budget));
     this.#expectedUs = chosen.reduce((sum, index) => sum + asked[index]!.cost, 0);
@@ -184,7 +190,7 @@ export class Committer {
     let next = 0;
     return waiting.filter((each) => {
       if (each.work === null) {
-        if (isNodesTurn || !takesLong(each)) return true;
+        if (isNodesTurn || !hasOwn || !takesLong(each)) return true;
         this.#waiting.push(each);
         return false;
       }
@@ -230,6 +236,7 @@ export class Committer {
     this.#expectedUs = null;
     batch.forEach(({ command, work }, index) => {
       const us = commandsUs[index]!;
+      if (work === null && marksOf(command.verb).takesLong) this.#nodesUs = us;
       // It was put off, or ran in another transaction.
       if (work === null || us === 0) return;
       const costs = this.#costsOf(command.verb);

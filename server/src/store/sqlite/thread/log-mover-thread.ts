@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
 import { DATABASE_FILE } from '../files/directory.ts';
 import { Database } from './database.ts';
-import { hasGrown, logFrames, MOVING, type MoverData, moveLog, setOpen } from './log-mover.ts';
+import { logFrames, MOVING, type MoverData, moveLog, movesAgain, setOpen } from './log-mover.ts';
 
 const { directory, moving } = workerData as MoverData;
 const database = new Database(join(directory, DATABASE_FILE));
@@ -20,6 +20,6 @@ while (true) {
   Atomics.compareExchange(moving, 0, MOVING.ordered, MOVING.waits);
   Atomics.notify(moving, 0);
   // The writer gives no order during a move. What it has added meanwhile would wait for its next transaction.
-  if (hasGrown(log, logFrames(database).log)) Atomics.compareExchange(moving, 0, MOVING.waits, MOVING.ordered);
+  if (movesAgain(log, logFrames(database).log)) Atomics.compareExchange(moving, 0, MOVING.waits, MOVING.ordered);
 }
 database.close();

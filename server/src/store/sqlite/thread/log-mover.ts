@@ -54,9 +54,12 @@ export function chooseMover(frames: number, unmoved: number, sinceOrder: number)
   return unmoved >= WORTH_FRAMES ? 'mover' : 'nobody';
 }
 
-/** Whether so much was added during a move that another one is worthwhile. */
-export function hasGrown(before: number, after: number): boolean {
-  return after - before >= WORTH_FRAMES;
+/**
+ * Whether so much was added during a move that another one follows at once. Not when the log is so long that the writer
+ * moves it alone: that makes the writer wait, and it could not while the other thread moves all the time.
+ */
+export function movesAgain(before: number, after: number): boolean {
+  return after - before >= WORTH_FRAMES && after < ALONE_FRAMES;
 }
 
 /** How many frames the log has, and how many of them are in the database already. */

@@ -28,7 +28,7 @@ export interface Marks<A extends readonly unknown[], R> {
   readonly cancels?: true;
   /** It works for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
   readonly work?: (...args: A) => AccountWork;
-  /** It is work of the node that takes long. While accounts take turns, it has a transaction without their work. */
+  /** It is work of the node that takes long. While the accounts of its lane take turns, it is in a transaction without their work. */
   readonly takesLong?: true;
 }
 
