@@ -85,6 +85,12 @@ interface Other {
 }
 
 const NO_OTHERS: readonly Other[] = [];
+const FORWARD = 'forward-';
+
+function isOfFamily(lowerName: string): boolean {
+  for (const family of FAMILIES) if (lowerName.startsWith(family)) return true;
+  return false;
+}
 
 /**
  * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
@@ -204,16 +210,18 @@ export class HeaderReader {
    * A header of our deliveries that a receiver forwards with its own publish. It is not delivered again, but it counts:
    * otherwise such a receiver could continue for ever.
    */
-  #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (...values: number[]) => number): number | null {
-    if (this.#others === null) return null;
-    const sentBack = `forward-${this.#rules.headerPrefix}${name}`.toLowerCase();
-    const values = this.#others.flatMap(({ lowerName, name: shownAs, value }) => {
-      if (lowerName !== sentBack) return [];
-      const parsed = parseCount(value.trim());
-      if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
-      return parsed.value;
-    });
-    return values.length === 0 ? null : strictest(...values);
+  #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (one: number, other: number) => number): number | null {
+    const { headerPrefix } = this.#rules;
+    let found: number | null = null;
+    for (const other of this.#others ?? NO_OTHERS) {
+      // Compared by its length first: most messages forward some header, and few have come back.
+      if (other.lowerName.length !== FORWARD.length + headerPrefix.length + name.length) continue;
+      if (other.lowerName !== `${FORWARD}${headerPrefix}${name}`.toLowerCase()) continue;
+      const parsed = parseCount(other.value.trim());
+      if ('problem' in parsed) throw new Refused('bad_header', `${other.name}: ${parsed.problem}`);
+      found = found === null ? parsed.value : strictest(found, parsed.value);
+    }
+    return found;
   }
 
   requireSupported(): void {
@@ -249,11 +257,11 @@ export class HeaderReader {
   }
 
   unknownNames(): readonly string[] {
-    if (this.#others === null) return this.#withForeign(NO_NAMES);
-    const unknown = this.#others
-      .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
-      .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
-    return this.#withForeign(unknown);
+    let unknown: string[] | null = null;
+    for (const { lowerName, name } of this.#others ?? NO_OTHERS) {
+      if (!isOfFamily(lowerName)) unknown = withEntry(unknown, name.slice(this.#rules.headerPrefix.length));
+    }
+    return this.#withForeign(unknown ?? NO_NAMES);
   }
 
   /** If all headers are forwarded, those of another service reach the destination, as the caller requested. */
