@@ -36,7 +36,7 @@ export function commandHelp(spec: CommandSpec, shared: readonly FlagSpec[]): str
     spec.scope ? [`The token needs the scope ${spec.scope}.`] : [],
     spec.examples?.length ? ['Examples:', ...spec.examples.map((example) => `  ${example}`)] : [],
     shared.length > 0
-      ? ['Flags of every such command:', ...shared.flatMap((flag) => entry(flagHead(flag), flag.about))]
+      ? ['Flags shared with other commands:', ...shared.flatMap((flag) => entry(flagHead(flag), flag.about))]
       : [],
   ];
   return `${parts

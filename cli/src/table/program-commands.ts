@@ -65,11 +65,20 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'data',
         placeholder: '<directory>',
-        about: 'As for serve, like the four flags below. Default: the variables of serve.',
+        about: 'As for serve; so are --store, --host, --port and --allow-cidr. Default: the variables of serve.',
       },
       { name: 'store', placeholder: '<url>', about: 'PostgreSQL instead of a data directory.' },
-      { name: 'host', placeholder: '<address>', about: 'Address to listen on.' },
-      { name: 'port', placeholder: '<number>', kind: 'number', about: 'Port to listen on.' },
+      {
+        name: 'host',
+        placeholder: '<address>',
+        about: 'Address that serve would listen on. Checked only: is it free?',
+      },
+      {
+        name: 'port',
+        placeholder: '<number>',
+        kind: 'number',
+        about: 'Port that serve would listen on. Checked only: is it free?',
+      },
       {
         name: 'allow-cidr',
         placeholder: '<cidr,…>',

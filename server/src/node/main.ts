@@ -24,10 +24,10 @@ import { withTemporaryData } from './temporary-data.ts';
 
 export { VERSION } from '../shipped-files.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
-export type { CheckReport } from '../store/sqlite/files/check.ts';
 export { checkEgress } from './build-engine.ts';
 export type { EndReport } from './lanes.ts';
 export type { StartOptions } from './node-base.ts';
+export type { CheckReport } from './open-store.ts';
 export {
   checkStore,
   moveIntoDatabase,

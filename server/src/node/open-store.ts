@@ -30,6 +30,8 @@ import type { WatchedFiles } from '../upkeep/files.ts';
 import { type LaneData, portPair } from './lanes.ts';
 import type { Config } from './settings/config.ts';
 
+export type { CheckReport };
+
 export { restoreStore };
 
 export interface OpenStoreOptions {
