@@ -1,15 +1,15 @@
-// Writes large responses piece by piece. The next piece is made when the caller has read the one before, so that a slow
-// caller holds the data read from the store and not its JSON text.
+// Writes large responses piece by piece. The next piece is made when the caller has read the one before. A slow caller
+// then holds in memory the data read from the store, but not its JSON text.
 
 import type { ServerResponse } from 'node:http';
 import type { EventLoopYielder } from './event-loop-yielder.ts';
 
-/** How much is written at once. Smaller responses are written completely. */
+/** How much text is written at once. Smaller responses are written completely. */
 export const PIECE_BYTES = 64 * 1024;
 
-/** A response that is made while it is written. */
+/** A response whose text is made while it is written. */
 export class StreamedAnswer {
-  /** Memory that it holds. */
+  /** How much memory the response holds. */
   readonly bytes: number;
   readonly pieces: () => Iterable<string>;
 
@@ -19,7 +19,7 @@ export class StreamedAnswer {
   }
 }
 
-/** `{"messages": […], "cursor": "…"}`: each list under its name, then the rest. */
+/** Makes `{"messages": […], "cursor": "…"}`: each list under its name, then the other fields. */
 export function* objectPieces(
   lists: readonly (readonly [name: string, entries: Iterable<object>])[],
   rest: object,
@@ -46,14 +46,14 @@ function* arrayPieces(entries: Iterable<object>): Iterable<string> {
 
 const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > PIECE_BYTES;
 
-/** The length of the fields that are too long to be converted to JSON at once, such as a body. */
+/** The total length of the fields that are too long to be converted to JSON at once, such as a body. */
 export function longLength(entry: object): number {
   let length = 0;
   for (const value of Object.values(entry)) if (isLong(value)) length += value.length;
   return length;
 }
 
-/** The same text as `JSON.stringify` makes. A long field comes in pieces: a body of 10 MB would take 20 ms. */
+/** Makes the same text as `JSON.stringify`. A long field comes in pieces: 10 MB at once would take 20 ms. */
 export function* entryPieces(entry: object): Iterable<string> {
   if (longLength(entry) === 0) {
     yield JSON.stringify(entry);
@@ -75,7 +75,7 @@ export function* entryPieces(entry: object): Iterable<string> {
   yield '}';
 }
 
-/** An existing text, in pieces. */
+/** Yields an existing text in pieces. */
 export function* textInPieces(text: string): Iterable<string> {
   for (let at = 0; at < text.length; ) {
     const end = at + PIECE_BYTES;
@@ -104,7 +104,7 @@ export async function writePieces(
       text = '';
       if (!hasRoom && !(await inTurn.waitFor(isDrained(response)))) return;
       onProgress();
-      // Many callers may have room again in the same turn of the event loop.
+      // Many responses may have room again in the same turn of the event loop, so this caller waits for its turn.
       isEnough ||= !hasRoom;
     }
     if (isEnough) await inTurn.next();

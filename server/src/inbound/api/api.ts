@@ -1,5 +1,5 @@
-// Everything but publishing, on Fastify. Each route declares its scope and its schemas. A route
-// without a scope cannot be added.
+// All calls except publishing, on Fastify. Each route declares its scope and its schemas, and a route without a scope
+// cannot be added.
 
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -42,8 +42,9 @@ export interface ApiContext {
   /** Whether a setting that looks misspelt is refused. */
   readonly strictSettings: boolean;
   /**
-   * Whether the prefix is that of the public QStash clients. They then get what they expect: a bulk call without any
-   * filter means all, a cancel by filter takes all that match whatever its `count`, and the log says CANCELED.
+   * Whether the service has the prefix of the public QStash clients. These clients then get what they expect: a bulk
+   * call without any filter selects all, a cancel by filter takes all matches whatever its `count`, and the log says
+   * CANCELED.
    */
   readonly isForQstashClients: boolean;
   /** What a client may want to know about the service. */
@@ -57,12 +58,12 @@ export interface ApiContext {
   /** False while the node drains. */
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
-  /** Writes what an operator has done to the log. */
+  /** Writes to the log what an operator has done. */
   readonly audit: (facts: Readonly<Record<string, string>>, text: string) => void;
   readonly gate: ReadGate;
   /**
-   * Runs a call. When its caller has disconnected, its reads from the store are dropped. `isGone` is null if the reads
-   * must continue without the caller.
+   * Runs a call. When its caller has disconnected, its reads from the store are dropped. `isGone` is null when the call
+   * must complete without its caller.
    */
   readonly runForCaller: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
   readonly turns: LoopTurns;
@@ -83,22 +84,22 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly scope: Scope;
-  /** In a few words, for the OpenAPI document. */
+  /** What the call does, in a few words, for the OpenAPI document. */
   readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** The schema of its response. Absent when no schema can describe it. */
+  /** The schema of the response. Absent when no schema can describe the response. */
   readonly answer?: TSchema;
-  /** Its success statuses. Default: 200. */
+  /** The statuses of success. Default: 200. */
   readonly statuses?: readonly number[];
-  /** Of its response. Default: JSON. */
+  /** The media type of the response. Default: JSON. */
   readonly mediaType?: string;
-  /** It makes messages. It is refused like a publish while none are accepted. */
+  /** The call makes messages. It is refused like a publish while the node accepts none. */
   readonly makesMessages?: boolean;
-  /** It stores nothing more than before, although it is neither a GET nor a DELETE: it is allowed on a full disk. */
+  /** The call stores nothing new, although it is neither a GET nor a DELETE. It is allowed on a full disk. */
   readonly storesNothing?: boolean;
-  /** Whether it searches stored data and waits for its turn. Default: true for GET. */
+  /** Whether the call searches stored data and waits for its turn. Default: true for GET. */
   readonly isRead?: boolean;
   /** Returns a value, which becomes JSON, or a StreamedAnswer. */
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
@@ -109,7 +110,7 @@ export interface RouteEntry {
   readonly method: string;
   readonly path: string;
   readonly scope: Scope | null;
-  /** What it needs in place of a token of an account, in words. */
+  /** What the route needs in place of a token of an account, in words. */
   readonly ownToken?: string | undefined;
   readonly summary: string;
   readonly params?: TSchema | undefined;
@@ -120,7 +121,7 @@ export interface RouteEntry {
   readonly mediaType?: string | undefined;
 }
 
-/** A public path. */
+/** A route that needs no token of an account. */
 export interface PublicRoute
   extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType' | 'ownToken'> {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
@@ -143,12 +144,12 @@ export class Api {
           coerceTypes: false,
           useDefaults: false,
           allErrors: false,
-          // The validation error then has the schema, which knows the allowed names.
+          // With `verbose`, a validation error carries the schema, which knows the allowed names.
           verbose: true,
         },
         onCreate: compileOnUse,
       },
-      // Errors of the router itself, before any route is found.
+      // Errors that the router finds before it has found a route.
       frameworkErrors: (error, _request, reply) => {
         this.#fail(reply, error);
       },
@@ -160,7 +161,7 @@ export class Api {
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
-    // Before the body is read: a caller with a misspelt path gets that error, and not one about its body.
+    // Runs before the body is read: a caller with a misspelt path gets an error about the path, not about the body.
     this.fastify.addHook('onRequest', async (request, reply) => {
       if (request.is404) throw this.#unknown(request, reply);
     });
@@ -184,9 +185,10 @@ export class Api {
         // Fastify validates an absent body as null.
         ...(route.body && { body: Type.IsOptional(route.body) ? Type.Union([route.body, Type.Null()]) : route.body }),
       },
-      // Before the body is read: a caller without permission learns nothing else.
+      // Runs before the body is read: a caller without permission learns nothing about the body.
       onRequest: async (request, reply) => {
-        // The body is held from the start of the handler until the call has ended, even if the caller has disconnected.
+        // Frees the body if the caller disconnects before the handler starts. After that, the handler frees it when the
+        // call has ended.
         reply.raw.once('close', () => !request.isHandled && request.readBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
@@ -205,7 +207,7 @@ export class Api {
           body: request.body as Static<B>,
           reply,
         };
-        // A call that changes something runs to its end.
+        // A call that changes something runs to its end, even if its caller has disconnected.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
           const value = await this.#context.runForCaller(isGone, () =>
@@ -262,7 +264,7 @@ export class Api {
     return this.#write(reply, textInPieces(text), accountId, visit);
   }
 
-  /** Bypasses the router, which would hold the whole response in memory. */
+  /** Writes the response without Fastify, which would hold the whole text in memory. */
   #write(reply: FastifyReply, pieces: Iterable<string>, accountId: string, visit: Visit | null): FastifyReply {
     const { raw } = reply.hijack();
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
@@ -282,7 +284,7 @@ export class Api {
 
   async #read(request: FastifyRequest): Promise<unknown> {
     const { principal, raw } = request;
-    // Only an authenticated caller gets this far. A public route has no body.
+    // Only an authenticated caller may send a body. A public route has no body.
     if (!principal) return undefined;
     request.readBody = await this.#bodies.read(raw, principal.account.id, () => raw.socket.destroyed);
     return request.readBody.value;
@@ -304,9 +306,9 @@ export class Api {
   }
 }
 
-/** A caller that has closed only its side may still wait for the response. */
+/** Whether the caller has disconnected. A caller that has closed only its side may still wait for the response. */
 function hasCallerGone(response: ServerResponse): boolean {
-  // A queued response on the connection gets no event when the connection ends.
+  // A response that waits behind another on its connection gets no event when the connection ends.
   return response.destroyed || response.req.socket.destroyed;
 }
 
@@ -325,13 +327,13 @@ export function internalProblem(faultId: string) {
   };
 }
 
-/** `/v2/topics/:name` as a pattern, to distinguish an unknown path from a wrong method. */
+/** Turns `/v2/topics/:name` into a pattern, to distinguish an unknown path from a wrong method. */
 function patternOf(path: string): RegExp {
   const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}$`);
 }
 
-/** Nobody gets the response of a call that ended because its caller has disconnected. */
+/** Turns the end of a call whose caller has disconnected into an error that is not logged. Nobody gets the response. */
 function closedOr(error: unknown): unknown {
   return error instanceof CallerGone ? new ApiError('bad_request', 'the connection was closed') : error;
 }

@@ -8,7 +8,7 @@ import type { Principal } from '../../store/ports/access-store.ts';
 import { sessionSecret } from '../console/session.ts';
 import { ApiError } from './errors.ts';
 
-/** Not async: a cached caller is known at once, and an await would cost each publish. */
+/** Not async, because an async function would make each publish slower. */
 export function authenticate(
   accounts: Accounts,
   headers: IncomingHttpHeaders,
@@ -21,7 +21,7 @@ export function authenticate(
   return found instanceof Promise ? found.then((each) => requireScope(each, scope)) : requireScope(found, scope);
 }
 
-/** Null when the request has no token and no session. */
+/** Returns null when the request has no token and no session. */
 function find(accounts: Accounts, headers: IncomingHttpHeaders): Principal | Promise<Principal | null> | null {
   if (headers.authorization !== undefined) {
     const token = tokenFromHeader(headers.authorization);
@@ -46,7 +46,7 @@ function scopesOf(principal: Principal): string {
   return principal.token.scopes.map((scope) => `"${scope}"`).join(', ');
 }
 
-/** A suspended account may read and delete. */
+/** Refuses a change by a suspended account. Such an account may still read and delete. */
 export function refuseSuspended({ account }: Principal): void {
   if (account.suspendedAt === undefined) return;
   throw new ApiError(

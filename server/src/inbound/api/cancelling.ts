@@ -1,5 +1,5 @@
-// Cancels messages for a caller: writes the cancellation, then waits for a limited time until the nodes that have
-// claimed some of them confirm that no attempt of them can start any more.
+// Cancels messages for a caller. It writes the cancellation, then waits for a limited time until the nodes that have
+// claimed some of the messages confirm that no attempt for them can still start.
 
 import type { FastifyReply } from 'fastify';
 import type { StoredRoom } from '../../publish/stored-room.ts';
@@ -15,9 +15,9 @@ export const CANCEL_CONFIRMED_MS_MAX = 2000;
 export const CHANGED = { withBodies: false, isForChange: true, bytesMax: eachMax('changedBytes') } as const;
 
 export interface CancelCount {
-  /** Ended as cancelled, or soon to be. */
+  /** How many messages are cancelled, or will be soon. */
   readonly cancelled: number;
-  /** How many of these messages are claimed by a node that has not confirmed: an attempt of them may still start. */
+  /** How many of these messages a node has claimed without confirming: an attempt for them may still start. */
   readonly requested: number;
 }
 
@@ -27,7 +27,7 @@ export interface CancellingContext {
   readonly room: Pick<StoredRoom, 'cancelledUntil'>;
 }
 
-/** One call of the API. It may cancel in several pieces; they are confirmed together. */
+/** One call of the API. It may cancel in several pieces, and waits once for the confirmation of all of them. */
 export class CancelCall {
   readonly #context: CancellingContext;
   readonly #account: Account;
@@ -61,7 +61,7 @@ export class CancelCall {
   }
 }
 
-/** Returns 202 when a node has not confirmed in time, with a text about what happens to its messages. */
+/** Sets status 202 if a node has not confirmed in time. Returns a text about what happens to its messages. */
 export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
   if (requested === 0) return {};
   reply.code(202);

@@ -1,4 +1,4 @@
-// The validator of a request is compiled when the first request needs it. All of them together take longer than the
+// Compiles the validator of a request when the first request needs it. Compiling all validators takes longer than the
 // rest of a start, and a service needs few of them in its first second.
 
 import type { FastifyServerOptions } from 'fastify';

@@ -1,5 +1,5 @@
 // Lets web pages of other origins call the API where the operator allows it (CORS). A page must send a token: cookies
-// are never allowed, and neither is the header that marks the console's own requests.
+// are never allowed, and neither is the header that marks requests of the console.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { OWN_HEADER } from '../console/session.ts';
@@ -7,7 +7,7 @@ import { ANSWER_HEADERS } from './errors.ts';
 
 export const ANY_ORIGIN = '*';
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
-/** What a page may send beside the headers of the service. */
+/** The headers that a page may send, beside those of the service. */
 const SENT: ReadonlySet<string> = new Set([
   'accept',
   'authorization',
@@ -18,7 +18,7 @@ const SENT: ReadonlySet<string> = new Set([
   'traceparent',
   'tracestate',
 ]);
-/** What a page may read of a response, beside the warning of the service. */
+/** The headers that a page may read from a response, beside the warning of the service. */
 const READ = ['Link', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 /** How long a browser caches the response to a preflight. */
 const REMEMBERED_SECONDS = '600';
@@ -42,7 +42,7 @@ export class CrossOrigin {
   /** Adds the CORS headers for the page. Returns true when the request was a preflight and has its response. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isForPages(request.url ?? '')) return false;
-    // Also without an allowed origin: a cache must not return that response to a page that may read it.
+    // `Vary` is sent even without an allowed origin: a cache must not return that response to a page that may read it.
     if (!this.#origins.has(ANY_ORIGIN)) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;
     if (origin === undefined || !this.isAllowed(origin)) return false;
@@ -62,7 +62,7 @@ export class CrossOrigin {
     return true;
   }
 
-  /** The requested headers that a page may send. */
+  /** Returns those of the requested headers that a page may send. */
   #headersOf(asked: string): string[] {
     return asked
       .toLowerCase()
@@ -73,7 +73,7 @@ export class CrossOrigin {
   }
 }
 
-/** The API, and the root, where a client reads the prefix of the service. */
+/** Whether pages may call this URL: the API, and the root, where a client reads the prefix of the service. */
 function isForPages(url: string): boolean {
   return url === '/' || url.startsWith('/v2/');
 }

@@ -8,14 +8,14 @@ import type { CallerResponse } from '../server/caller-response.ts';
 
 const TEXT_MAX = eachMax('errorLength');
 
-/** A problem on its way to the edge of a request. Thrown only inside inbound/. */
+/** A problem that is thrown, to become the response of its request. Used only inside inbound/. */
 export class ApiError extends Error {
   readonly problem: Problem;
   constructor(code: ProblemCode, message: string) {
-    // The message may repeat the caller's input, and a batch has an error for each element.
+    // The text of an error may repeat the caller's input, and a batch has an error for each element.
     const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
-    // This is a mistake of the caller, so nobody needs the stack, and making it takes longer than the rest of refusing
-    // an element.
+    // Nobody needs the stack of an error that the caller made. Making a stack takes longer than all else that refusing
+    // an element takes.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(text);
@@ -32,7 +32,7 @@ export function poolError(why: PoolRefusal, what: string): ApiError {
     : new ApiError('overloaded', `the server has no room for more ${what}; try again shortly`);
 }
 
-/** How long a client should wait before it retries. */
+/** How long a client should wait before it retries, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
 export interface ErrorResponse {
@@ -41,10 +41,10 @@ export interface ErrorResponse {
   readonly body: { readonly error: string; readonly code: ProblemCode };
 }
 
-/** On every API response: no cache may keep it, and no browser may guess another content type. */
+/** Headers of every API response: no cache may keep it, and no browser may guess another content type. */
 export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** Of a response with JSON: a name, its value, the next name, … */
+/** Headers of a response with JSON, as a list: a name, its value, the next name, … */
 export const JSON_HEADERS: readonly string[] = [
   'Content-Type',
   'application/json',
@@ -57,14 +57,14 @@ export function errorResponse(problem: Problem): ErrorResponse {
   const headers = {
     'Content-Type': 'application/json',
     ...ANSWER_HEADERS,
-    // Basic is accepted, but not advertised: a browser would show its own password dialog on top of any page.
+    // Basic authentication works, but is not advertised: a browser would show its own password dialog over the page.
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider"' }),
     ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
   };
   return { status, headers, body: { error: problem.message, code: problem.code } };
 }
 
-/** What a caught error means for the caller. Null: an internal error, to be logged and returned as `internal`. */
+/** The problem that a caught error means for the caller. Null for an internal error, to be logged as `internal`. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof ApiError) return error.problem;
   if (error instanceof StoreUnavailable) {

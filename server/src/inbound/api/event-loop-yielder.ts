@@ -1,13 +1,13 @@
-// Splits long work for an account into short pieces. After each piece, everything else that has reached the process
-// runs first, and so do callers that have used less time of the event loop. Each piece is charged to the account.
+// Splits long work for an account into short pieces and charges each piece to the account. After each piece, other
+// events of the process run first, and so does work for callers that have used less time of the event loop.
 
 import type { LoopTurns, LoopUser } from '../../runtime/loop-turns.ts';
 
 const PIECE_MS = 2;
-/** The clock is read after this many items, or bytes. */
+/** The number of items, or of bytes, after which the clock is read. */
 const THINGS_A_LOOK = 16;
 const BYTES_A_LOOK = 128 * 1024;
-/** The most items in one piece, however fast they are. */
+/** Limit for the items in one piece, however fast they are. */
 const THINGS_A_PIECE = 250;
 
 export class EventLoopYielder {
@@ -15,7 +15,7 @@ export class EventLoopYielder {
   readonly #user: LoopUser;
   #sinceMs: number;
   #things = 0;
-  /** Since the clock was last read. */
+  /** What was done since the clock was last read. */
   #lookedThings = 0;
   #lookedBytes = 0;
 
@@ -25,7 +25,7 @@ export class EventLoopYielder {
     this.#sinceMs = turns.nowMs();
   }
 
-  /** Counts the work done, and returns whether it is enough for one turn. */
+  /** Counts the work done. Returns whether it is enough for one turn. */
   isEnough(things: number, bytes: number): boolean {
     this.#things += things;
     if (this.#things >= THINGS_A_PIECE) return true;
@@ -41,7 +41,7 @@ export class EventLoopYielder {
     return this.waitFor(this.#turns.next(this.#user));
   }
 
-  /** Time spent waiting for others is not charged. */
+  /** Waits for a promise. The account is not charged for this time. */
   async waitFor<T>(others: Promise<T>): Promise<T> {
     this.end();
     const result = await others;
@@ -49,7 +49,7 @@ export class EventLoopYielder {
     return result;
   }
 
-  /** The last piece is done. */
+  /** Call this after the last piece. */
   end(): void {
     this.#things = 0;
     this.#turns.charge(this.#user, this.#sinceMs);

@@ -1,9 +1,9 @@
-// Errors that Fastify itself finds, with our texts: a body or a parameter that does not match its schema, a path that
-// is not a URL.
+// Gives the errors that Fastify finds our own texts: a body or a parameter does not match its schema, or a path is not
+// a URL.
 
 import { nearestName } from '../../rules/requests/nearest-name.ts';
 
-/** Longer parts of a path are refused. */
+/** Limit for the length of a parameter in a path. A longer one is refused. */
 export const PARAMETER_LENGTH_MAX = 512;
 
 interface ValidationError {
@@ -14,7 +14,7 @@ interface ValidationError {
   readonly parentSchema?: { readonly properties?: object };
 }
 
-/** A value that matches none of several constants fails once for each. Together the errors name the allowed values. */
+/** The rule of several constants. A value that matches none fails once for each: the errors name the allowed values. */
 function constantsRule(errors: readonly ValidationError[]): string | null {
   const allowed = errors
     .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
@@ -25,7 +25,7 @@ function constantsRule(errors: readonly ValidationError[]): string | null {
 /** How many allowed names an error lists. */
 const NAMES_MAX = 12;
 
-/** For a name that the object may not have: the nearest allowed one, or all of them. */
+/** The error for a field name that is not allowed. It names the nearest allowed name, or all of them. */
 function unknownNameRule({ params, parentSchema }: ValidationError): string | null {
   const name = params?.additionalProperty;
   if (typeof name !== 'string') return null;
@@ -50,7 +50,7 @@ function validationProblem(validation: readonly ValidationError[], first: Valida
   };
 }
 
-/** Null if it is not an error of Fastify. */
+/** The problem for an error of Fastify. Null for any other error. */
 export function fastifyProblem(error: unknown) {
   const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
     validation?: readonly ValidationError[];

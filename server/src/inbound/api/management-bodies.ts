@@ -1,5 +1,5 @@
-// Reads and parses the bodies of management calls. Only a few long bodies of one account are handled at a time, from
-// before they are parsed until their calls have ended, in turns with other callers.
+// Reads and parses the bodies of management calls. An account may have only a few long bodies in work at a time, from
+// before they are parsed until their calls have ended. Parsing takes turns with other callers.
 
 import type { IncomingMessage } from 'node:http';
 import { UNCOUNTED_MANAGEMENT_BYTES_MAX } from '../../rules/limits/budgets.ts';
@@ -11,7 +11,7 @@ import { WorkUnderWay } from '../publish/work-under-way.ts';
 import { GrowingBytes } from '../server/growing-bytes.ts';
 import { ApiError } from './errors.ts';
 
-/** Bodies of management calls are small. Message bodies go to the publish handler. */
+/** Limit for the body of a management call. Bodies of messages go to the publish handler, which has other limits. */
 const BODY_BYTES_MAX = 1024 * 1024;
 const BODY_LIMIT = {
   bytesMax: BODY_BYTES_MAX,
@@ -20,9 +20,9 @@ const BODY_LIMIT = {
 };
 
 export interface ReadBody {
-  /** Undefined if the body is empty. */
+  /** The parsed body. Undefined if the body is empty. */
   readonly value: unknown;
-  /** Until this is called, its bytes count as held, and the next long body of its account waits. */
+  /** Until this is called, the bytes of the body count as held, and the next long body of its account waits. */
   release(): void;
 }
 

@@ -1,5 +1,5 @@
-// Who may read /metrics: everybody, or callers with the token that the operator has set. It is not a token of an
-// account.
+// Decides who may read /metrics: everybody, or callers with the token that the operator has set. This token belongs to
+// no account.
 
 import { timingSafeEqual } from 'node:crypto';
 import { hashToken, tokenFromHeader } from '../../accounts/tokens.ts';
@@ -8,7 +8,7 @@ import { ApiError } from './errors.ts';
 export class MetricsAccess {
   readonly #hash: Uint8Array | null;
 
-  /** Null: no token is needed. */
+  /** A null token means that everybody may read. */
   constructor(token: string | null) {
     this.#hash = token === null ? null : hashToken(token);
   }
@@ -18,7 +18,7 @@ export class MetricsAccess {
   }
 
   /**
-   * Throws unless the caller may read the metrics. The time it takes does not depend on how much of a token is correct.
+   * Throws unless the caller may read the metrics. How long it takes does not reveal how much of a token is correct.
    */
   require(authorization: string | undefined): void {
     if (this.#hash === null) return;

@@ -1,5 +1,5 @@
-// Lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their responses
-// may take until they are written. A read that finds no free memory waits; one read too many is refused. A caller that
+// Limits the lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their
+// responses hold until they are written. A read without free memory waits; one read too many is refused. A caller that
 // does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { ApiError, poolError } from './errors.ts';
 
 /** How long a caller may take to read a piece of a response. */
 const PATIENCE_MS = 30_000;
-/** Reserved for a response whose size is not known yet. */
+/** How much memory is reserved for a response whose size is not known yet. */
 const RESERVED = eachMax('pageBytes');
 
 export class ReadGate {
@@ -60,13 +60,13 @@ export class ReadGate {
     });
   }
 
-  /** Memory was released: waiting reads may begin. */
+  /** Starts waiting reads, because memory was released. */
   admit(): void {
     for (const [accountId, line] of this.#waiting) {
       if (this.answers.room(accountId) < RESERVED) continue;
       const [start] = line;
       line.delete(start!);
-      // Back to the end of the line, behind all other accounts.
+      // The account goes to the end of the line, behind all other accounts.
       this.#waiting.delete(accountId);
       if (line.size > 0) this.#waiting.set(accountId, line);
       start!();
@@ -99,8 +99,9 @@ export class Visit {
   }
 
   /**
-   * The store has finished this read. A caller that disconnects does not end the read in the store, and it counts until
-   * then: otherwise a caller that repeatedly calls and disconnects could have any number of reads running.
+   * The store has finished this read. A read continues in the store after its caller has disconnected, and counts until
+   * it is finished there. Otherwise a caller that calls and disconnects repeatedly could have any number of reads
+   * running.
    */
   done(): void {
     this.#isDone = true;
@@ -117,11 +118,11 @@ export class Visit {
     this.#held = RESERVED;
   }
 
-  /** The response is known and has this size. From now on the caller must read. */
+  /** The response is known and has this size. From now on the caller must read it. */
   keep(bytes: number): void {
     if (this.#isOver) return;
     const { answers } = this.#gate;
-    // A response larger than any share counts as one share. Otherwise it could never be read.
+    // A response larger than a whole share counts as one share. Otherwise it could never be sent.
     const more = Math.min(bytes, Math.floor(answers.max / 2)) - this.#held;
     if (more > 0) {
       const why = answers.take(this.#accountId, more);

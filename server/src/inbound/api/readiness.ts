@@ -1,4 +1,4 @@
-// Whether the node should get traffic: the one rule for /readyz and for the metric.
+// Decides whether the node should get traffic. /readyz and the metric share this one rule.
 
 import { type NodeFacts, STORE_SILENT, type StoreTrouble, whyNotReady } from '../../rules/limits/acceptance.ts';
 import type { Problem } from '../../rules/requests/problem.ts';
@@ -6,7 +6,7 @@ import { systemWorld } from '../../runtime/world.ts';
 import type { AccountStore } from '../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
-/** A store that takes longer counts as unavailable: the caller must not wait for a disk that hangs. */
+/** How long the store may take. A slower store counts as unavailable: a caller must not wait for a disk that hangs. */
 const ANSWER_MS_MAX = 2000;
 
 type ProbedStore = Pick<AccountStore, 'getAccount'> & Pick<DeliveryStore, 'whyNotWritable'>;
@@ -19,7 +19,7 @@ export function readinessOf(store: ProbedStore, facts: () => NodeFacts): Readine
   return async () => whyNotReady(facts(), null) ?? whyNotReady(facts(), await trouble());
 }
 
-/** Reads and writes, as a publish does. One check of the store at a time, shared by all callers meanwhile. */
+/** Checks the store with a read and a write, as a publish does. Callers that come during a check share its result. */
 function storeProbe(store: ProbedStore): () => Promise<StoreTrouble | null> {
   const { clock } = systemWorld();
   let asked: Promise<StoreTrouble | null> | null = null;

@@ -1,5 +1,5 @@
-// Turns for work that accounts share: one piece at a time for an account, a few at once in total. An account with more
-// work goes to the end of the line, so the work of one account never blocks another's.
+// Turns for work that accounts share: one piece at a time for an account, a few pieces at once in total. An account
+// with more work goes to the end of the line, so that its work never blocks that of another account.
 
 export class Turns {
   readonly #atOnceMax: number;
@@ -14,7 +14,7 @@ export class Turns {
     this.#work = work;
   }
 
-  /** There is work for the account. */
+  /** Puts the account into the line, because there is work for it. */
   want(accountId: string): void {
     this.#line.add(accountId);
     this.#next();

@@ -1,5 +1,5 @@
 // The web console: serves its files from memory, returns its page for every other path, and handles sign-in and
-// sign-out. The console does everything else over the API, like any client.
+// sign-out. For everything else the console calls the API, like any client.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -50,8 +50,8 @@ export class Console {
   readonly #files: ReadonlyMap<string, StaticFile>;
 
   /**
-   * If the files were not built, the page says so. `ownerOf` names the owner that the body of a sign-in counts for,
-   * because the token is in the body.
+   * If the files were not built, the page says so. `ownerOf` returns the owner that the body of a sign-in is counted
+   * for, because the token in the body is not known yet.
    */
   constructor(
     accounts: Accounts,
@@ -65,7 +65,7 @@ export class Console {
     this.#files = new Map([...files].map(([name, bytes]) => [name, staticFile(name, bytes)]));
   }
 
-  /** Null when the request is not for the console. */
+  /** Returns null when the request is not for the console. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const url = request.url ?? '';
     if (!url.startsWith(ROOT)) return null;
@@ -110,7 +110,7 @@ export class Console {
     return text;
   }
 
-  /** Returns the secret of the new session. Ends the previous session, if the caller has confirmed the switch. */
+  /** Returns the secret of the new session. If the caller has confirmed the switch, the previous session ends. */
   async #signIn({ token, isSwitch }: SignIn, before: string | null): Promise<string> {
     const principal = await this.#accounts.authenticate(token);
     if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
@@ -134,7 +134,7 @@ export class Console {
   }
 
   #serve(path: string, request: IncomingMessage, response: ServerResponse): void {
-    // Relative, so that it is correct behind a proxy that adds a path.
+    // The redirect is relative, so that it is correct behind a proxy that adds a path.
     if (path === ROOT) {
       response.writeHead(308, { Location: 'console/' }).end();
       return;
@@ -147,7 +147,7 @@ export class Console {
       sendFile(file, request, response);
       return;
     }
-    // No screen has such a deep path, and the page is made again for each depth.
+    // No screen has such a deep path. The limit exists because a page is made for each depth.
     if (name.startsWith('assets/') || name.split('/').length > DEPTH_MAX)
       throw new ApiError('not_found', `there is nothing at ${path}`);
     const page = this.#files.get(PAGE);
@@ -161,8 +161,8 @@ export class Console {
 }
 
 /**
- * The page refers to its files by relative paths, adjusted to its depth. So we need not know under which path we are
- * mounted.
+ * The page refers to its files by relative paths, adjusted to its depth. So the service need not know under which path
+ * a proxy shows the console.
  */
 function pageAt(page: StaticFile, name: string): StaticFile {
   const depth = name.split('/').length - 1;
@@ -197,7 +197,7 @@ function staticFile(name: string, bytes: Buffer): StaticFile {
 
 interface SignIn {
   readonly token: string;
-  /** The caller has confirmed that this replaces an existing session. */
+  /** The caller has confirmed that the new session replaces an existing one. */
   readonly isSwitch: boolean;
 }
 

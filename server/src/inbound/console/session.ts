@@ -1,5 +1,5 @@
-// The console's session: a cookie with a secret whose hash the store knows, so that any node can serve it and signing
-// out ends it everywhere. A browser sends a cookie whichever page caused the request, so the cookie counts only for
+// The session of the console: a cookie with a secret whose hash is in the store, so that any node knows it and signing
+// out ends it everywhere. A browser sends a cookie whichever page caused the request. So the cookie counts only for
 // requests of our own page.
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -7,8 +7,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 const COOKIE = 'postrider_session';
 
 /**
- * The console sets it on each of its requests. A page of another origin cannot set it without a CORS preflight, and none
- * allows it: see cross-origin.ts.
+ * The header that the console sets on each of its requests. A page of another origin cannot set it without a CORS
+ * preflight, and no preflight allows it (cross-origin.ts).
  */
 export const OWN_HEADER = 'x-postrider-console';
 
@@ -24,17 +24,17 @@ export function sessionSecret(headers: IncomingHttpHeaders): string | null {
 
 export function isFromConsole(headers: IncomingHttpHeaders): boolean {
   if (headers[OWN_HEADER] !== '1') return false;
-  // The browser's own statement, if it sends one. It sends none over plain HTTP to another machine.
+  // Browsers say in this header which page made the request. They omit it over plain HTTP to another machine.
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin } = headers;
   if (origin === undefined) return true;
   const host = URL.canParse(origin) ? new URL(origin).host : null;
-  // A proxy may have put its own name in Host. A page of another origin can choose neither header.
+  // A proxy may have put its own name into Host. A page of another origin can set neither of the two headers.
   return host !== null && [headers.host, headers['x-forwarded-host']].includes(host);
 }
 
-/** Lasts as long as the browser runs. `Secure` when the page came over HTTPS. */
+/** The cookie of a session. It lasts until the browser is closed, and is `Secure` when the page came over HTTPS. */
 export function sessionCookie(secret: string, { origin }: IncomingHttpHeaders): string {
   return `${COOKIE}=${secret}${attributes(origin)}`;
 }

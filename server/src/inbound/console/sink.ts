@@ -1,4 +1,4 @@
-// Destinations for experiments, in development only: `/dev/sink/ok` and others respond as their path says. The last
+// Destinations for experiments, in development only. `/dev/sink/ok` and others respond as their path says, and the last
 // requests are kept in memory for inspection.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,10 +9,10 @@ import { GrowingBytes } from '../server/growing-bytes.ts';
 
 const SINK = '/dev/sink/';
 const SLOW_MS_MAX = 10 * 60 * 1000;
-/** Maximum length of the key that requests are counted by. Message ids are much shorter. */
+/** Limit for the length of the key by which requests are counted. Message ids are much shorter. */
 const COUNTED_LENGTH_MAX = 256;
 
-/** One received request. */
+/** One request that the sink has received. */
 export interface SinkRequest {
   readonly id: number;
   readonly at: number;
@@ -21,7 +21,7 @@ export interface SinkRequest {
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Uint8Array;
   readonly isBodyCut: boolean;
-  /** Null while it has no response. */
+  /** The status of the response. Null while there is no response. */
   readonly status: number | null;
 }
 
@@ -58,7 +58,7 @@ export class Sink {
     return true;
   }
 
-  /** Newest first. */
+  /** The kept requests, newest first. */
   get requests(): readonly SinkRequest[] {
     return this.#kept.map(({ read }) => read()).reverse();
   }

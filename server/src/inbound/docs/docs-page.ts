@@ -1,5 +1,5 @@
-// The page /docs, made from the OpenAPI document: contents, every call with examples, and all errors. Loads nothing from
-// elsewhere, and can be read without its script.
+// The page /docs, made from the OpenAPI document: contents, every call with examples, and all errors. It loads nothing
+// from other hosts, and can be read without its script.
 
 import { PROBLEMS } from '../../rules/requests/problem.ts';
 import type { openApiDocument } from '../api/shapes/openapi.ts';
@@ -10,7 +10,7 @@ type Operation = Document['paths'][string][string];
 
 export interface DocsPageOptions {
   readonly headerPrefix: string;
-  /** The well-known token in development. Null elsewhere. */
+  /** The well-known token of `dev`. Null on any other service. */
   readonly token: string | null;
   readonly hasConsole: boolean;
 }
@@ -29,7 +29,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['health', 'Service'],
 ]);
 
-/** Further parameters are folded. */
+/** Limit for the parameters that are shown at once. Further ones are folded. */
 const PARAMETERS_SHOWN_MAX = 6;
 const DEFAULT_PREFIX = 'Service-';
 
@@ -67,7 +67,7 @@ function callsOf(document: Document, tag: string): DocumentedCall[] {
       .filter(([, operation]) => operation.tags.includes(tag))
       .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
-  // The call that most people look for comes first: publish, enqueue, batch.
+  // Publish comes first, because most readers look for it. Enqueue and batch follow.
   return tag === 'publish' ? calls.reverse() : calls;
 }
 

@@ -1,11 +1,11 @@
-// Ends what a caller has open, such as a live stream, when its token or session is no longer valid: at once if this
-// process ended it, else at the next check of the store.
+// Ends what a caller has open, such as a live stream, when its token or session is no longer valid. If this process
+// revoked it, that happens at once, else at the next check of the store.
 
 import type { Accounts, EndedAccess } from '../../accounts/accounts.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 
-/** How long something may stay open after another node has revoked its token. */
+/** How long a stream may stay open after another node has revoked its token. */
 const ASK_EVERY_MS = 5000;
 
 interface Watched {
@@ -44,20 +44,20 @@ export class AccessWatch {
 
   #tick(): void {
     this.#cancel = this.#clock.after(ASK_EVERY_MS, () => this.#tick());
-    // No second query while the first one is pending.
+    // There is no second query while one is pending.
     if (!this.#isAsking) void this.#ask();
   }
 
   async #ask(): Promise<void> {
     this.#isAsking = true;
     try {
-      // One query for all open streams.
+      // One query checks all open streams.
       const principals = new Map([...this.#watched].map(({ principal }) => [keyOf(principal), principal]));
       const admitted = await this.#accounts.areAdmitted([...principals.values()]);
       const ended = new Set([...principals.keys()].filter((_, index) => !admitted[index]));
       this.#endAll(({ principal }) => ended.has(keyOf(principal)));
     } catch {
-      // The store is unavailable, so nothing can be read from it. The next tick tries again.
+      // The store is unavailable, and then no stream can read from it either. The next tick tries again.
     } finally {
       this.#isAsking = false;
     }

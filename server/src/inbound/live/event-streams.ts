@@ -1,5 +1,5 @@
-// Live events for the console and for `tail`. Each reader gets events from the journal from its own position, so little
-// is kept in memory for it. A reader that is too slow is disconnected, and may reconnect with the id of the last event.
+// Live events for the console and for `tail`. Each reader reads the journal from its own position, so little memory is
+// needed for it. A reader that is too slow is disconnected, and may reconnect with the id of the last event.
 
 import type { ServerResponse } from 'node:http';
 import type { EventFilter } from '../../rules/delivery/event.ts';
@@ -16,14 +16,14 @@ import { Turns } from '../api/turns.ts';
 const PAGE = 100;
 /** How long a reader may leave its socket full. */
 const PATIENCE_MS = 30_000;
-/** How long a page is kept for a reader whose socket is full. A reader that keeps up has emptied its socket by then. */
+/** How long a page is kept for a reader whose socket is full. A reader that keeps up is faster than this. */
 const MOMENT_MS = 100;
-/** Journal changes within this time are read together. */
+/** How long changes of the journal are collected before they are read together. */
 const GATHER_MS = 100;
-/** Sent regularly, so that proxies keep the connection open and a reader notices when the service hangs. */
+/** How often a ping is sent, so that proxies keep the connection open and a reader notices when the service hangs. */
 const PING_EVERY_MS = 5000;
 
-/** The position of a reader: it has read up to `at` in the journal, and `seen` events of the step after it. */
+/** The position of a reader. It has read the journal up to `at`, and `seen` events of the step after that. */
 interface ReaderPosition {
   readonly at: number;
   readonly seen: number;
@@ -32,18 +32,18 @@ interface ReaderPosition {
 interface Reader {
   readonly response: ServerResponse;
   readonly filter: EventFilter;
-  /** Equal for readers with the same filter. */
+  /** A text that is equal for readers with the same filter. */
   readonly filterKey: string;
   position: ReaderPosition;
-  /** How many events it is likely to take at once. */
+  /** How many events the reader is likely to take at once. */
   limit: number;
   hasNews: boolean;
-  /** Its socket is full. */
+  /** Whether the socket of the reader is full. */
   isFull: boolean;
 }
 
 interface Audience {
-  /** The most recently served reader comes last. */
+  /** The readers of an account. The most recently served one comes last. */
   readonly readers: Set<Reader>;
   /** The last known end of the journal. Null when it may have grown. */
   journalEnd: number | null;
@@ -54,7 +54,7 @@ export interface StreamRequest {
   readonly filter: EventFilter;
   /** The id of the last event that the reader has seen, if any. */
   readonly lastSeen: unknown;
-  /** Called when nothing prevents the stream any more. From then on the stream owns the response. */
+  /** Called when the stream can start. From then on the stream owns the response. */
   readonly takeOver: () => ServerResponse;
 }
 
@@ -74,7 +74,7 @@ export class EventStreams {
     this.#clock = clock;
   }
 
-  /** A reader starts after the last event it has seen, or else with new events only. */
+  /** Opens a stream. It starts after the last event that the reader has seen, or else with new events only. */
   async open({ accountId, filter, lastSeen, takeOver }: StreamRequest): Promise<void> {
     this.#refuseIfClosed();
     const why = this.pool.take(accountId, 1);
@@ -89,10 +89,10 @@ export class EventStreams {
       this.pool.give(accountId, 1);
       throw error;
     }
-    // The caller disconnected meanwhile: no `close` event will come.
+    // The caller has disconnected meanwhile, so no `close` event will come.
     if (response.destroyed) return this.pool.give(accountId, 1);
     const { socket } = response.req;
-    // If a caller has closed its side, it is unknown whether it still reads.
+    // When a caller has closed its side, we cannot know whether it still reads. So the stream ends.
     const end = () => response.end();
     socket.once('end', end);
     response.on('close', () => {
@@ -112,7 +112,7 @@ export class EventStreams {
     this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());
-    // Covers events between reading the position and starting to listen.
+    // Reads events that were written after the position was read and before the stream listened.
     this.#gather();
   }
 
@@ -179,7 +179,7 @@ export class EventStreams {
     this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => this.#ping());
   }
 
-  /** One read for an account. Returns whether another is needed. */
+  /** Does one read for an account. Returns whether another is needed. */
   async #feed(accountId: string): Promise<boolean> {
     const audience = this.#audiences.get(accountId);
     if (audience === undefined) return false;
@@ -192,15 +192,15 @@ export class EventStreams {
       served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
       for (const reader of served) reader.hasNews = false;
       const from = { limit: first.limit, cursor: first.position.at } as const;
-      // One piece. Before the next, other accounts are served, and readers may have disconnected.
+      // One call reads one piece. Before the next piece, other accounts are served, and readers may disconnect.
       const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true, look: pieceLook() } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.position))
         served = await this.#send(accountId, audience, served, piece);
     } catch {
       // The store is unavailable. The readers reconnect when they see the connection end. They are removed now, and not
-      // on their `close` event: otherwise a store that fails at once would be read again for them before anything else
-      // runs.
+      // on their `close` event: if the store fails at once, we would read for them again and again before that event
+      // could run.
       for (const reader of served) {
         reader.response.destroy();
         this.#remove(accountId, reader);
@@ -209,7 +209,7 @@ export class EventStreams {
     return [...audience.readers].some(isWaiting);
   }
 
-  /** Returns the readers that can take the next piece at once. The others read again from their own position. */
+  /** Sends a piece. Returns the readers that can take the next one. The others read again from their position. */
   async #send(
     accountId: string,
     audience: Audience,
@@ -238,7 +238,7 @@ export class EventStreams {
     else if (reader.hasNews) this.#turns.want(accountId);
   }
 
-  /** Waits for `work`, but no longer than `ms`. */
+  /** Waits for `work`, but at most for `ms`. */
   #within(ms: number, work: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(ms, resolve);
@@ -249,7 +249,7 @@ export class EventStreams {
     });
   }
 
-  /** Resolves to true when there is room again, or to false when the reader has disconnected or took too long. */
+  /** Resolves to true when the socket has room, or to false when the reader has disconnected or took too long. */
   #isDrained(response: ServerResponse): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (isDrained: boolean) => {
@@ -268,7 +268,7 @@ export class EventStreams {
   }
 }
 
-/** A position without an event: a reader that has seen no event yet continues from where it was. */
+/** The text of a position without an event. A reader that has seen no event yet can continue from it. */
 function idOf({ at, seen }: ReaderPosition): string {
   return `id: ${at + 1}.${seen}\n\n`;
 }
@@ -281,10 +281,10 @@ function wantsTheSame(a: Reader, b: Reader): boolean {
   return a.filterKey === b.filterKey && a.position.at === b.position.at && a.position.seen === b.position.seen;
 }
 
-/** What is written to a reader at once, and its position after that. */
+/** What is written to a reader at once, and the position of the reader after that. */
 interface Piece {
   readonly text: string;
-  /** The number of events of the page up to this piece. */
+  /** How many events of the page come up to the end of this piece. */
   readonly count: number;
   readonly position: ReaderPosition;
   /** There are more events after the page. */
@@ -292,12 +292,12 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-/** Splits a page into pieces of about the size that may wait in memory for a reader. */
+/** Splits a page into pieces. Each has about the size that may wait in memory for a reader. */
 function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPosition): Generator<Piece> {
   let text = '';
   for (const [index, event] of events.entries()) {
-    // The events of a step share its position. A reader that was disconnected between them has seen only the first
-    // ones.
+    // The events of a step share its position. A reader that was disconnected within a step has seen only its first
+    // events.
     const inStep = index - events.findIndex(({ position }) => position === event.position) + 1;
     if (event.position === at + 1 && inStep <= seen) continue;
     text += `id: ${event.position}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;

@@ -3,7 +3,7 @@
 import type { NewMessage } from '../../rules/delivery/message.ts';
 import { ApiError, type ErrorResponse } from '../api/errors.ts';
 
-/** For a batch without a valid element: how many elements are listed with their reason. */
+/** For a batch without a valid element: how many elements the error lists with their reason. */
 const REASONS_MAX = 10;
 
 export type Slot = readonly NewMessage[] | ApiError;
@@ -14,7 +14,7 @@ export interface Result {
   readonly deduplicated?: true;
 }
 
-/** Spec 4.2: a topic returns an array of results with URLs, a URL returns only the id. */
+/** An element to a topic has an array of results with URLs, an element to a URL only the id (Spec 4.2). */
 export function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
   let at = 0;
   return slots.map((slot) => {
@@ -27,7 +27,7 @@ export function batchEntries(slots: readonly Slot[], results: readonly Result[])
   });
 }
 
-/** The reasons as one object: the public clients accept no array for an error. */
+/** Makes one error object of all reasons, because the public clients accept no array for an error. */
 export function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
   const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
   const [first] = problems;

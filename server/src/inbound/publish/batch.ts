@@ -1,4 +1,4 @@
-// The body of a batch: an array of elements. Each is validated alone, so that one bad element fails only its own slot.
+// The body of a batch: an array of elements. Each is validated alone, so that an error in one fails only that one.
 
 import type { HeaderList } from '../../rules/delivery/message.ts';
 import { unknownFields } from '../../rules/publish/misspelt-settings.ts';
@@ -11,17 +11,18 @@ export interface BatchElement {
   readonly queueName: string | null;
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** Names of fields that an element should not have. */
+  /** Fields of the element that are not known. */
   readonly unknownFields: readonly string[];
 }
 
 const UTF8 = new TextEncoder();
 
-/** More than an element needs: 64 forwarded headers and all settings are a few hundred keys and values. */
+/** Limits for an element. 64 forwarded headers and all settings are a few hundred keys and values. */
 const ELEMENT_SHAPE = { depthMax: 64, valuesMax: 2000 };
 /**
- * How much longer than the body its JSON text may be. Text in any language and JSON within JSON need at most three
- * times the bytes, and binary data has `bodyBase64`. The headers of a delivery and of its callbacks come on top.
+ * Limits for the JSON text of an element, by the length of its body. Text in any language and JSON within JSON need at
+ * most three times the bytes; binary data has `bodyBase64`. The headers of the delivery and of its callbacks come on
+ * top.
  */
 const BYTES_A_BODY_BYTE_MAX = 3;
 const BESIDE_BODY_BYTES_MAX = 512 * 1024;
@@ -31,7 +32,7 @@ export interface BatchLimits {
   readonly bodyBytesMax: number;
 }
 
-/** Yields each element of a batch as soon as it has arrived. */
+/** Parses each element of a batch as soon as it has arrived. */
 export class BatchReader {
   readonly elements: (BatchElement | ApiError)[] = [];
   readonly #reader: JsonArrayReader;
@@ -60,7 +61,7 @@ export class BatchReader {
   }
 }
 
-/** The most frequent mistakes are not thrown, because throwing takes longer than reading the element. */
+/** Returns the error for the most frequent mistakes. Throwing it would take longer than reading the element. */
 function checkedElement(element: unknown): BatchElement | ApiError {
   if (!isObject(element)) return new ApiError('bad_body', 'an element of a batch is an object with a destination');
   if (typeof element.destination !== 'string' || element.destination === '') return noDestination();
@@ -96,7 +97,7 @@ function parseQueueName(queue: unknown): string | null {
   throw new ApiError('bad_queue_name', `queue: ${NAME_RULE}`);
 }
 
-/** Values are strings or arrays of strings; null and "" mean absent. */
+/** Reads the headers of an element. A value is a string or an array of strings; null and "" mean absent. */
 function parseHeaders(headers: unknown): HeaderList {
   if (isAbsent(headers)) return [];
   if (!isObject(headers))
@@ -123,7 +124,7 @@ export function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
       throw new ApiError('bad_body', 'bodyBase64: must be a base64 string with padding');
     }
-    // Not a view of Node's shared pool: the whole pool would be copied on the way to the store's thread.
+    // Not a view of the pool that Node.js shares: the whole pool would be copied on the way to the store's thread.
     return new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   }
   if (body === undefined || body === null) return new Uint8Array(0);

@@ -1,5 +1,5 @@
-// Receives request bodies, within a limit for each, a share for each owner and a budget for all together. The announced
-// length is taken from the budget before any byte is read. A caller that sends almost nothing is cut off by request-feed.ts.
+// Receives request bodies, within a limit for each body, a share for each owner and a budget for all together. The
+// announced length is taken from the budget before any byte is read. Slow bodies are ended by request-feed.ts.
 
 import type { IncomingMessage } from 'node:http';
 import type { Pool } from '../../runtime/collections/pool.ts';
@@ -10,22 +10,22 @@ import { WholeRequest } from '../server/whole-request.ts';
 
 export interface BodyLimit {
   readonly bytesMax: number;
-  /** The error for a body over the limit. */
+  /** Makes the error for a body over the limit. */
   readonly error: () => ApiError;
 }
 
-/** A body that was received whole. */
+/** A body that was received completely. */
 export interface HeldBody {
-  /** Empty if the pieces were passed on. */
+  /** The bytes of the body. Empty if its pieces were passed on. */
   readonly bytes: Uint8Array;
-  /** Its bytes count against the budget until this is called. */
+  /** The bytes count against the budget until this is called. */
   release(): void;
 }
 
 const NOTHING = new Uint8Array(0);
 const WHAT_IS_HELD = 'bytes of request bodies';
 
-/** One upload in progress. One object for each: a closure for every step would cost several times as much. */
+/** One upload in progress. It is one object, because a closure for every step would take several times the memory. */
 class Upload implements HeldBody, BodyTaker {
   readonly #request: CountedRequest;
   readonly #pool: Pool;
@@ -36,7 +36,7 @@ class Upload implements HeldBody, BodyTaker {
   readonly #onEnd: (body: HeldBody) => void;
   readonly #onFailure: (error: unknown) => void;
   #whole: GrowingBytes | null = null;
-  /** Bytes taken from the pool. */
+  /** How many bytes were taken from the pool. */
   #held = 0;
   #received = 0;
 
@@ -84,7 +84,7 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   end(): void {
-    // The parser counts as well. A body that lost a piece must not be taken as complete.
+    // The parser checks the length as well. But here, too, a body that lost a piece must not count as complete.
     if (this.#announced === null || this.#received === this.#announced) this.#onEnd(this);
     else this.breakOff(null);
   }
@@ -105,7 +105,7 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   #keep(piece: Uint8Array): void {
-    // Allocated with the first piece: by then the announced length has been checked and counted.
+    // Allocated with the first piece, because then the announced length has been checked and counted.
     this.#whole ??= new GrowingBytes(this.#announced ?? 0);
     this.#whole.add(piece);
   }
@@ -141,9 +141,9 @@ export class BodyReader {
   }
 
   /**
-   * Collects the body, or passes each piece to `take` as it comes. If `take` throws, the body is refused. The bytes
-   * count against the budget until the caller releases the body. If the promise rejects, none are counted, and the rest
-   * of the body is dropped. A body that arrived with its head is returned at once.
+   * Collects the body, or passes each piece to `take` as it arrives. If `take` throws, the body is refused. The bytes
+   * count against the budget until the caller releases the body. If the promise rejects, no bytes stay counted, and the
+   * rest of the body is dropped. A body that arrived with its head is returned without a promise.
    */
   receive(
     request: IncomingMessage | WholeRequest,
@@ -155,9 +155,9 @@ export class BodyReader {
     return new Promise((resolve, reject) => {
       refuseEncoding(request);
       const announced = announcedBytes(request);
-      // Refused early, so that a body over the limit is not read first.
+      // Checked before the body is read, so that a body over the limit is refused at once.
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
-      // The request may have been closed while the token was looked up. No more events come then.
+      // The request may have been closed while the token was looked up. Then no more events come.
       if (request.destroyed) throw brokenOff();
       const upload = new Upload(counted(request), this.#pool, ownerId, limit, announced, take, resolve, reject);
       upload.hold(announced ?? 0);
@@ -184,7 +184,7 @@ export class BodyReader {
   }
 }
 
-/** Every request is a CountedRequest: the listener makes them. */
+/** Every request is a CountedRequest, because the listener makes all of them. */
 export function counted(request: IncomingMessage): CountedRequest {
   if (!(request instanceof CountedRequest)) throw new TypeError('the request was not made by the listener');
   return request;

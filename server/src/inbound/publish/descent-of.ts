@@ -1,4 +1,4 @@
-// Where a request comes from: from outside, or from one of our deliveries, which its headers say.
+// Finds out from the headers whether a request comes from outside or from one of our deliveries.
 
 import type { IncomingMessage } from 'node:http';
 import type { Descent } from '../../rules/delivery/descent.ts';
@@ -6,7 +6,7 @@ import { type HeaderRules, parseDescent } from '../../rules/publish/publish-sett
 import { ApiError } from '../api/errors.ts';
 import { rawHeaders, type WholeRequest } from '../server/whole-request.ts';
 
-/** Throws when the request has come back too often. */
+/** Throws when the chain of deliveries that led to this request is too long. */
 export function descentOf(request: IncomingMessage | WholeRequest, rules: HeaderRules): Descent {
   const descent = parseDescent(rawHeaders(request), rules);
   if ('problem' in descent) throw new ApiError(descent.problem.code, descent.problem.message);

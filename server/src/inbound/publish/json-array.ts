@@ -1,5 +1,5 @@
-// Reads the elements of a JSON array one by one while it arrives, so that neither its text nor its value is ever held
-// whole. An element over the limits is reported and not parsed.
+// Reads the elements of a JSON array one by one while it arrives, so that neither the text nor the value of the array
+// is ever held whole. An element over the limits is reported and not parsed.
 
 import { ApiError } from '../api/errors.ts';
 import { GrowingBytes } from '../server/growing-bytes.ts';
@@ -21,13 +21,13 @@ export interface ElementLimits extends JsonShape {
 export interface ArrayListener {
   /** Called before the element is read completely. It may throw to stop the reading. */
   begins(index: number): void;
-  /** The value, or why it was not parsed. */
+  /** Gets the parsed element. `tooMuch` gets the reason why an element was not parsed. */
   element(value: unknown): void;
   tooMuch(why: string): void;
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** If the body is not an array, this much is read to find out whether it is JSON at all. */
+/** How much is read to find out whether a body that is not an array is JSON at all. */
 const OTHER_BYTES_MAX = 64 * 1024;
 
 export class JsonArrayReader {
@@ -36,11 +36,11 @@ export class JsonArrayReader {
   readonly #scanner = new JsonScanner();
   readonly #kept = new GrowingBytes();
   #state: 'before' | 'inside' | 'after' | 'other' = 'before';
-  /** Bytes seen before the array, and how many of them were a byte order mark. */
+  /** How many bytes were seen before the array, and how many of them were part of a byte order mark. */
   #seen = 0;
   #marksSeen = 0;
   #count = 0;
-  /** Whether a byte other than a blank was seen of the current element. */
+  /** Whether the current element has a byte that is not a blank. */
   #hasBegun = false;
   #elementBytes = 0;
 
@@ -130,7 +130,7 @@ export class JsonArrayReader {
   #finish(last: Uint8Array): void {
     const { deepest, values } = this.#scanner;
     const tooLong = this.#elementBytes > this.#limits.bytesMax;
-    // The array itself is one of the brackets.
+    // The bracket of the array itself counts as one level, so it is subtracted.
     const wrong = tooLong
       ? `it has ${this.#elementBytes} bytes; the limit is ${this.#limits.bytesMax}`
       : shapeProblem(deepest - 1, values, this.#limits);

@@ -1,5 +1,5 @@
-// Scans JSON as bytes before any of it is parsed: how deep it nests, how many values it has, and where the elements of
-// an array begin and end. It knows strings and brackets only. JSON.parse checks the rest of the grammar.
+// Scans JSON as bytes before it is parsed: how deep it nests, how many values it has, and where the elements of an
+// array begin and end. The scanner knows strings and brackets only. JSON.parse checks the rest of the grammar.
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -16,13 +16,13 @@ export interface JsonShape {
   readonly valuesMax: number;
 }
 
-/** Accepts pieces that are cut anywhere. */
+/** Scans JSON in pieces, which may be cut anywhere. */
 export class JsonScanner {
-  /** How many brackets are open. */
+  /** How many brackets are open now. */
   depth = 0;
   /** The deepest nesting so far. The caller resets it. */
   deepest = 0;
-  /** Keys and values, except the first of each object or array. */
+  /** How many keys and values there are. The first one of each object or array is not counted. */
   values = 0;
   #isInString = false;
   #isEscaped = false;
@@ -32,8 +32,8 @@ export class JsonScanner {
   }
 
   /**
-   * Scans from `from` to the next comma inside `level` brackets, or to the bracket that closes them. Returns its
-   * position, or the length of the piece when there is none.
+   * Scans from `from` to the next comma inside `level` brackets, or to the bracket that closes these. Returns the
+   * position of that byte, or the length of the piece when there is none.
    */
   next(piece: Uint8Array, from: number, level: number): number {
     const { length } = piece;
@@ -100,7 +100,7 @@ export class JsonScanner {
   }
 }
 
-/** Why this is too much for JSON.parse, or null. */
+/** Why a value is too large or too deep for JSON.parse, or null. */
 export function shapeProblem(deepest: number, values: number, { depthMax, valuesMax }: JsonShape): string | null {
   if (deepest > depthMax) return `it is nested ${deepest} levels deep; the limit is ${depthMax}`;
   if (values > valuesMax) return `it has ${values} keys and values; the limit is ${valuesMax}`;

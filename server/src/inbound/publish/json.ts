@@ -1,16 +1,16 @@
-// Parses JSON bytes from untrusted callers: valid UTF-8, valid JSON, and no more values than a small body needs.
+// Parses JSON from untrusted callers: valid UTF-8, valid JSON, and no more values than a small body needs.
 
 import { ApiError } from '../api/errors.ts';
 import { JsonScanner, type JsonShape, shapeProblem } from './json-scanner.ts';
 
-/** `ignoreBOM` keeps a byte order mark in the text, so that JSON.parse refuses it. */
+/** With `ignoreBOM`, a byte order mark stays in the text, so that JSON.parse refuses it. */
 const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const LENIENT = new TextDecoder('utf-8', { fatal: true });
 
-/** For the body of a management call: a few thousand ids or endpoints. */
+/** Limits for the body of a management call, which may have a few thousand ids or endpoints. */
 const MANAGEMENT: JsonShape = { depthMax: 64, valuesMax: 50_000 };
 
-/** Counted before parsing: a mebibyte of brackets would otherwise become hundreds of thousands of objects. */
+/** Counts the values before it parses them: a mebibyte of brackets would become hundreds of thousands of objects. */
 export function parseManagementJson(body: Uint8Array): unknown {
   const scanner = new JsonScanner();
   scanner.next(body, 0, Number.NEGATIVE_INFINITY);
@@ -19,7 +19,7 @@ export function parseManagementJson(body: Uint8Array): unknown {
   return parseJson(body, LENIENT);
 }
 
-/** A part of a larger text: no byte order mark may come before it. */
+/** Parses a part of a larger text. No byte order mark may come before it. */
 export function parseJsonPart(bytes: Uint8Array): unknown {
   return parseJson(bytes, STRICT);
 }

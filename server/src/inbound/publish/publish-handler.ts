@@ -1,4 +1,4 @@
-// Publish, enqueue, batch and the creation of schedules, without a router. These calls carry the main load, and their
+// Publish, enqueue, batch and the creation of schedules, without a router. These calls carry the main load. Their
 // destination must be cut from the raw request target, which every router changes.
 
 import type { IncomingMessage } from 'node:http';
@@ -66,14 +66,16 @@ export interface PublishHandlerOptions {
   readonly onMisspelt: (accountId: string, warning: string) => void;
 }
 
-/** One list for all responses, which is copied when it is used. The length of the body is put at its end each time. */
+/**
+ * One array for all responses: writeHead only reads it. Its last element is set to the length of the body each time.
+ */
 const HEADERS_WITH_LENGTH: string[] = [...JSON_HEADERS, 'Content-Length', ''];
 
 const NO_NAMES: readonly string[] = [];
 
 type CallerRequest = IncomingMessage | WholeRequest;
 
-/** Sends the response of a call that failed. Never throws. */
+/** Sends the error response of a call that failed. Never throws. */
 type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, response: S, error: unknown) => void;
 
 export class PublishHandler {
@@ -91,9 +93,9 @@ export class PublishHandler {
   }
 
   /**
-   * Returns false when the target is not one of its calls. All that fails is given to `refuse`, and never before this
-   * returns: the end of a short request may not have been read yet. An ApiError is a mistake of the caller. Not async,
-   * like the steps below it: each async function costs as much as one of the checks.
+   * Returns false when the target is not a publishing call. Every error goes to `refuse`, but never before this
+   * function returns, because the end of a short request may not have been read yet. An ApiError is a mistake of the
+   * caller. Not async, and neither are the steps below: an async function takes as long as one of the checks.
    */
   handle<Q extends CallerRequest, S extends CallerResponse>(request: Q, response: S, refuse: Refuse<Q, S>): boolean {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
@@ -142,7 +144,7 @@ export class PublishHandler {
     else void this.#publish(request, response, refuse, principal, target);
   }
 
-  /** One async function for all of a publish: each further one would cost as much as a check. Never rejects. */
+  /** The whole publish is one async function, because each further one takes as long as a check. Never rejects. */
   async #publish<Q extends CallerRequest, S extends CallerResponse>(
     request: Q,
     response: S,
@@ -165,7 +167,7 @@ export class PublishHandler {
         body: held.bytes,
         callerIp: this.#options.callers.ipOf(request),
         scheduleId: null,
-        // The descent is read from the headers later.
+        // The descent is read from the headers in a later step.
         descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {
@@ -186,7 +188,7 @@ export class PublishHandler {
       this.#warn(joined(draft.unknownNames, taken.foreign), principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
-      // In a topic, a copy is a duplicate only of a copy to the same URL, so its URL is known.
+      // A copy for a topic is a duplicate only of a copy to the same URL, so that URL is known already.
       const shown = isTopic ? results : isNew ? results[0] : await this.#standing(results[0]!, principal);
       sendJson(response, isNew ? 201 : 202, shown);
     } catch (error) {
@@ -196,7 +198,7 @@ export class PublishHandler {
     }
   }
 
-  /** Never rejects. */
+  /** Handles a batch. Never rejects. */
   async #batch<Q extends CallerRequest, S extends CallerResponse>(
     request: Q,
     response: S,
@@ -211,7 +213,7 @@ export class PublishHandler {
       const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
       const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
       const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
-      // Each element is parsed when it has arrived, so that the text of the batch is never held as a whole.
+      // Each element is parsed as soon as it has arrived, so that the text of the batch is never held whole.
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
       const elements = Math.max(1, batch.elements.length);
@@ -226,7 +228,7 @@ export class PublishHandler {
           ? this.#results(accepted, await this.#accept(accepted, principal, ownTier), ownTier, response)
           : [];
       this.#warn(unknownNames, principal, response, unknownFields);
-      // If no element is accepted, the call is refused, even though each element has its own reason.
+      // If no element is accepted, the whole call is refused. Each element still has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
       const isNew = results.some((result) => !result.deduplicated);
       const status = isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202;
@@ -248,7 +250,7 @@ export class PublishHandler {
     const { publications, turns } = this.#options;
     const pieces = new EventLoopYielder(turns, account.id);
     const { drafts, unknownFields } = await this.#readElements(elements, request, account, pieces);
-    // Counted before any message is made: elements times endpoints is the most a request could make.
+    // Checked before any message is made: a small request may ask for many messages, elements times endpoints.
     const good = drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft]));
     const tooMuch = publications.sizeProblem(good);
     if (tooMuch) throw apiError(tooMuch);
@@ -287,22 +289,22 @@ export class PublishHandler {
         continue;
       }
       const headers = withDefaults(element.headers, trace);
-      // Awaited only for a topic: an await for each of a hundred URLs costs more than reading them.
+      // Only a topic is awaited: an await for each of a hundred URLs would take longer than reading them.
       const reading = publications.read({ ...element, headers, ...same }, account, topics);
       const draft = this.#checked(reading instanceof Promise ? await pieces.waitFor(reading) : reading, element);
       drafts.push(draft);
-      // Only of one element: a program that makes this mistake makes it in every element.
+      // The unknown fields of one element are enough: a program that makes this mistake makes it in every element.
       if (!(draft instanceof ApiError) && unknownFields.length === 0) unknownFields = element.unknownFields;
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
     return { drafts, unknownFields };
   }
 
-  /** Throws for a mistake that refuses the whole batch. */
+  /** Returns the error of one element. Throws for a mistake that refuses the whole batch. */
   #checked(draft: ReadRequest | { readonly problem: Problem }, element: BatchElement): ReadRequest | ApiError {
     const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
     if (wrong === null) return draft as ReadRequest;
-    // The public workflow clients look only at the status, and would take the other elements for steps of a workflow.
+    // The public workflow clients look only at the status, and would take the other elements for workflow steps.
     if (wrong.problem.code === 'not_supported') throw apiError(wrong);
     return apiError(wrong);
   }
@@ -319,8 +321,8 @@ export class PublishHandler {
   }
 
   /**
-   * A setting that looks misspelt, or an unknown field, was accepted and has no effect. The caller gets a warning, and
-   * the operator a log line.
+   * Warns about a setting that looks misspelt, or an unknown field: it was accepted and has no effect. The caller gets
+   * a warning, and the operator a log line.
    */
   #warn(
     unknownNames: readonly string[],

@@ -1,18 +1,18 @@
-// Turns requests of the public QStash clients into requests of this service before anything else reads them. The token
+// Turns requests of the public QStash clients into requests of this service before any other code reads them. The token
 // is removed from the target here, so that it is neither logged nor forwarded. The rest of the target stays unchanged,
 // byte for byte.
 
 import type { IncomingMessage } from 'node:http';
 
 export const TOKEN_PARAMETER = 'qstash_token';
-/** The first name of a path, after the origin that a proxy may have sent. */
+/** Matches the first name of a path, after the origin that a proxy may have sent. */
 const HEAD = /^((?:https?:\/\/[^/?#]*)?)\/v2\/([a-z]+)(?=[/?]|$)/i;
-/** Names that are not all lower case. */
+/** The names that are not all lower case. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['flowcontrol', 'flowControl'],
   ['globalparallelism', 'globalParallelism'],
 ]);
-/** These are followed by a destination, which may be empty. */
+/** The names that a destination follows. The destination may be empty. */
 const WITH_DESTINATION: ReadonlySet<string> = new Set(['publish', 'enqueue', 'schedules']);
 
 export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): void {
@@ -25,7 +25,7 @@ export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method
   if (token !== null && request.headers.authorization === undefined) request.headers.authorization = `Bearer ${token}`;
 }
 
-/** In a delete, a final slash is an empty id. It stays, so that the call does not select all. */
+/** Removes a final slash. In a delete, the slash is an empty id, and stays, so that the call does not select all. */
 function withoutSlash(rest: string, name: string, method: string): string {
   const isListed = method === 'GET' || (method === 'POST' && !WITH_DESTINATION.has(name));
   return isListed ? rest.replace(/^\/(?=\?|$)/, '') : rest;
@@ -47,7 +47,7 @@ function withoutToken(rest: string): { readonly rest: string; readonly token: st
   return { rest: left.length === 0 ? path : `${path}?${left.join('&')}`, token };
 }
 
-/** Text that is not correctly encoded is used as it is. */
+/** Decodes a text. A text that is not encoded correctly is used as it is. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

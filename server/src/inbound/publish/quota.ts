@@ -1,4 +1,4 @@
-// The errors for a caller over its daily quota, with the time of its next start, and for a caller that stores too much.
+// The errors for an account over its daily quota, with the start of the next day, and for one that stores too much.
 
 import type { StoredRoom } from '../../publish/stored-room.ts';
 import type { Account } from '../../rules/accounts/account.ts';
@@ -19,7 +19,7 @@ function quotaHeaders(dayMax: number, now: number): [name: string, value: string
   ];
 }
 
-/** Over the quota nothing is accepted. The response headers say when the next day starts. */
+/** Refuses every publish over the quota. The response headers say when the next day starts. */
 export function requireQuota(
   isOverQuota: boolean,
   tier: Tier,
@@ -35,7 +35,7 @@ export function requireQuota(
   );
 }
 
-/** Nothing is accepted for an account that would store too much. */
+/** Refuses every publish for an account that would store too much. */
 export function requireRoom(
   room: Pick<StoredRoom, 'problem'>,
   account: Pick<Account, 'id' | 'tier'>,

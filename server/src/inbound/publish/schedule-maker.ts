@@ -1,5 +1,5 @@
-// Makes schedules: a publish like any other, plus a cron expression. A request that would be refused as a publish is
-// refused as a schedule, now and not at its first tick.
+// Makes schedules: a schedule is a publish with a cron expression. A request that would be refused as a publish is
+// refused now, and not at the first tick.
 
 import type { Publication, Publications } from '../../publish/publications.ts';
 import type { StoredRoom } from '../../publish/stored-room.ts';
@@ -38,7 +38,7 @@ export class ScheduleMaker {
     this.#options = options;
   }
 
-  /** Replaces an existing schedule with the same id completely. */
+  /** Makes a schedule. It replaces an existing schedule with the same id completely. */
   async make(
     publication: Publication,
     account: Account,
@@ -77,8 +77,8 @@ export class ScheduleMaker {
   }
 
   /**
-   * If one of our deliveries made this schedule, its messages may not reach this service again: it could make more
-   * schedules at every tick.
+   * The headers that a schedule keeps. If one of our deliveries made it, its messages may not reach this service again:
+   * they could make more schedules at every tick.
    */
   #keptHeaders(headers: HeaderList): HeaderList {
     const { headerPrefix, rules } = this.#options;

@@ -1,5 +1,5 @@
-// Settings that look misspelt or have the prefix of another service, in API calls other than publishing: refused when
-// settings are strict, else reported in a response header.
+// Checks API calls other than publishing for settings that look misspelt or have the prefix of another service. Strict
+// settings refuse such a call; otherwise a response header reports them.
 
 import type { FastifyReply } from 'fastify';
 import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../rules/publish/misspelt-settings.ts';

@@ -1,10 +1,10 @@
-// Finds the message that already exists, when a publish was a duplicate of it and was not accepted.
+// Finds the existing message when a publish was a duplicate and was not accepted.
 
 import type { MessageStore } from '../../store/ports/message-store.ts';
 
 /**
- * The URL of the existing message: a duplicate by id may have named another URL. Null when the message was deleted
- * after its retention.
+ * The URL of the existing message, because a duplicate by id may have named another URL. Null when the message was
+ * deleted after its retention.
  */
 export async function standingUrl(
   store: Pick<MessageStore, 'getMessage'>,

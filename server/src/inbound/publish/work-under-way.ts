@@ -1,6 +1,6 @@
 // Limits how much of an account's large requests is processed at once: elements of its batches, or bytes of other
-// bodies. More would not finish sooner: the results would only be held longer, and garbage collection, which stops
-// everything, would have to walk through them.
+// bodies. More at once would finish no sooner. It would hold results in memory for longer, and make the pauses for
+// garbage collection longer.
 
 interface Account {
   amount: number;
@@ -11,7 +11,7 @@ export class WorkUnderWay {
   readonly #accountMax: number;
   readonly #accounts = new Map<string, Account>();
 
-  /** A request with more than `accountMax` is processed alone. */
+  /** `accountMax` limits the amount for one account. A request with a larger amount is processed alone. */
   constructor(accountMax: number) {
     this.#accountMax = accountMax;
   }
@@ -21,7 +21,7 @@ export class WorkUnderWay {
     return this.#accounts.size;
   }
 
-  /** `amount` is at least one. Null if the request can begin at once; else resolves when it can. `end` must follow. */
+  /** Null if the request can begin at once, else a promise of that. `amount` is at least one. `end` must follow. */
   begin(accountId: string, amount: number): Promise<void> | null {
     const account = this.#accounts.get(accountId);
     if (!account) {

@@ -1,5 +1,5 @@
-// The connections of callers: how many there may be, who owns them, and which one is closed when a new one finds no
-// room. Each is destroyed in time, whatever its caller does.
+// The connections of callers: how many there may be, who owns them, and which one is closed to make room for a new one.
+// Every connection is destroyed in time, whatever its caller does.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,25 +14,25 @@ import type { Clock } from '../../runtime/world.ts';
 import { Connection, type Exchange } from './connection.ts';
 import { closeLingering } from './lingering-close.ts';
 
-/** Time limits for callers. Tests use shorter times. */
+/** How long callers may take for each step. Tests use shorter times. */
 export interface CallerTimes {
-  /** To send the head of a request. */
+  /** How long a caller may take to send the head of a request. */
   readonly headMs: number;
-  /** To send a whole request. */
+  /** How long a caller may take to send a whole request. */
   readonly requestMs: number;
-  /** To send each further part of a body. */
+  /** How long a caller may take to send each further part of a body. */
   readonly bodyMs: number;
-  /** To begin the next request. */
+  /** How long a caller may take to begin the next request. */
   readonly idleMs: number;
-  /** To read any part of a response. */
+  /** How long a caller may take to read any part of a response. */
   readonly unreadMs: number;
-  /** To stop sending a refused body. */
+  /** How long a caller may continue to send a refused body. */
   readonly refusedMs: number;
-  /** To close its side after ours was closed. */
+  /** How long a caller may take to close its side after ours was closed. */
   readonly endedMs: number;
-  /** To receive the responses, after the caller has closed its side. */
+  /** How long a caller that has closed its side may take to receive the responses. */
   readonly halfClosedMs: number;
-  /** Between two checks of all connections. */
+  /** How long the time between two checks of all connections is. */
   readonly lookMs: number;
 }
 
@@ -49,16 +49,17 @@ export const CALLER_TIMES: CallerTimes = {
 };
 
 /**
- * Callers without a known account may hold this fraction of all unread bytes before their connections are closed first.
+ * Callers without a known account may hold one part in this many of all unread bytes. Above that, their connections are
+ * closed first.
  */
 const UNKNOWN_PART = 4;
 
 export interface ConnectionLimits {
   readonly connections?: number;
-  /** Connections of callers without a known account. They may have more while there is room. */
+  /** Limit for connections of callers without a known account. They may have more while there is room. */
   readonly unknown?: number;
   readonly unreadBytes?: number;
-  /** The address a request comes from, if it may differ from that of its connection: there may be proxies. */
+  /** Finds the address of a request if there may be proxies. Without them it is the address of the connection. */
   readonly ipOf?: ((request: IncomingMessage) => string | null) | null;
 }
 
@@ -72,7 +73,7 @@ export class CallerConnections {
   readonly #ipOf: ((request: IncomingMessage) => string | null) | null;
   readonly #all = new TurnoverMap<Socket, Connection>();
   readonly #owners = new Owners<Connection>();
-  /** Connections that are closed on our side, the longest waiting first. */
+  /** The connections that are closed on our side, in the order in which they were closed. */
   readonly #closing = new MemberList<Connection>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
@@ -110,7 +111,7 @@ export class CallerConnections {
     server.on('connection', (socket: Socket) => this.add(socket));
   }
 
-  /** Null when there is no room for it. Then it is destroyed. */
+  /** Adds a connection. Returns null, and destroys the socket, when there is no room. */
   add(socket: Socket): Connection | null {
     if (this.#all.size >= this.max && !this.#makeRoom()) {
       this.refused.node += 1;
@@ -128,14 +129,14 @@ export class CallerConnections {
     return connection;
   }
 
-  /** Counts the current request for this account. */
+  /** Counts the current request of the connection for this account. */
   claim(socket: Socket, accountId: string): void {
     const connection = this.#all.get(socket);
     if (connection === undefined || connection.owner.key === accountId) return;
     this.#giveTo(connection, this.#owners.account(accountId));
   }
 
-  /** A request has begun that node:http does not know of. There is one at a time, and it has arrived completely. */
+  /** Begins a request that node:http does not know of. There is one at a time, and it has arrived completely. */
   beginPublish(connection: Connection): void {
     connection.idleLooks = 0;
     connection.state = 'busy';
@@ -147,13 +148,13 @@ export class CallerConnections {
   }
 
   /**
-   * Publishers get no further request. What has arrived on a connection is read now, although it is not its turn:
-   * node:http would close the connection as idle.
+   * Lets publishers read no further request. Bytes that wait for their turn are read now: node:http would close the
+   * connection as idle.
    */
   stop(): void {
     for (const connection of [...this.#all.values()]) {
       connection.publisher?.stop();
-      // The publisher may just have handed the connection over.
+      // The publisher may just have handed the connection over to node:http, and then a feed reads it.
       connection.feed?.stop();
     }
   }
@@ -163,7 +164,7 @@ export class CallerConnections {
     for (const { publisher, socket } of [...this.#all.values()]) if (publisher !== null) socket.destroy();
   }
 
-  /** Null when the request must not be carried out: no response could be sent on its connection (RFC 9112, 9.6). */
+  /** Null when the request must not be carried out: its connection can take no response to it (RFC 9112, 9.6). */
   begin(exchange: Exchange): Connection | null {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
@@ -171,7 +172,7 @@ export class CallerConnections {
     connection.latest = exchange;
     connection.open.push(response);
     connection.state = 'busy';
-    // The caller of this request is not known yet, whoever sent the one before it.
+    // The account of this request is not known yet, even if that of the request before it was.
     const network = this.#ipOf === null ? connection.network : addressGroup(this.#ipOf(request) ?? '');
     this.#giveTo(connection, this.#owners.network(network));
     response.on('prefinish', () => this.countUnread(connection));
@@ -183,7 +184,7 @@ export class CallerConnections {
     return this.#all.get(socket) ?? null;
   }
 
-  /** Closes our side. What still arrives is dropped for a limited time. */
+  /** Closes our side of the connection. For a limited time, bytes that still arrive are dropped. */
   close(connection: Connection): void {
     const { lastWords, socket } = connection;
     connection.lastWords = null;
@@ -191,7 +192,7 @@ export class CallerConnections {
     closeLingering(this, connection, connection.closingMs);
   }
 
-  /** No further request is accepted. The connection is closed after the response to the latest one. */
+  /** Lets the connection take no further request. It is closed after the response to the latest one. */
   closeAfterLatest(connection: Connection): void {
     connection.isLast = true;
     const response = connection.latest?.response;
@@ -204,8 +205,8 @@ export class CallerConnections {
   }
 
   /**
-   * The caller has everything it will get. It may close first; after `ms` we destroy the connection. One timer for each
-   * connection: a caller that sends many requests at once may have all of them refused.
+   * The caller has received everything. It may close first; after `ms` we destroy the connection. Each connection has
+   * only one timer, because a caller that sends many requests at once may have all of them refused.
    */
   destroyAfter(socket: Socket, ms: number): void {
     const connection = this.#all.get(socket);
@@ -220,13 +221,13 @@ export class CallerConnections {
   }
 
   /**
-   * Counts the bytes that wait for the caller of one connection. When the total is too large, a connection is
-   * destroyed.
+   * Counts the bytes that wait to be read by the caller of this connection. When the total is too large, a connection
+   * is destroyed.
    */
   countUnread(connection: Connection): void {
     if (!this.#all.has(connection.socket)) return;
     let bytes = connection.socket.writableLength;
-    // Responses behind the first one have no socket yet.
+    // Responses behind the first one have no socket yet, so their bytes are added.
     for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
     this.#unreadBytes += bytes - connection.unreadBytes;
     connection.owner.unreadBytes += bytes - connection.unreadBytes;
@@ -262,9 +263,9 @@ export class CallerConnections {
   }
 
   /**
-   * The connection waits for its next request. If it belongs to an account, it moves to the end of the line. Without an
-   * account it keeps its place: otherwise many such connections would be closed later than a caller whose first request
-   * is still to be read.
+   * The connection waits for its next request. If it belongs to an account, it moves to the end of the order in which
+   * connections are closed. Without an account it stays: otherwise many such connections would be closed later than a
+   * caller whose first request is still to be read.
    */
   #rest(connection: Connection): void {
     if (connection.state === 'closing') return;
@@ -302,8 +303,8 @@ export class CallerConnections {
   }
 
   /**
-   * The connection with the most unread bytes, of the owner with the most unread bytes. Connections whose callers read
-   * nothing come first.
+   * The connection with the most unread bytes, of the owner with the most unread bytes. Among these, connections whose
+   * callers read nothing come first.
    */
   #largest(): Connection {
     const owner = this.#owners.mostUnread(this.#unreadBytesMax / UNKNOWN_PART);
@@ -319,8 +320,8 @@ export class CallerConnections {
   }
 
   /**
-   * Lets the system detect a caller that vanished. Not enabled at once, because most connections are closed before the
-   * first check.
+   * Makes the system detect a caller that has vanished. Not enabled at the start, because most connections are closed
+   * before the first check.
    */
   #probe(connection: Connection): void {
     if (connection.isProbed) return;
@@ -328,17 +329,17 @@ export class CallerConnections {
     connection.socket.setKeepAlive(true, this.#times.idleMs);
   }
 
-  /** Node closes its own idle connections. */
+  /** Whether a publisher's connection has been idle for too long. node:http closes its own idle connections. */
   #isForgotten(connection: Connection): boolean {
     connection.publisher?.look();
-    // It may just have been handed over to Node.
+    // `look` may just have handed it over to node:http.
     if (connection.publisher === null || connection.state === 'busy') return false;
     const { headMs, idleMs, lookMs } = this.#times;
     connection.idleLooks += 1;
     return connection.idleLooks * lookMs > (connection.state === 'idle' ? idleMs : headMs);
   }
 
-  /** A caller that has disconnected looks like one that has closed its side and waits. */
+  /** Whether a caller that has closed its side has waited too long. A caller that has disconnected looks the same. */
   #hasWaitedLong(connection: Connection): boolean {
     if (!connection.socket.readableEnded) return false;
     connection.endedLooks += 1;
@@ -366,7 +367,7 @@ export class CallerConnections {
   }
 }
 
-/** Changes whenever the system takes a byte of what was written, or something new is written. */
+/** A text that changes whenever the system takes a byte of what was written, or something new is written. */
 function writtenSoFar(socket: Socket): string {
   return `${socket.bytesWritten} ${socket.writableLength} ${writeQueueBytes(socket)}`;
 }

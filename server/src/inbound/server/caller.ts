@@ -1,15 +1,15 @@
-// The address a request came from: that of its connection, or what a trusted proxy says about it.
+// Finds the address that a request came from: the address of its connection, or what a trusted proxy says.
 
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** More proxies than anybody has in a row. The header may be as long as a caller likes. */
+/** Limit for the proxies in a row. Nobody has more, and a caller may send a header of any length. */
 const PROXIES_MAX = 16;
 
 export class Callers {
   readonly #trusted: BlockList | null;
 
-  /** The ranges of trusted proxies, whose `X-Forwarded-For` is used. Without any, the header is not read. */
+  /** The ranges of trusted proxies, whose `X-Forwarded-For` is used. Without any ranges, the header is not read. */
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.length === 0 ? null : rangesOf(trustedProxies);
   }
@@ -24,8 +24,8 @@ export class Callers {
   }
 
   /**
-   * Each proxy appends the address it was called from. Everything before the first untrusted address was written by the
-   * caller.
+   * Each proxy appends the address that it was called from. Everything before the first untrusted address was written
+   * by the caller, so it is not used.
    */
   #beyondProxies(peer: string, forwarded: string): string {
     let ip = peer;
@@ -52,14 +52,14 @@ function isIn(list: BlockList, ip: string): boolean {
   return list.check(ip, isIP(ip) === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Some proxies add a port. An address with a zone means nothing on another machine. */
+/** The address without the port that some proxies add. An address with a zone means nothing on another machine. */
 function addressIn(text: string): string | null {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(text) ?? [];
   const ip = withoutPrefix(bracketed ?? plain ?? text);
   return isIP(ip) === 0 || ip.includes('%') ? null : ip;
 }
 
-/** An IPv4 caller gets an IPv6 prefix on a dual-stack socket. */
+/** An IPv4 address without the IPv6 prefix that it has on a dual-stack socket. */
 function withoutPrefix(ip: string): string {
   return ip.startsWith(':') ? ip.replace(/^::ffff:(?=\d+\.)/i, '') : ip;
 }

@@ -1,4 +1,4 @@
-// One connection of a caller: what is known about it, and who reads it.
+// One connection of a caller: what is known about it, and which code reads it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,52 +11,52 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** Reads a connection while node:http does not. */
+/** Reads publishes from a connection until it is handed over to node:http. */
 export interface Publisher {
   look(): void;
   stop(): void;
 }
 
-/** Passes a connection on to node:http. */
+/** Passes the bytes of a connection on to node:http. */
 export interface Feed {
-  /** A response has ended: there may be room for a request. */
+  /** A response has ended, so there may be room for another request. */
   next(): void;
-  /** The service stops: what has arrived does not wait for its turn. */
+  /** The service stops. Bytes that wait for their turn are taken now. */
   stop(): void;
   /** Called periodically, with the time since the last call. */
   look(sinceMs: number): void;
 }
 
-/** `silent`: it has never had a request. `closing`: it gets no further request. */
+/** `silent`: the connection has never had a request. `closing`: it takes no further request. */
 type State = 'silent' | 'busy' | 'idle' | 'closing';
 
 export class Connection extends Member {
   readonly socket: Socket;
   state: State = 'silent';
-  /** The owner of its current or last requests: their account, or the network they came from. */
+  /** The owner of the current or last requests: their account, or the network that they came from. */
   owner: Owner<Connection>;
   /** The network of the caller's address. */
   readonly network: string;
-  /** The requests that have no response yet, or whose response is not read yet. */
+  /** The responses that are not complete yet, or that the caller has not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
   publisher: Publisher | null = null;
   feed: Feed | null = null;
   /** Whether no further request is carried out. */
   isLast = false;
-  /** Whether its caller sent something that is not a request. */
+  /** Whether the caller has sent something that is not a request. */
   isUnreadable = false;
-  /** A last response, after all others, to input that is not a request. */
+  /** A last response, sent after all others, to input that is not a request. */
   lastWords: string | null = null;
   /** Whether our side is closed. */
   isClosing = false;
   /** How long the connection is still read after our side was closed. */
   closingMs: number;
-  /** The number of checks since its caller has closed its side. */
+  /** How many checks there were since the caller has closed its side. */
   endedLooks = 0;
-  /** The number of checks for which its publisher has waited for a request. */
+  /** For how many checks the publisher has waited for a request. */
   idleLooks = 0;
-  /** Unread response bytes at the last check. */
+  /** How many bytes of responses were unread at the last check. */
   unreadBytes = 0;
   /** What the socket had written at the last check, and since when that has not changed. */
   written = '';

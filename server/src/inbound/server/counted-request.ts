@@ -1,6 +1,6 @@
 // A request that counts the pieces of its body, and passes them to its taker. Each piece costs a call of the parser,
-// however short it is: a body in one-byte chunks costs a hundred times as much as its bytes, even when its content is
-// no longer wanted.
+// however short it is. So a body in one-byte chunks costs a hundred times as much as its bytes, even when it is no
+// longer wanted.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { ParsedRequest } from '../../runtime/node-internals/parsed-request.ts';
@@ -10,12 +10,12 @@ const PIECES_MAX = eachMax('bodyPieces');
 /** The average size below which pieces count as short. */
 const PIECE_BYTES_MIN = 16;
 
-/** Gets the body of a request, piece by piece. */
+/** Receives the body of a request, piece by piece. */
 export interface BodyTaker {
   add(piece: Uint8Array, isInPieces: boolean): void;
   /** The body is complete. No more calls follow. */
   end(): void;
-  /** The end of the body will not come, for this reason if one is known. No more calls follow. */
+  /** The end of the body will not come. `error` is the reason if one is known. No more calls follow. */
   breakOff(error: ApiError | null): void;
 }
 
@@ -35,31 +35,31 @@ export class CountedRequest extends ParsedRequest {
     return this.#cutShort !== null;
   }
 
-  /** The end of the body will not come, or is not waited for. The taker of the body gets this error instead. */
+  /** Ends the body: its end will not come, or is not waited for. The taker of the body gets this error instead. */
   cutShort(error: ApiError): void {
     if (this.complete) return;
     this.#cutShort ??= error;
     this.takeClose();
   }
 
-  /** Gives the body to `taker` as it is parsed. */
+  /** Gives the body to `taker` while it is parsed. */
   giveBody(taker: BodyTaker): void {
     this.#taker = taker;
     if (this.isStreamed) this.takeStream();
-    // The pieces that arrived while the token was looked up.
+    // These pieces arrived while the token was looked up.
     else while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
     if (this.#cutShort !== null) this.takeClose();
     else if (this.complete && !this.isStreamed) this.takeEnd();
   }
 
-  /** The body is refused. The rest is read and dropped until the response is sent: a paused request would never end. */
+  /** Refuses the body. The rest is dropped until the response is sent, because a paused request would never end. */
   dropRest(): void {
     this.#taker = null;
     if (!this.destroyed) this.resume();
   }
 
   protected override takePiece(piece: Uint8Array): boolean {
-    // A body that lost a dropped piece must not end normally.
+    // After a dropped piece, the body must not end normally.
     if (this.#cutShort !== null) return true;
     this.#pieces += 1;
     this.#bytes += piece.length;
@@ -67,7 +67,7 @@ export class CountedRequest extends ParsedRequest {
       this.#taker.add(piece, this.#isInPieces);
       return true;
     }
-    // The token is still being looked up, or the body is already refused.
+    // There is no taker: the token is still being looked up, or the body is already refused.
     if (this.#pieces <= 2 * PIECES_MAX || !this.#isInPieces) return false;
     this.#cutShort = inPieces();
     return true;
@@ -76,7 +76,7 @@ export class CountedRequest extends ParsedRequest {
   protected override takeEnd(): boolean {
     if (this.#cutShort !== null) return true;
     const taker = this.#taker;
-    // It was refused with its last piece: the stream ends as usual.
+    // The taker refused the body at its last piece. The stream ends as usual.
     if (taker === null) return false;
     this.endTaken();
     this.#taker = null;

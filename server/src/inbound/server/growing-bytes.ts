@@ -1,5 +1,5 @@
-// Joins pieces of any size into memory of its own. A one-byte piece costs hundreds of bytes as long as it is kept, and
-// a view of a larger buffer keeps the whole buffer in memory.
+// Joins pieces of any size into memory of its own. A kept one-byte piece takes hundreds of bytes, and a kept view of a
+// larger buffer keeps that whole buffer in memory.
 
 const NOTHING = new Uint8Array(0);
 
@@ -16,7 +16,7 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** The caller must not change a piece afterwards: a piece with all expected bytes is kept, not copied. */
+  /** Adds a piece. The caller must not change it afterwards: a piece with all expected bytes is kept, not copied. */
   add(piece: Uint8Array): void {
     const needed = this.#length + piece.length;
     if (needed === this.#expectedBytes && this.#length === 0 && piece.byteLength === piece.buffer.byteLength) {
@@ -33,7 +33,7 @@ export class GrowingBytes {
     this.#length = needed;
   }
 
-  /** The bytes so far. Valid until more is added. */
+  /** The bytes so far. The view is valid until more bytes are added. */
   view(): Uint8Array {
     return this.#memory.subarray(0, this.#length);
   }

@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 
-/** For at most `ms` after the last byte of the responses was written. */
+/** Reads on for at most `ms` after the last byte of the responses was written. */
 export function closeLingering(
   connections: { destroyAfter(socket: Socket, ms: number): void },
   connection: Connection,
@@ -27,7 +27,7 @@ export function closeLingering(
     return true;
   });
   socket.end();
-  // Somebody may have paused the stream.
+  // Other code may have paused the stream.
   socket.resume();
   readOn(socket);
   const wait = () => connections.destroyAfter(socket, ms);

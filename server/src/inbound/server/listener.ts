@@ -1,6 +1,6 @@
-// One listener, two handlers: publishing without a router, everything else through the API. Publishes that arrive in
-// one piece are read without node:http. Sets the limits that keep a slow or hostile client from holding anything for
-// long.
+// One listener with two handlers: publishing without a router, and everything else through the API. It reads publishes
+// that arrive in one piece without node:http. It sets the limits that keep slow or hostile clients from holding memory
+// or connections for long.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -44,7 +44,7 @@ export interface ListenerOptions {
   readonly turns: LoopTurns;
   /** The machine's clock. */
   readonly clock: Pick<Clock, 'machineNow'>;
-  /** `own`: publishes that come whole are read without node:http. `node`: connections and bodies are read by public calls. */
+  /** `own`: publishes in one piece are read without node:http. `node`: only public calls of Node.js are used. */
   readonly reader: 'own' | 'node';
   /** Logs an internal error and returns the id it is logged under. */
   readonly onFault: (error: unknown) => string;
@@ -55,13 +55,13 @@ export interface Listener {
   listen(host: string, port: number, use?: 'shared'): Promise<AddressInfo>;
   /** Whether other threads of this process can listen on the same address. */
   readonly isShared: boolean;
-  /** Completes the current requests, keeps no connection open for more, and accepts no new ones. */
+  /** Completes the current requests, keeps no connection open for more, and accepts no new connection. */
   close(): Promise<void>;
   /** Drops every connection that is still open. */
   cutOff(): void;
 }
 
-/** The defaults of node:http, which a listening socket of our own needs too. */
+/** The socket options that node:http sets by default. A listening socket of our own needs them too. */
 const SOCKETS = { noDelay: true, allowHalfOpen: true } as const;
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
@@ -72,7 +72,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 class OneListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #server: NodeServer;
-  /** Whether connections and bodies are read by public calls. */
+  /** Whether connections and bodies are read only by public calls of Node.js. */
   readonly #isPublic: boolean;
   readonly #refusals: Refusals;
   readonly #dateText: () => string;
@@ -120,16 +120,16 @@ class OneListener implements Listener {
         keepAliveTimeout: times.idleMs,
         connectionsCheckingInterval: times.lookMs,
         ...SOCKETS,
-        // Checked below, so that it gets the same kind of error as every other mistake.
+        // A missing `Host` is checked below, so that its error looks like every other error.
         requireHostHeader: false,
       },
       receive,
       this.#connectionTaker((socket) => server.giveToNode(socket)),
     );
     allowHalfOpen(server);
-    // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
+    // node:http would silently drop headers past the 2,000th. The bytes of all headers are limited anyway.
     server.maxHeadersCount = 0;
-    // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would respond with 417 without a body.
+    // An unknown expectation may be ignored (RFC 9110, 10.1.1). node:http would respond with 417 without a body.
     server.on('checkExpectation', receive);
     server.on('clientError', (error, socket: Socket) => {
       try {
@@ -142,7 +142,7 @@ class OneListener implements Listener {
     return server;
   }
 
-  /** Node gets a connection only when something arrives that is not read here. */
+  /** Makes the function that takes connections. node:http gets one when bytes arrive that are not read here. */
   #connectionTaker(giveToNode: (socket: Socket) => void): (socket: Socket) => void {
     const { connections, times, turns, crossOrigin } = this.#options;
     const feedOptions: RequestFeedOptions = {
@@ -162,7 +162,7 @@ class OneListener implements Listener {
       dateText: this.#dateText,
       keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(times.idleMs / 1000)}\r\n`,
     };
-    // Every response to a page of another origin needs headers that only Node's way knows.
+    // Every response to a page of another origin needs headers that are set only for requests read by node:http.
     const hasPublishers = !this.#isPublic && crossOrigin === null;
     return (socket) => {
       const connection = connections.add(this.#isPublic ? wrapSocket(socket) : socket);
@@ -172,7 +172,7 @@ class OneListener implements Listener {
     };
   }
 
-  /** A publish that arrived in one piece. The checks are the same as for every request. */
+  /** Handles a publish that arrived in one piece. The checks are the same as for every other request. */
   #publish(request: WholeRequest, response: WholeResponse): void {
     const { publishing, ownHosts, isForQstashClients } = this.#options;
     try {
@@ -199,13 +199,13 @@ class OneListener implements Listener {
     const connection = connections.begin({ request, response });
     if (connection === null) return;
     if (this.#isClosing) connections.closeAfterLatest(connection);
-    // An error without a listener would end the process.
+    // An `error` event without a listener would end the process.
     response.on('error', onFault);
     let answering: Promise<void> | null;
     try {
       answering = this.#handle(request, response);
     } catch (error) {
-      // The refusal is sent later, because the end of a short request has not been read yet.
+      // The refusal must be sent later, because the end of a short request has not been read yet.
       answering = Promise.reject(error);
     }
     answering?.catch((error) => this.#refuse(request, response, error));
@@ -220,7 +220,7 @@ class OneListener implements Listener {
     }
   };
 
-  /** Null when another handler sends the response. Not async, because an async function would cost each publish. */
+  /** Null if another handler responds. Not async, because an async function would make each publish slower. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
     this.#requireHead(request);
@@ -236,7 +236,7 @@ class OneListener implements Listener {
     return answering;
   }
 
-  /** A request to a host name that is not ours, or of a page that is neither ours nor allowed. */
+  /** Refuses a request to a host name that is not ours, or of a page that is neither ours nor allowed. */
   #refuseForeign({ headers: { host, origin } }: IncomingMessage, ownHosts: OwnHosts): void {
     const foreign = ownHosts.problemOf(host);
     if (foreign !== null) throw new ApiError('misdirected', foreign);
@@ -245,10 +245,7 @@ class OneListener implements Listener {
     if (page !== null) throw new ApiError('forbidden', page);
   }
 
-  /**
-   * If the head of a request is ambiguous, a proxy may have seen another end of the request. So nothing after it is
-   * read.
-   */
+  /** Refuses a request with an ambiguous head. A proxy may have seen another end of it, so nothing after it is read. */
   #requireHead({ httpVersion, rawHeaders, socket }: IncomingMessage): void {
     const refused = headProblem(httpVersion, rawHeaders);
     if (refused === null) return;
@@ -258,7 +255,7 @@ class OneListener implements Listener {
   }
 }
 
-/** The text of the `Date` header. Made once a second: it costs more than the rest of a response's head. */
+/** The text of the `Date` header. It is made once a second, because it takes longer than the rest of a head. */
 function httpDate(clock: Pick<Clock, 'machineNow'>): () => string {
   let second = 0;
   let text = '';

@@ -1,5 +1,5 @@
-// A separate port for /metrics, so that access to the API does not include them. It serves nothing else, and has its
-// own limits, which callers of the API cannot use up.
+// A separate port for /metrics, so that access to the API does not include access to the metrics. The port serves
+// nothing else, and has limits of its own, which callers of the API cannot use up.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ export class MetricsListener {
       (request, response) => void this.#answer(request, response),
     );
     this.#server.maxConnections = nodeMax('metricsConnections');
-    // For a caller that neither sends nor reads.
+    // Ends the connection of a caller that neither sends nor reads.
     this.#server.setTimeout(eachMax('idleSeconds') * 1000, (socket) => socket.destroy());
   }
 
@@ -61,7 +61,7 @@ export class MetricsListener {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { read, access, ownHosts, onFault } = this.#options;
     response.on('error', onFault);
-    // No call here has a body.
+    // No call on this port has a body, so any body is dropped.
     request.resume();
     try {
       const foreign = ownHosts?.problemOf(request.headers.host) ?? null;

@@ -1,5 +1,5 @@
-// The server of node:http, which takes no connection by itself: each new one is given to a function. What that function gives back,
-// the server treats as a new connection of its own, as the documentation of the event `connection` allows for any stream.
+// A server of node:http that takes no new connection by itself, but passes each one to the function `take`.
+// `giveToNode` makes node:http read a connection: any stream may be passed to the event `connection`.
 
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
-// The host names that `dev` accepts. A web page can point its own name to this machine's address after it was loaded
-// (DNS rebinding), and would then reach a service with a well-known token. But its requests still carry the page's own
-// name.
+// The host names that `dev` accepts. A web page can point its own name to the address of this machine after it was
+// loaded (DNS rebinding), and would then reach a service with a well-known token. But its requests still name the host
+// of the page.
 
 import { BlockList, isIP } from 'node:net';
 
@@ -15,11 +15,11 @@ export function isLoopback(address: string): boolean {
 }
 
 export interface OwnHostsOptions {
-  /** The address or name that it listens on, from the settings. */
+  /** The address or name that the service listens on, from the settings. */
   readonly host: string;
   /** The name of this machine. */
   readonly machine: string;
-  /** The allowed names. `*.` matches all names below one. */
+  /** The allowed names. `*.name` allows all names below that name. */
   readonly allowed: readonly string[];
 }
 
@@ -31,12 +31,12 @@ export class OwnHosts {
     this.#options = options;
   }
 
-  /** Set once the service listens. */
+  /** Set to the actual address once the service listens. */
   set boundTo(address: string) {
     this.#listensBeyond = !isLoopback(address);
   }
 
-  /** Why a request with this `Host` is refused, or null. A request without one does not come from a browser. */
+  /** Why a request with this `Host` is refused, or null. A browser always sends one, so a missing `Host` is allowed. */
   problemOf(header: string | undefined): string | null {
     if (header === undefined || this.#isOwn(nameIn(header))) return null;
     return (
@@ -46,8 +46,8 @@ export class OwnHosts {
   }
 
   /**
-   * Why a request that a browser made for another page is refused, or null. A browser sends some requests without a
-   * preflight, and a well-known token can be part of their URL.
+   * Why a request that a browser made for a page of another origin is refused, or null. A browser sends some requests
+   * without a preflight, and a well-known token can be part of their URL.
    */
   originProblem(header: string | undefined): string | null {
     if (header === undefined || (URL.canParse(header) && this.#isOwn(nameIn(new URL(header).host)))) return null;
@@ -67,7 +67,7 @@ export class OwnHosts {
   }
 }
 
-/** Without port and brackets, in lower case. A trailing dot is dropped. */
+/** The host name in a header, without port and brackets, in lower case. A trailing dot is dropped. */
 function nameIn(header: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header.trim()) ?? [];
   return (bracketed ?? plain ?? '').toLowerCase().replace(/\.$/, '');

@@ -1,6 +1,6 @@
-// A connection whose publishes are handled without node:http, which would cost as much as the rest of a publish. It
+// A connection whose publishes are handled without node:http, which would take as long as the rest of a publish. It
 // reads only requests that arrived in one piece and in the plainest form. At the first other request, the connection is
-// handed over to node:http with all unread bytes, and stays there.
+// handed over to node:http with all unread bytes, and node:http keeps it.
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
@@ -20,14 +20,15 @@ export interface PublisherConnectionOptions {
   /** Carries out a request. */
   readonly handle: (request: WholeRequest, response: WholeResponse) => void;
   /**
-   * Hands a connection over, with the bytes that were not read here. Returns false when no more should be read for now.
+   * Hands a connection over to node:http, with the bytes that were not read here. Returns false when no more should be
+   * read for now.
    */
   readonly giveToNode: (connection: Connection, bytes: Buffer) => boolean;
-  /** Responds to a caller that closed its side in the middle of a request. */
+  /** Responds to a caller that has closed its side in the middle of a request. */
   readonly refuseCutShort: (socket: Socket) => void;
   /** Whether the service accepts no more requests. */
   readonly isClosing: () => boolean;
-  /** For the `Date` header. */
+  /** Returns the text of the `Date` header. */
   readonly dateText: () => string;
   /** The headers of a response after which the connection stays open. */
   readonly keepAlive: string;
@@ -41,7 +42,7 @@ export class PublisherConnection {
   readonly #connection: Connection;
   readonly #socket: Socket;
   readonly #requests = new WholeRequests();
-  /** The current request. */
+  /** The response to the current request. `#part`: the start of a request whose end has not arrived. */
   #response: WholeResponse | null = null;
   #part: Buffer | null = null;
   /** Bytes that arrived during the current request. */
@@ -59,16 +60,16 @@ export class PublisherConnection {
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
-    // Without this, the end of the connection would not be reported.
+    // A paused socket would not report the end of its connection.
     this.#socket.resume();
   }
 
-  /** Called periodically. A request that is still incomplete is left to Node, which knows how long it may take. */
+  /** Called periodically. A request that is still incomplete is handed over to node:http, which limits its time. */
   look(): void {
     if (this.#part !== null && this.#deferred === null) this.#leave(this.#part);
   }
 
-  /** No further request is read here. */
+  /** No further request is read here. Bytes that have arrived are handed over to node:http. */
   stop(): void {
     const came = [this.#part, this.#deferred].filter((each) => each !== null);
     if (came.length > 0) this.#leave(came.length === 1 ? came[0]! : joined(came[0]!, came[1]!));
@@ -84,7 +85,7 @@ export class PublisherConnection {
     const socket = this.#socket;
     const isEnd = this.#isEnd(isLast);
     socket.write(`${head}Date: ${dateText()}\r\n${isEnd ? 'Connection: close\r\n' : keepAlive}\r\n${text}`);
-    // Most responses have been taken by the system at this point. Otherwise the request lasts until they are.
+    // The system has usually taken all of the response by now. Otherwise the request lasts until it has.
     if (socket.writableLength === 0) {
       this.#finish(isEnd);
       return;
@@ -96,7 +97,7 @@ export class PublisherConnection {
     });
   }
 
-  /** Whether nothing follows the current request. */
+  /** Whether the connection ends after the current request. */
   #isEnd(isLast: boolean): boolean {
     return isLast || this.#hasCallerEnded || this.#options.isClosing();
   }
@@ -104,14 +105,14 @@ export class PublisherConnection {
   /** Returns false when no more should be read for now. */
   #receive(chunk: Buffer): boolean {
     const { turns } = this.#options;
-    // Bytes that arrive during a request wait for it anyway.
+    // Bytes that arrive during a request wait for its end anyway.
     if (this.#response === null && (this.#deferred !== null || turns.mustWait(this.#connection.owner))) {
       this.#defer(chunk);
       return false;
     }
     const sinceMs = turns.nowMs();
     const mayReadOn = this.#take(chunk);
-    // Charged to the current owner of the connection: the token is known now.
+    // The time is charged to the owner that the connection has now, because the token may be known by now.
     turns.charge(this.#connection.owner, sinceMs);
     return mayReadOn;
   }
@@ -131,7 +132,7 @@ export class PublisherConnection {
     });
   }
 
-  /** Returns false when no more should be read for now. */
+  /** Reads a request, or a part of one. Returns false when no more should be read for now. */
   #take(chunk: Buffer): boolean {
     if (this.#response !== null) {
       this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
@@ -159,7 +160,7 @@ export class PublisherConnection {
     if (response === null) return;
     this.#response = null;
     response.close();
-    // Checked again: the caller or the service may have ended while the response was written.
+    // Checked again: the caller or the service may have ended during the writing of the response.
     if (this.#isEnd(isLast)) {
       this.#options.connections.close(this.#connection);
       return;
@@ -185,7 +186,7 @@ export class PublisherConnection {
     this.#hasCallerEnded = true;
     if (this.#response !== null) return;
     const isCutShort = this.#part !== null;
-    // The connection must not be handed over to Node later, because no bytes can be put back into a stream that has ended.
+    // The connection must not be handed over to node:http after its end: a stream that has ended takes no bytes back.
     this.#part = null;
     if (isCutShort) this.#options.refuseCutShort(this.#socket);
     else this.#socket.end();
@@ -197,14 +198,14 @@ export class PublisherConnection {
   };
 }
 
-/** A response that is written at once, as one text. */
+/** A response that is written as one text, in one step. */
 export class WholeResponse implements CallerResponse {
   readonly #connection: PublisherConnection;
   readonly #isLast: boolean;
   #head = '';
   #set = '';
   #listeners: (() => void)[] | null = null;
-  /** The response was written, or could not be written. */
+  /** Whether the response was written, or could not be written. */
   hasEnded = false;
   destroyed = false;
 
@@ -223,7 +224,7 @@ export class WholeResponse implements CallerResponse {
     return this;
   }
 
-  /** Like `writeHead` and `end` in one step, for the most frequent response. */
+  /** Like `writeHead` and `end` in one step. Most responses are sent this way. */
   endJson(status: number, text: string): void {
     let start = jsonStarts.get(status);
     if (start === undefined) {
@@ -248,14 +249,14 @@ export class WholeResponse implements CallerResponse {
     this.#connection.destroy();
   }
 
-  /** The caller has the response, or has disconnected. */
+  /** The caller has received the response, or has disconnected. */
   close(): void {
     this.destroyed = true;
     for (const listener of this.#listeners ?? NOBODY) listener();
   }
 }
 
-/** Cached by status: there are few. */
+/** The start of a JSON response for each status. There are few statuses. */
 const jsonStarts = new Map<number, string>();
 
 function headOf(status: number, headers: readonly string[]): string {
@@ -264,7 +265,7 @@ function headOf(status: number, headers: readonly string[]): string {
   return head;
 }
 
-/** In its own memory, which no other buffer shares. */
+/** Joins two buffers in memory that no other buffer shares. */
 function joined(start: Buffer, rest: Buffer): Buffer {
   const whole = Buffer.allocUnsafeSlow(start.length + rest.length);
   start.copy(whole);
@@ -272,5 +273,5 @@ function joined(start: Buffer, rest: Buffer): Buffer {
   return whole;
 }
 
-/** `close` reports a caller that disconnects. An error without a listener would end the process. */
+/** A listener that does nothing. The event `close` follows, and an `error` without a listener would end the process. */
 function ignore(): void {}

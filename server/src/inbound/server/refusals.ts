@@ -1,4 +1,4 @@
-// Refuses requests: those with an error, those whose body is still arriving, and input that is not a readable request.
+// Refuses requests with an error, requests whose body is still arriving, and input that is not a readable request.
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ export interface RefusalsOptions {
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
   readonly onFault: (error: unknown) => string;
-  /** For the `Date` header. */
+  /** Returns the text of the `Date` header. */
   readonly dateText: () => string;
 }
 
@@ -26,10 +26,10 @@ export class Refusals {
   }
 
   refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    // The caller disconnected while sending: there is nobody to respond to.
+    // The caller disconnected while it was sending, so nobody waits for a response.
     if (request.destroyed && !request.complete) return;
     const problem = this.#problemOf(error);
-    // A started response cannot be replaced. The caller sees that it ends too early.
+    // A response that has started cannot be replaced. The caller sees that it ends too early.
     if (response.writableEnded) return;
     if (response.headersSent) response.destroy();
     else if (request.complete) sendError(response, problem);
@@ -39,14 +39,14 @@ export class Refusals {
   /** Refuses a request that was read completely. */
   refuseWhole(response: WholeResponse, error: unknown): void {
     const problem = this.#problemOf(error);
-    // An error while the response was written: the caller must not wait for the rest.
+    // The error came while the response was written. The caller must not wait for the rest.
     if (response.hasEnded) response.destroy();
     else sendError(response, problem);
   }
 
-  /** Refuses what node:http could not read. */
+  /** Refuses bytes that node:http could not read. */
   refuseNonsense(error: Error & { readonly code?: string }, socket: Socket): void {
-    // The response may still be in transit.
+    // Our last response may still be on its way to the caller, so the connection is left as it is.
     if (this.#options.connections.of(socket)?.isClosing) return;
     const isGone = !socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE';
     // A caller that has sent nothing expects no response.
@@ -55,13 +55,13 @@ export class Refusals {
   }
 
   /**
-   * Refuses what is not a request, or the rest of a request that cannot be read. The responses to earlier requests are
-   * sent first.
+   * Refuses input that is not a request, or the rest of a request that cannot be read. The responses to earlier
+   * requests are sent first.
    */
   refuseUnread(problem: Problem, socket: Socket): void {
     const { connections, times } = this.#options;
     const connection = connections.of(socket);
-    // Everything after unreadable input is unreadable too, and may be reported again.
+    // Everything after unreadable input is unreadable too, and node:http may report it again.
     if (connection === null || connection.isUnreadable || connection.isClosing) return;
     connection.isUnreadable = true;
     connection.isLast = true;
@@ -71,7 +71,7 @@ export class Refusals {
     if (isNext) connection.lastWords = this.#textOf(problem);
     connections.closeAfterLatest(connection);
     if (isNext) return;
-    // The latest request gets this response, unless it already has another.
+    // The latest request gets this response, unless it has another already.
     if (latest.request instanceof CountedRequest) {
       latest.request.cutShort(new ApiError(problem.code, problem.message));
     }
@@ -82,7 +82,7 @@ export class Refusals {
     return problemOf(error) ?? internalProblem(this.#options.onFault(error));
   }
 
-  /** Refuses a request whose body is still arriving. Nothing follows it. */
+  /** Refuses a request whose body is still arriving. No further request on its connection is read. */
   #refuseUnfinished({ socket }: IncomingMessage, response: ServerResponse, problem: Problem): void {
     const connection = this.#options.connections.of(socket);
     if (connection !== null) {
@@ -95,7 +95,7 @@ export class Refusals {
     response.writeHead(status, { ...headers, ...length }).end(text);
   }
 
-  /** A response without a request that node:http knows of. */
+  /** The text of a response that node:http does not write, because it knows of no request. */
   #textOf(problem: Problem): string {
     const { status, headers, body } = errorResponse(problem);
     const text = JSON.stringify(body);

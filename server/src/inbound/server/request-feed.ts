@@ -1,6 +1,6 @@
-// Passes the bytes of a connection to node:http, one request at a time. Refuses request lines that Node would accept
-// too leniently. When too many requests wait for their responses, no more is read. The end of a request is taken from
-// Node's parser: this code only makes sure that nothing of the next request is parsed before its turn.
+// Passes the bytes of a connection to node:http, one request at a time, and refuses request lines for which node:http
+// is too lenient. When too many requests wait for their responses, no more is read. The parser of node:http finds the
+// end of a request; this code only makes sure that no byte of the next request is parsed before its turn.
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -17,21 +17,21 @@ import { GrowingBytes } from './growing-bytes.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;
-  /** In each period of this length a body must bring `BODY_BYTES_MIN`, or end. */
+  /** How long a period is. In each period a body must bring `BODY_BYTES_MIN`, or end. */
   readonly bodyMs: number;
   readonly turns: LoopTurns;
   /** Makes node:http read the connection. */
   readonly giveToNode: (socket: Socket) => void;
-  /** Responds to a request that Node must not see. */
+  /** Responds to a request that node:http must not see. */
   readonly refuse: (problem: Problem, socket: Socket) => void;
 }
 
 const HEAD_BYTES_MAX = eachMax('headBytes');
 const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
-/** This minimum applies to every body, whichever code handles the request. */
+/** Limit for how little of a body may arrive in one period, whichever code handles the request. */
 const BODY_BYTES_MIN = eachMax('bodyBytesMin');
-/** A body is long if more than this is left of it, or half of this has arrived at once. */
+/** A body is long if more bytes than this are missing, or if half as many have arrived at once. */
 const LONG_BODY_BYTES = 64 * 1024;
 const CR = 13;
 const LF = 10;
@@ -45,23 +45,23 @@ export class RequestFeed {
   readonly #connection: Connection;
   readonly #socket: Socket;
   #part: Part = 'line';
-  /** The start of an incomplete request line. Node has its first byte, and applies its own time limit. */
+  /** The start of an incomplete request line. node:http has its first byte, and applies its own time limit. */
   readonly #line = new GrowingBytes();
-  /** How many of the last bytes match the end of an empty line, CR LF CR LF. */
+  /** How many of the last bytes match the start of CR LF CR LF, the end of an empty line. */
   #matched = 0;
   #bodyLeft = 0;
-  /** In the current period: how long we waited for the caller, and how much of the body arrived. */
+  /** How long we waited for the caller in the current period, and how much of the body arrived in it. */
   #bodyWaitedMs = 0;
   #bodyBytes = 0;
   #droppedBytes = 0;
-  /** Bytes that were read and wait: at most those of two reads. */
+  /** Bytes that were read and wait to be passed on. They are at most those of two reads. */
   #held: Buffer | null = null;
   #isStopped = false;
   #hasCallerEnded = false;
   /** Whether too many bytes were dropped. */
   #isFull = false;
   #isGiving = false;
-  /** Whether it has bytes, and waits for its turn in the event loop. */
+  /** Whether the feed has bytes that wait for their turn in the event loop. */
   #waitsForTurn = false;
 
   constructor(options: RequestFeedOptions, connection: Connection) {
@@ -78,7 +78,7 @@ export class RequestFeed {
     connection.feed = this;
   }
 
-  /** Returns false when no more should be read for now. */
+  /** Takes bytes that were read. Returns false when no more should be read for now. */
   take(chunk: Buffer): boolean {
     this.#held = this.#held === null ? chunk : Buffer.concat([this.#held, chunk]);
     this.#isStopped = true;
@@ -86,7 +86,7 @@ export class RequestFeed {
     return !this.#isStopped;
   }
 
-  /** Something has changed that the feed may have waited for. */
+  /** Passes on what waits. Called when something has changed that the feed may have waited for. */
   readonly next = (): void => {
     if (this.#isGiving || this.#waitsForTurn || this.#connection.isClosing) return;
     if (this.#held !== null) {
@@ -104,7 +104,7 @@ export class RequestFeed {
   }
 
   readonly #takeTurn = (): void => {
-    // The bytes were taken when the service stopped.
+    // When the service stopped, the bytes were passed on without waiting for this turn.
     if (!this.#waitsForTurn) return;
     this.#waitsForTurn = false;
     if (this.#connection.isClosing || this.#socket.destroyed) return;
@@ -112,7 +112,7 @@ export class RequestFeed {
     this.#goOn();
   };
 
-  /** The time is charged to the owner of the connection at that time, because the token may be known by then. */
+  /** Charges the time to the owner that the connection has afterwards, because the token may be known by then. */
   #giveHeld(): void {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
@@ -120,9 +120,9 @@ export class RequestFeed {
     const isInLongBody = this.#isInBody() && Math.max(this.#bodyLeft, 2 * this.#held!.length) > LONG_BODY_BYTES;
     while (this.#held !== null && !this.#mustWait()) {
       this.#give(this.#held);
-      // The owner may have become known with the head. A long body of an owner that has used much waits for its turn. A
-      // complete body does not: if the request is refused, it must be read before the response, or the connection is
-      // closed.
+      // The owner may have become known with the head. If that owner has used much time, a long body waits for its
+      // turn. A complete body does not wait: if its request is refused, the body must be read before the response is
+      // sent, or the connection is closed.
       if (this.#held !== null && this.#isLongBody(this.#held) && turns.mustWait(this.#connection.owner)) {
         this.#waitForTurn();
         break;
@@ -148,7 +148,7 @@ export class RequestFeed {
   }
 
   look(sinceMs: number): void {
-    // The body is not waiting for the caller.
+    // The time counts only while the body waits for the caller.
     if (!this.#isInBody() || this.#isStopped || this.#socket.isPaused() || this.#connection.isClosing) return;
     this.#bodyWaitedMs += sinceMs;
     if (this.#bodyWaitedMs < this.#options.bodyMs) return;
@@ -165,7 +165,7 @@ export class RequestFeed {
     this.#bodyBytes = 0;
   }
 
-  /** A listener of the stream gets the end after everything that arrived before it. */
+  /** Gives the end to a listener of the stream, so that it comes after everything that arrived before it. */
   #takeEnd(): boolean {
     this.#hasCallerEnded = true;
     this.#isStopped = true;
@@ -188,7 +188,7 @@ export class RequestFeed {
     return this.#part === 'sized body' && this.#bodyLeft > held.length;
   }
 
-  /** One step: up to the end of one part of a request. */
+  /** Does one step: passes on bytes up to the end of one part of a request. */
   #give(bytes: Buffer): void {
     if (this.#socket.destroyed || (this.#connection.isLast && !this.#isInBody())) this.#part = 'nothing';
     if (this.#part === 'line') this.#giveLine(bytes);
@@ -197,7 +197,7 @@ export class RequestFeed {
     else this.#giveBody(bytes);
   }
 
-  /** Node gets the line as a whole: otherwise it would send its own error for a line that is refused here. */
+  /** Passes on the line as a whole: node:http would otherwise send its own error for a line that is refused here. */
   #giveLine(bytes: Buffer): void {
     const end = bytes.indexOf(LF) + 1;
     if (end === 0) this.#keepLine(bytes);
@@ -218,7 +218,7 @@ export class RequestFeed {
     if (this.#line.length > HEAD_BYTES_MAX) this.#refuse(tooLargeHead());
   }
 
-  /** `from`: how many of its bytes Node already has. */
+  /** Passes on a complete line. `from` is the number of its bytes that node:http already has. */
   #giveWholeLine(bytes: Buffer, end: number, from: number): void {
     const line = bytes.toString('latin1', 0, end);
     // An empty line before a request is not part of it (RFC 9112, 2.2).
@@ -256,7 +256,7 @@ export class RequestFeed {
     const length = request.headers['content-length'];
     this.#bodyLeft = Number(length ?? 0);
     this.#part = length === undefined ? 'chunked body' : 'sized body';
-    // No response could be sent to what follows, so it must not be carried out (RFC 9112, 9.6).
+    // No response could be sent to a request after this one, so none may be carried out (RFC 9112, 9.6).
     if (!keepsAlive(request, response)) this.#connection.isLast = true;
     this.#endBody(request);
   }
@@ -271,14 +271,14 @@ export class RequestFeed {
     const { request, response } = this.#connection.latest!;
     this.#pass(bytes, 0, end, 'more');
     if (this.#isOver()) return;
-    // Its end must be where it was expected. Otherwise a part of the next request was parsed with it.
+    // node:http must find the end where it is expected. Otherwise a part of the next request was parsed with this body.
     if (request.complete ? !isEnd : isSized && isEnd) this.#disagree();
     else if (request.complete) this.#endBody(request);
     else if (request instanceof CountedRequest && request.isCutShort) this.#cutShort();
     else if (response.writableEnded) this.#countDropped(end);
   }
 
-  /** The rest of the body is not wanted. */
+  /** Passes on no more of this body, because nobody wants the rest. */
   #cutShort(): void {
     this.#part = 'nothing';
     this.#options.connections.closeAfterLatest(this.#connection);
@@ -292,7 +292,7 @@ export class RequestFeed {
     if (complete) this.#part = this.#connection.isLast ? 'nothing' : 'line';
   }
 
-  /** Passes the bytes up to `end` to Node, and keeps the others. `brings`: whether a request begins with them. */
+  /** Passes the bytes up to `end` to node:http, and keeps the others. `brings`: whether a request begins with them. */
   #pass(bytes: Buffer, from: number, end: number, brings: 'request' | 'more'): void {
     const connection = this.#connection;
     const before = connection.latest;
@@ -311,20 +311,20 @@ export class RequestFeed {
     this.#countDropped(bytes.length);
   }
 
-  /** A caller that sends without end is not read any more. It is disconnected when it waits for nothing. */
+  /** Counts dropped bytes. Beyond the limit no more is read, and a caller that waits for nothing is disconnected. */
   #countDropped(bytes: number): void {
     this.#droppedBytes += bytes;
     if (this.#droppedBytes > DROPPED_BYTES_MAX) this.#isFull = true;
   }
 
-  /** Node found another end than this code. The bytes that follow could be part of a body. */
+  /** node:http has found another end of the body than this code. The bytes that follow could be part of a body. */
   #disagree(): void {
-    // What follows must not be carried out as a request.
+    // These bytes must not be carried out as a request.
     this.#part = 'nothing';
     this.#socket.destroy();
   }
 
-  /** With an empty line that began in earlier bytes. */
+  /** Continues to match an empty line that began in earlier bytes. Returns where the match ends. */
   #goOnMatching(bytes: Buffer, from: number): number {
     let at = from;
     while (this.#matched > 0 && this.#matched < HEAD_END.length && at < bytes.length) {
@@ -336,7 +336,7 @@ export class RequestFeed {
     return at;
   }
 
-  /** The end of the empty line after the headers or a chunked body, or of `bytes` if it has not arrived. */
+  /** The end of the empty line after the headers or a chunked body. If it has not arrived, the length of `bytes`. */
   #endOfEmptyLine(bytes: Buffer, from: number): number {
     const at = this.#goOnMatching(bytes, from);
     if (this.#matched > 0) return at;

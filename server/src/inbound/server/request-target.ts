@@ -1,4 +1,4 @@
-// Cuts queue and destination from the raw request target, byte for byte. No URL parser is used: each one decodes, drops
+// Cuts queue and destination from the raw request target, byte for byte. It uses no URL parser: each one decodes, drops
 // or resolves something, and could turn the path of an enqueue into that of another call.
 
 import { isName, NAME_RULE } from '../../rules/requests/name.ts';
@@ -17,7 +17,7 @@ const SCHEDULES = '/v2/schedules/';
 /** The actions on an existing schedule. Anything else after /v2/schedules/ is the destination of a new one. */
 const SCHEDULE_ACTION = /^[A-Za-z0-9._-]+\/(?:pause|resume|run)\/?(?:\?.*)?$/;
 
-/** Null when the target is not one of the calls that carry a destination, nor a batch. */
+/** Returns null when the target is neither a call with a destination nor a batch. */
 export function parsePublishTarget(
   target: string,
   method: string,
@@ -42,7 +42,7 @@ function parseEnqueue(rest: string): PublishTarget | { readonly problem: Problem
   return { call: 'enqueue', queueName, destination };
 }
 
-/** Null when it is an action on a schedule. */
+/** Returns null when the target is an action on a schedule. */
 function parseSchedule(destination: string): PublishTarget | { readonly problem: Problem } | null {
   if (SCHEDULE_ACTION.test(destination)) return null;
   if (destination === '') return missingDestination(`${SCHEDULES}https://example.com`);
@@ -52,7 +52,7 @@ function parseSchedule(destination: string): PublishTarget | { readonly problem:
 function missingDestination(example: string) {
   return problem(
     'bad_destination',
-    // The text that the public clients expect.
+    // The public clients expect this text.
     `destination: a non-empty destination must be provided; put a URL or a topic name at the end of the path, as in ${example}`,
   );
 }

@@ -1,5 +1,5 @@
-// Requests in progress, by account. One account cannot use all of them, however slowly it sends its requests or reads
-// its responses.
+// Counts the requests in progress, by account. One account cannot use up all of them, however slowly it sends its
+// requests or reads its responses.
 
 import type { Socket } from 'node:net';
 import { Pool } from '../../runtime/collections/pool.ts';
@@ -16,9 +16,9 @@ export class Requests {
     this.#connections = connections;
   }
 
-  /** Counts the request until its response has ended in any way. Refuses one too many. */
+  /** Counts the request until its response has ended in any way. Refuses a request over the limit. */
   begin(accountId: string, socket: Socket, response: Pick<CallerResponse, 'destroyed' | 'on'>): void {
-    // The caller has disconnected: no `close` event will come.
+    // The caller has disconnected, so no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'requests in progress');

@@ -1,6 +1,6 @@
-// Reads a publish that arrived in one piece and in the plainest form of HTTP/1.1. Node's parser and its streams cost as
-// much as the rest of a publish. Everything else is left to Node: what is read here must mean the same there, byte for
-// byte, so a request that is ambiguous in any way is not read here.
+// Reads a publish that arrived in one piece and in the plainest form of HTTP/1.1, because the parser and the streams of
+// node:http take as long as the rest of a publish. Everything else is left to node:http. A request that is read here
+// must mean the same to node:http, byte for byte, so an ambiguous request is not read here.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,18 +10,19 @@ import { isHost } from '../../rules/requests/request-head.ts';
 import { TOKEN_PARAMETER } from '../publish/qstash-request.ts';
 
 /**
- * Larger heads are left to Node, which counts them by its own rule. A message keeps its head while it is in memory,
- * because its body and its texts are parts of it.
+ * Limit for a head that is read here. A larger head is left to node:http, which has its own rule for counting its
+ * bytes. A message keeps its head in memory, because its body shares the buffer of the head and its texts are slices of
+ * it.
  */
 const HEAD_BYTES_MAX = eachMax('headBytes') / 8;
-/** Lines of larger heads are not cached: each would keep the whole head in memory. */
+/** Limit for a head whose lines are cached, because each cached line keeps its whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
-/** A head of short lines would take many times its own length. */
+/** Limit for the lines that are cached. Many short lines would take a multiple of the memory of their head. */
 const REMEMBERED_LINES_MAX = eachMax('rememberedLines');
 const HEAD_END = Buffer.from('\r\n\r\n');
 const START = 'POST /v2/';
 const VERSION = ' HTTP/1.1\r\n';
-/** What follows `/v2/` in the calls that publish. */
+/** The starts of publishing calls, after `/v2/`. */
 const CALLS = ['publish/', 'enqueue/', 'batch ', 'batch?'] as const;
 
 const TAB = 9;
@@ -30,7 +31,7 @@ const CR = 13;
 const SPACE = 32;
 const COLON = 58;
 
-/** The headers that publishing knows by name. Each came at most once. */
+/** The headers that publishing knows by name. In a request that is read here, each occurs at most once. */
 export type KnownHeaders = {
   host: string | undefined;
   authorization: string | undefined;
@@ -44,7 +45,7 @@ export class WholeRequest {
   readonly headers: KnownHeaders;
   readonly headerList: HeaderList;
   readonly body: Uint8Array;
-  /** The caller sends no other request on this connection. */
+  /** Whether the caller sends no other request on this connection. */
   readonly isLast: boolean;
   readonly socket: Socket;
 
@@ -57,13 +58,13 @@ export class WholeRequest {
     this.socket = socket;
   }
 
-  /** The bytes that the body keeps in memory, because it is a part of what was read. */
+  /** How many bytes the body keeps in memory. It is a part of a larger buffer. */
   get heldBytes(): number {
     return this.body.buffer.byteLength;
   }
 }
 
-/** In their original order and case, which Node's headers object does not keep. */
+/** The headers in their original order and case, which the `headers` object of node:http does not keep. */
 export function rawHeaders(request: IncomingMessage | WholeRequest): HeaderList {
   if (request instanceof WholeRequest) return request.headerList;
   const raw = request.rawHeaders;
@@ -92,31 +93,31 @@ interface HeaderLine {
 }
 
 /**
- * The requests of one connection. A publisher repeats most lines of a head. A line that is the same as the one at its
- * place in the cached head is not parsed again.
+ * Reads the requests of one connection. A publisher repeats most lines of a head. A line that equals the cached line at
+ * the same place is not parsed again.
  */
 export class WholeRequests {
   #firstLine: FirstLine | null = null;
   /**
-   * All lines are of one head: each line keeps its whole head in memory. Never the one with the token: the time of a
-   * comparison could reveal something about it.
+   * The cached lines. All are from one head, because each line keeps its whole head in memory. The line with the token
+   * is never cached: the time of a comparison could reveal a part of the token.
    */
   #lines: (HeaderLine | null)[] = [];
 
   /**
-   * The request in `bytes`. `part` when they are its start, but the end of its body is missing. Null when Node has to
-   * read them.
+   * Returns the request in `bytes`. Returns `part` when only the end of its body is missing, and null when node:http
+   * must read the bytes.
    */
   read(bytes: Buffer, socket: Socket): WholeRequest | 'part' | null {
     const headBytes = bytes.indexOf(HEAD_END);
     if (headBytes < 0 || headBytes > HEAD_BYTES_MAX) return null;
-    // With the end of its last line, so that all lines end in the same way.
+    // The text includes the end of the last line, so that all lines end in the same way.
     const head = this.#readHead(bytes.toString('latin1', 0, headBytes + 2));
     if (head === null) return null;
     const bodyStart = headBytes + HEAD_END.length;
     const missing = bodyStart + head.bodyBytes - bytes.length;
     if (missing > 0) return 'part';
-    // The next request has already arrived.
+    // A part of the next request has already arrived.
     if (missing < 0) return null;
     return new WholeRequest(head, new Uint8Array(bytes.buffer, bytes.byteOffset + bodyStart, head.bodyBytes), socket);
   }
@@ -138,7 +139,8 @@ export class WholeRequests {
       if (isRemembered) remember(lines, line);
       at += line.text.length;
     }
-    // The lines differ: from another publisher, or a changed one. The next head is cached.
+    // More than half of the lines are not in the cache: another publisher, or changed headers. The next short head is
+    // cached in its place.
     if (!isRemembered && 2 * unknown > place) this.#lines = [];
     return head.end();
   }
@@ -152,7 +154,7 @@ export class WholeRequests {
   }
 }
 
-/** The remembered line of this place, if the text has the same line there. */
+/** The cached line of this place, if `text` has the same line at `at`. Else null. */
 function lineAt(lines: readonly (HeaderLine | null)[], place: number, text: string, at: number): HeaderLine | null {
   const line = lines[place] ?? null;
   return line !== null && text.startsWith(line.text, at) ? line : null;
@@ -186,7 +188,7 @@ class HeadBuilder implements Head {
     return true;
   }
 
-  /** False when the request is left to Node. */
+  /** Adds a header. Returns false when the request is left to node:http. */
   add({ header, special }: HeaderLine): boolean {
     this.list.push(header);
     if (special === undefined) return true;
@@ -216,13 +218,13 @@ function readFirstLine(text: string): FirstLine | null {
   return end < 0 ? null : { text: text.slice(0, end + VERSION.length), url: text.slice(start, end) };
 }
 
-/** The public QStash clients may send the token as a parameter, whose name may be encoded. */
+/** Whether the URL may hold a token: the public QStash clients may send it as a parameter with an encoded name. */
 function mayHaveToken(url: string): boolean {
   const query = url.indexOf('?');
   return query >= 0 && (url.includes(TOKEN_PARAMETER, query) || url.includes('%', query));
 }
 
-/** Null when Node would read it differently, or not at all. */
+/** Reads one header. Returns null when node:http would read it differently, or not at all. */
 function readHeaderLine(text: string, start: number): HeaderLine | null {
   let at = start;
   while ((MAY_STAND[text.charCodeAt(at)]! & NAME) !== 0) at += 1;
@@ -233,7 +235,7 @@ function readHeaderLine(text: string, start: number): HeaderLine | null {
   const valueStart = at;
   while ((MAY_STAND[text.charCodeAt(at)]! & VALUE) !== 0) at += 1;
   if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) return null;
-  // A tab before a value, or blanks after it.
+  // A tab before a value, or blanks after it, are left to node:http.
   if (at > valueStart && (text.charCodeAt(valueStart) === TAB || text.charCodeAt(at - 1) <= SPACE)) return null;
   const special = SPECIAL_LENGTHS[name.length] === 1 ? SPECIAL.get(name.toLowerCase()) : undefined;
   if (special === 'host' && !isHost(text.slice(valueStart, at))) return null;
@@ -242,7 +244,7 @@ function readHeaderLine(text: string, start: number): HeaderLine | null {
 
 type Special = keyof KnownHeaders | 'content-length' | 'connection' | 'left to node';
 
-/** A request is left to Node if a header changes how it is framed, or who the caller is. */
+/** A header that changes how a request is framed, or who the caller is, leaves the request to node:http. */
 const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['host', 'host'],
   ['authorization', 'authorization'],
@@ -260,14 +262,14 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['origin', 'left to node'],
   ['cookie', 'left to node'],
 ]);
-/** By the length of a name: 1 if a name in the table has it. Most headers need no look-up then. */
+/** For each length of a name: 1 if a name in the table has that length. Most headers then need no look-up. */
 const SPECIAL_LENGTHS = new Uint8Array(64);
 for (const name of SPECIAL.keys()) SPECIAL_LENGTHS[name.length] = 1;
 
 const NAME = 1;
 const TARGET = 2;
 const VALUE = 4;
-/** By the code of a character: where it is allowed. Nothing beyond ASCII is. */
+/** For each character code: where the character is allowed. Only ASCII characters are. */
 const MAY_STAND = new Uint8Array(256);
 for (let code = SPACE + 1; code < 0x7f; code += 1) {
   MAY_STAND[code] = VALUE | TARGET | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? NAME : 0);

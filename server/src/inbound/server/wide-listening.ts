@@ -1,5 +1,5 @@
-// Listens on one address with several sockets, where the system lets sockets share a port. The runtime accepts one new
-// connection from each listening socket in a turn of its loop. With only one socket, a client that opens many
+// Listens on one address with several sockets, where the system lets sockets share a port. In each turn of the event
+// loop, Node.js accepts one new connection from each listening socket. With only one socket, a client that opens many
 // connections makes all other new connections wait for seconds.
 
 import { once } from 'node:events';
@@ -10,20 +10,20 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 export interface WideListening {
   readonly bound: AddressInfo;
   readonly sockets: number;
-  /** Other sockets of this process can listen on the same address. */
+  /** Whether other sockets of this process can listen on the same address. */
   readonly isShared: boolean;
-  /** Takes no more connections. Resolves when all open connections have ended. */
+  /** Accepts no more connections. Resolves when all open connections have ended. */
   close(): Promise<void>;
 }
 
 interface WideAddress {
   readonly host: string;
   readonly port: number;
-  /** Another thread of this process listens there already. */
+  /** Whether another thread of this process listens on the address already. */
   readonly isShared?: boolean;
 }
 
-/** Connections from the additional sockets are handed to `server` as if it had taken them itself. */
+/** Listens with additional sockets. Their connections are handed to `server` as if it had accepted them itself. */
 export async function listenWide(
   server: HttpServer,
   { host, port, isShared, ...options }: WideAddress & ServerOpts,
@@ -49,7 +49,7 @@ export async function listenWide(
     if (!isListening) break;
     others.push(other);
   }
-  // A connection that cannot be accepted, for example for lack of a file handle, only means one connection less.
+  // An accept may fail, for example for lack of a file handle. Then only that one connection is lost.
   for (const each of [server, ...others]) each.on('error', onFault);
   return {
     bound,
@@ -77,8 +77,8 @@ export async function canSharePorts(): Promise<boolean> {
 }
 
 /**
- * The system does not report a busy port to sockets that share ports. So a plain socket checks first whether another
- * process uses it.
+ * Checks with a plain socket whether another process uses the port. The system does not report a busy port to sockets
+ * that share ports.
  */
 async function requireFree(host: string, port: number): Promise<void> {
   if (port === 0) return;

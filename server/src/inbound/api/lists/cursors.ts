@@ -1,6 +1,5 @@
-// A cursor carries a mark of the list, the filters and the order it was made for. With any other list, filter or order
-// its position would mean something else, so it is refused. Cursors of messages and events are numbers, because the
-// public clients read them as numbers.
+// A cursor carries a mark of its list, filters and order. With others, its position would mean something else, so the
+// cursor is refused. Cursors of messages and events are numbers, because the public clients read them as numbers.
 
 import { createHash } from 'node:crypto';
 import type { PageRequest } from '../../../store/ports/message-store.ts';
@@ -10,7 +9,7 @@ const MARK_DIGITS = 8;
 const MARKED_NUMBER = new RegExp(`^(\\d{1,16})\\.(\\d{${MARK_DIGITS}})(\\d{0,6})$`);
 const MARKED_KEY = new RegExp(`^([\\w-]{1,1400})\\.(\\d{${MARK_DIGITS}})$`);
 
-/** As the public clients write them, and as words. */
+/** The orders by name: the names of the public clients, and plain words. */
 export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
   ['latestFirst', 'newestFirst'],
   ['newestFirst', 'newestFirst'],
@@ -18,7 +17,7 @@ export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
   ['oldestFirst', 'oldestFirst'],
 ]);
 
-/** The mark of a cursor of this list with these parameters. A page may have another size than the one before. */
+/** The mark for a cursor of this list with these parameters. It leaves out `count`, which may differ between pages. */
 export function markOf(list: string, parameters: object): string {
   const { count: _count, cursor: _cursor, order, ...filters } = parameters as Readonly<Record<string, unknown>>;
   const given = Object.entries(filters)
@@ -34,7 +33,7 @@ export function markOf(list: string, parameters: object): string {
 
 export interface NumberPosition {
   readonly position: number;
-  /** How many events of that position were already returned. 0 means that the page begins after the position. */
+  /** How many events of that position were already returned. With 0, the page begins after the position. */
   readonly seen: number;
 }
 

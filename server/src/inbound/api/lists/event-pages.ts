@@ -5,10 +5,10 @@ import { type MessageEvent, STEP_EVENTS_MAX } from '../../../rules/delivery/even
 import type { EventPage, PageRequest } from '../../../store/ports/message-store.ts';
 import type { NumberPosition } from './cursors.ts';
 
-/** The page to request from the store: the events after a position, or that position again and what follows. */
+/** The page to request from the store. It begins after a position, or at one of which some events are unseen. */
 export function pageToRequest(page: PageRequest, cursor: NumberPosition | null): PageRequest {
-  // The store ends a page before a step that does not fit whole. With this much room it returns at least as many as are
-  // wanted.
+  // The store ends a page before a step that does not fit whole. With this larger limit it still returns at least as
+  // many events as are wanted.
   const limit = page.limit + STEP_EVENTS_MAX - 1;
   if (cursor === null) return { ...page, limit };
   const again = page.order === 'newestFirst' ? cursor.position + 1 : cursor.position - 1;
@@ -22,7 +22,7 @@ export function cutPage(
   cursor: NumberPosition | null,
 ): { readonly events: readonly MessageEvent[]; readonly cursor: NumberPosition | null } {
   let seen = cursor?.seen ?? 0;
-  // The position may have been deleted meanwhile, after its retention.
+  // The events of this position may have been deleted meanwhile, after their retention.
   const unseen = page.events.filter(({ position }) => {
     if (position !== cursor?.position || seen === 0) return true;
     seen -= 1;

@@ -12,7 +12,7 @@ import { markOf, ORDERS, parseNumberCursor, toNumberCursor } from './cursors.ts'
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
 
-/** What every list takes besides its filters. */
+/** The parameters of every list, besides its filters. */
 export const PAGE_NAMES = ['count', 'cursor', 'order'] as const;
 
 type Given = Readonly<Record<string, unknown>>;
@@ -60,7 +60,7 @@ export const FILTER_NAMES = {
 
 export type FilterName = (typeof FILTER_NAMES)['messages' | 'deadLetters'][number];
 
-/** A query schema with these names: strings, repeated or not. `given` refuses other names as bad filters. */
+/** A query schema with these names. A value is one string or several. `given` refuses other names as bad filters. */
 export function querySchema(names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(OneOrMore)])));
 }
@@ -107,8 +107,8 @@ function commaList(value: unknown): unknown[] {
 }
 
 /**
- * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null, and an `all` that
- * is not true. They must not select all: only a call without any filter does.
+ * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null. Also refuses an
+ * `all` that is not true. Neither may select all: only a call without any filter does.
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   const first = sources
@@ -123,7 +123,7 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to select all`);
 }
 
-/** Whether a bulk call explicitly selects all: as text in a query, as text or a boolean in a body. */
+/** Whether a bulk call explicitly selects all. A query says so as text, a body as text or a boolean. */
 export function selectsAll(value: unknown): boolean {
   return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
 }
@@ -170,7 +170,7 @@ export function parseMessageFilter(values: Given): MessageFilter {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
-/** Whether to include dead letters that were sent again: only those, none of them, or both. */
+/** Whether a list includes dead letters that were retried: true for only these, false for none, `any` for both. */
 function isRetried(text: string): boolean | 'any' {
   if (text === 'any') return text;
   if (text === 'true' || text === 'false') return text === 'true';
@@ -178,7 +178,8 @@ function isRetried(text: string): boolean | 'any' {
 }
 
 /**
- * Whether a bulk call has no filter that narrows it down. `retried=false` does not: it matches nearly every message.
+ * Whether a bulk call has no filter that narrows it down. `retried=false` alone does not: it matches nearly every
+ * message.
  */
 export function isEmptyFilter({ isRetried, ...filter }: MessageFilter): boolean {
   return isRetried !== true && Object.keys(filter).length === 0;
@@ -192,7 +193,7 @@ function searched(text: string | undefined): string | undefined {
   return text;
 }
 
-/** The first page: a cursor is read by the list it belongs to. */
+/** The first page of a list. The cursor is not read here, but by its list. */
 export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
   const count = values.count === undefined ? countDefault : wholeNumber('count', single('count', values.count));
   if (count < 1 || count > countMax) throw new ApiError('bad_parameter', `count: must be from 1 to ${countMax}`);
@@ -201,12 +202,12 @@ export function parsePage(values: Given, countDefault: number, countMax: number,
   return { limit: count, cursor: null, order, withBodies };
 }
 
-/** Where a list of messages continues, and how its next cursor is written. */
+/** Reads the cursor of a list of messages, and writes its next one. */
 export function messageCursors(list: string, values: Given) {
   const mark = markOf(list, values);
   return {
     from: values.cursor === undefined ? null : parseNumberCursor(single('cursor', values.cursor), mark).position,
-    /** The field of the response; none on the last page. */
+    /** The cursor field of the response. The last page has none. */
     next: (cursor: number | null) =>
       cursor === null ? {} : { cursor: toNumberCursor({ position: cursor, seen: 0 }, mark) },
   };
@@ -221,7 +222,7 @@ function statesOf(text: string): readonly ShownState[] {
   throw new ApiError('bad_filter', `state: must be one of ${SHOWN_STATES.join(', ')}, IN_PROGRESS`);
 }
 
-/** The spelling of this service, for any letter case. The public clients write CANCELED. */
+/** The state name of this service, for any letter case. The public clients write CANCELED. */
 export function stateName(text: string): string {
   const name = text.toUpperCase();
   return name === 'CANCELED' ? 'CANCELLED' : name;
@@ -250,7 +251,7 @@ export function wholeNumber(name: string, text: string): number {
   return number;
 }
 
-/** Milliseconds since 1970, or an ISO date. */
+/** Parses a time: milliseconds since 1970, or an ISO date. */
 export function instant(name: string, value: unknown): number {
   const at = parseInstant(single(name, value));
   if (typeof at === 'number') return at;

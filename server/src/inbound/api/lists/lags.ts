@@ -1,4 +1,4 @@
-// Completes the lags of queues whose count the store cut off: in pieces, within the budget of one call.
+// Completes the lags of queues where the store has stopped counting, in pieces, within the budget of one call.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { Queue } from '../../../rules/lines/queue.ts';

@@ -1,6 +1,6 @@
-// Pages of lists in the order of a name or an id. A page ends at `count` or at the budget of bytes. A cursor then leads
-// to the next page: a field where the response is an object, and a `Link` header where it is an array, which the public
-// clients expect.
+// Pages of lists, ordered by a name or an id. A page ends at `count` or at the limit of bytes, and a cursor leads to
+// the next one. The cursor is a field of an object; beside an array, which the public clients expect, it is in a `Link`
+// header.
 
 import type { FastifyReply } from 'fastify';
 import { eachMax } from '../../../rules/limits/budgets.ts';
@@ -22,20 +22,20 @@ export const pageQuery = {
 export const PageQuery = Type.Object(pageQuery);
 
 export interface List<T> {
-  /** A cursor of one list is refused by the others, and by the same list with other filters. */
+  /** The name and the filters of the list. A cursor of another list, or with other filters, is refused. */
   readonly name: string;
   readonly filters?: object;
   /** Reads a piece of the list. */
   readonly read: (part: ListPart) => Promise<ListPiece<T>>;
   readonly keyOf: (entry: T) => string;
-  /** The entries as the response shows them, one for each. */
+  /** Converts the entries to what the response shows, one object for each entry. */
   readonly show: (entries: readonly T[]) => readonly object[] | Promise<readonly object[]>;
-  /** Used when the caller gives no count. Without it: as many as fit. */
+  /** The page size when the caller gives no count. Without a default, a page has as many entries as fit. */
   readonly countDefault?: number;
 }
 
 interface Page {
-  /** Each entry as JSON. */
+  /** Each entry as JSON text. */
   readonly texts: readonly string[];
   readonly bytes: number;
   readonly cursor: string | null;
@@ -50,13 +50,13 @@ export async function arrayPage<T>(
   const { texts, bytes, cursor } = await readPage(list, query);
   if (cursor !== null) {
     const count = !query.count ? '' : `&count=${encodeURIComponent(query.count)}`;
-    // Relative to the requested URL, so it is right behind a proxy as well.
+    // The link is relative to the requested URL, so it is correct behind a proxy as well.
     reply.header('Link', `<?cursor=${cursor}${count}>; rel="next"`);
   }
   return new StreamedAnswer(bytes, () => arrayOf(texts));
 }
 
-/** Returns an object: the entries under the name of the list, the rest, and the cursor of the next page, if there is one. */
+/** Returns an object: the entries under the name of the list, the other fields, and the cursor of the next page. */
 export async function objectPage<T>(
   list: List<T>,
   query: Static<typeof PageQuery>,
@@ -87,7 +87,7 @@ function* arrayOf(texts: readonly string[]): Iterable<string> {
   yield ']';
 }
 
-/** An empty parameter counts as absent. */
+/** Reads a page of the list. An empty parameter counts as absent. */
 async function readPage<T>(list: List<T>, query: Static<typeof PageQuery>): Promise<Page> {
   const bytesMax = eachMax('pageBytes');
   const count = query.count ? parseCount(query.count) : (list.countDefault ?? Number.POSITIVE_INFINITY);

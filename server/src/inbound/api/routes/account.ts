@@ -39,7 +39,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
   api.add({
     method: 'GET',
     path: '/v2/keys',
-    // A caller that knows a key can sign as we do, which is more than reading.
+    // Not the scope `read`: a caller that knows a key can sign as we do.
     scope: 'manage',
     summary: 'Read the signing keys',
     answer: KeysAnswer,

@@ -1,6 +1,5 @@
 // Alerts over the API: set, read, delete, and test the target. Reading needs the scope `manage` too, because the URL of
-// a target may be a secret. Like the URL of any message, it is visible with the scope `read` once a message was sent to
-// it.
+// a target may be a secret. Once a message was sent to that URL, the scope `read` shows it, as for any message.
 
 import type { IncomingMessage } from 'node:http';
 import { planAlertMessage } from '../../../publish/alert-messages.ts';
@@ -24,7 +23,7 @@ import Type from '../shapes/schema.ts';
 
 const AlertId = Type.Object({ alertId: Type.String() });
 
-/** The rules check the content, so that the response names everything that is wrong. */
+/** The schema allows any content. The rules check it, so that one response names everything that is wrong. */
 const AlertBody = Type.Object({
   rule: Type.Unknown({
     description:
@@ -188,7 +187,7 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
     updatedAt: now,
     version: 0,
   };
-  // A target that no publish could reach is refused now, and not at its first notification.
+  // A target that no publish could reach is refused now, and not only at its first notification.
   await testMessage(context, alert, principal, NO_DESCENT);
   const max = accountMax('alerts');
   const saved = await store.saveAlert(alert, max);
@@ -197,8 +196,8 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
 }
 
 /**
- * An alert makes messages at its own times, long after this call. If a delivery could set one, it could delete and set
- * it in an endless loop.
+ * An alert makes messages at its own times, long after this call. If a delivery could set an alert, it could delete and
+ * set it again in an endless loop.
  */
 function requireNoDelivery({ rules }: Context, reply: { readonly request: { readonly raw: IncomingMessage } }): void {
   if (descentOf(reply.request.raw, rules).hops === 0) return;

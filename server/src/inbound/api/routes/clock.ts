@@ -1,4 +1,4 @@
-// The clock of the service, in development only: its time, and how a test moves it.
+// The clock of the service, in development only: shows its time, and lets a test move it.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import {
@@ -16,14 +16,14 @@ import Type from '../shapes/schema.ts';
 /** A clock that callers move. */
 export interface SteeredClock {
   readonly isRunning: boolean;
-  /** Where the advance under way ends, or null. */
+  /** The time at which the current advance ends. Null when there is none. */
   readonly advancingTo: number | null;
   underWay(): readonly Claim[];
-  /** An advance ends early when `signal` aborts, because its caller has disconnected. */
+  /** Carries out an order. An advance ends early when `signal` aborts, because its caller has disconnected. */
   carryOut(order: ClockOrder, signal: AbortSignal): Promise<ClockOrderResult>;
 }
 
-/** The most running attempts that a response names. */
+/** Limit for the running attempts that a response names. */
 const NAMED_MAX = 100;
 
 const Duration = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Number()], { description }));
@@ -91,7 +91,7 @@ export function clockRoutes(
       const gone = new AbortController();
       const { socket } = reply.raw.req;
       const leave = () => gone.abort();
-      // If a caller has closed its side, it is unknown whether it still waits.
+      // When a caller has closed its side, we cannot know whether it still waits. So the advance ends.
       socket.once('end', leave);
       reply.raw.once('close', () => {
         socket.off('end', leave);

@@ -57,15 +57,15 @@ const BULK_NAMES = [...NAMES, 'all'];
 const COUNT_MAX = 1000;
 
 const LISTED = { withBodies: true, withLastAttempts: true };
-/** The messages that one call sends again are not shown, so they may be more than a page. */
+/** The response does not contain the retried messages, so their bodies together may be larger than a page allows. */
 const RETRIED = { withBodies: true, bytesMax: 32 * 1024 * 1024 };
 
-/** What a retry may change. The rest stays as it was. */
+/** The fields that a retry may change. Other fields stay as they were. */
 const Overrides = Type.Object(
   {
     url: Type.Optional(Type.String()),
     body: Type.Optional(Type.String()),
-    /** In place of `body`, for bytes that are not text. */
+    /** Replaces `body` when the bytes are not text. */
     bodyBase64: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
@@ -233,7 +233,7 @@ async function retryAll(
   return isRetried === 'overQuota' ? [] : isRetried;
 }
 
-/** By ids: all that are given. By filter: one page at a time. */
+/** Finds dead letters by ids, all that are given, or by filter, one page at a time. */
 async function search(
   { store }: Context,
   principal: Principal,
@@ -248,7 +248,7 @@ async function search(
   return { messages, lastAttempts, next: cursors.next(cursor) };
 }
 
-/** One page, in several transactions if the dead letters are large. */
+/** Deletes one page of dead letters. Large ones take several transactions. */
 async function deleteMatching(
   { store }: Context,
   accountId: string,
@@ -289,7 +289,7 @@ function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeo
   return values;
 }
 
-/** The public clients expect that a dead letter disappears once it was sent again. */
+/** Whether a dead letter is shown. The public clients expect that it disappears once it was retried. */
 function isShown(context: Context, { state, retriedAs }: Message): boolean {
   return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
 }
@@ -302,7 +302,7 @@ function refuseRetried({ retriedAs }: Message): void {
   );
 }
 
-/** What this retry changes, in its JSON body or as settings in its headers. Null when it changes nothing. */
+/** What this retry changes, from its JSON body or from settings in its headers. Null when it changes nothing. */
 function overridesOf({ rules }: Context, reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
   const prefix = rules.headerPrefix.toLowerCase();
   const sent = rawHeaders(reply.request.raw).filter(
@@ -325,7 +325,8 @@ async function again(
   dead: Message,
   overrides: Overriding | null,
   /**
-   * How many messages the request sends again. If one of our deliveries made the request, they share its descendants.
+   * `count` is the number of messages that the request retries. If one of our deliveries made the request, these
+   * messages share the descendants that it may still have.
    */
   count: number,
 ): Promise<NewMessage> {
@@ -338,7 +339,7 @@ async function again(
   return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
 }
 
-/** Planned like any publish, so that the changes of a retry are validated by the same rules. */
+/** Makes the changed message like any publish, so that the same rules validate the changes. */
 async function changed(
   context: Context,
   principal: Principal,
@@ -383,7 +384,7 @@ async function whyNotRetried(
   fresh: NewMessage,
 ): Promise<ApiError> {
   const left = await context.store.getMessage(principal.account.id, messageIdOf(dlqId), 'outline');
-  // If two retries run at the same time, the second finds the result of the first.
+  // If two retries run at the same time, the second one finds the result of the first.
   if (left && isShown(context, left.message)) refuseRetried(left.message);
   if (left?.message.state === 'failed' && fresh.deduplication) {
     return new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');

@@ -1,4 +1,4 @@
-// The OpenAPI document, and a page that shows it without loading anything from elsewhere.
+// The OpenAPI document, and a page that shows it. The page loads nothing from other hosts.
 
 import { DOCS_SCRIPT, DOCS_STYLE } from '../../docs/docs-files.ts';
 import { type DocsPageOptions, docsPage } from '../../docs/docs-page.ts';
@@ -10,7 +10,7 @@ const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 export function docsRoutes(api: Api, version: string, options: DocsPageOptions): void {
-  // As bytes: responses then need no copy, and unread ones share the memory.
+  // Kept as bytes: a response then needs no copy, and responses that wait to be read share the memory.
   let json: Buffer | null = null;
   let page: Buffer | null = null;
   const document = () => openApiDocument(api.routes, version, options.headerPrefix);

@@ -1,4 +1,4 @@
-// Events over the API: as pages under two names, and live.
+// Events over the API: in pages, under two names, and as a live stream.
 
 import type { EventFilter, MessageEvent } from '../../../rules/delivery/event.ts';
 import {
@@ -39,7 +39,7 @@ import { viewsFor } from '../shapes/qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
-/** All events of the named messages are sorted before a page is cut from them. */
+/** Limit for the events of named messages. All of them are sorted before a page is cut from them. */
 const LOOKED_AT_MAX = 20_000;
 
 type Context = RouteContext<MessageStore>;
@@ -72,7 +72,7 @@ function listRoutes(api: Api, context: Context): void {
         const { events, cursor } = await listFrom(context, principal, filter, page, text, mark);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
-        // Both lists come from the same events. Each event is converted to text when it is written.
+        // Both lists show the same events. Each event is converted to text only when it is written.
         return new StreamedAnswer(held, () =>
           objectPieces(
             [
@@ -105,7 +105,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;
-      // The caller may have disconnected meanwhile. Then no `close` event will come.
+      // The caller may have disconnected meanwhile. Then no `close` event will come any more.
       if (!reply.raw.destroyed) {
         const letGo = access.add(principal, () => reply.raw.destroy());
         reply.raw.on('close', letGo);
@@ -123,7 +123,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
         });
       } catch (error) {
         if (!isTaken) throw error;
-        // From here on nobody else handles this error.
+        // The stream owns the response now, so nobody else handles this error.
         context.onFault(error);
         reply.raw.destroy();
       }
@@ -147,8 +147,8 @@ async function listFrom(
 }
 
 /**
- * Reads the journal or, when messages are named, the messages themselves: those outlive their journal. Sorted oldest
- * first, the events of named messages only grow at the end, so a position in that order is their cursor.
+ * Reads the journal or, when messages are named, the messages themselves, which are kept longer than their journal.
+ * Sorted oldest first, the events of named messages only grow at the end. So a position in that order is a cursor.
  */
 async function list(
   context: Context,
@@ -205,7 +205,7 @@ async function eventsOf(
   return messageEvents(message, attempts, events.toReversed());
 }
 
-/** As many of the events as a page holds, with the bodies and responses that were left out so far. */
+/** Adds to the events the bodies and responses that were left out so far. Returns as many events as a page holds. */
 async function fill(
   { store }: Context,
   principal: Principal,
@@ -230,14 +230,14 @@ async function fill(
 }
 
 /**
- * The documentation of the public clients uses the current time as the first cursor of the log. No cursor of this
- * service looks like a time, because it has a mark.
+ * Whether a cursor is a time. The documentation of the public clients uses the current time as the first cursor of the
+ * log. No cursor of this service looks like a time, because each has a mark.
  */
 function isTime(cursor: string): boolean {
   return /^\d{13,14}$/.test(cursor);
 }
 
-/** Dates and states are those of the events, not of their messages. */
+/** Parses a filter for events. Its dates and states are those of the events, not of their messages. */
 function parseEventFilter(values: ReturnType<typeof given>): EventFilter {
   const { state, fromDate, toDate, ...rest } = values;
   return {

@@ -1,5 +1,5 @@
-// For load balancers, process supervisors and monitoring: is the process alive, should it get traffic, and what does it
-// count?
+// Calls for load balancers, process supervisors and monitoring: whether the process is alive, whether it should get
+// traffic, and its metrics.
 
 import { METRICS_TYPE } from '../../server/metrics-listener.ts';
 import type { Api, RouteContext } from '../api.ts';

@@ -38,7 +38,7 @@ function startRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk',
-    // It deletes what fills the disk, unless its own filter is large. A retry waits.
+    // A bulk delete frees space, unless its own filter is large. A bulk retry waits until there is space.
     storesNothing: true,
     scope: 'manage',
     body: Type.Object(
@@ -56,8 +56,8 @@ function startRoutes(api: Api, context: Context): void {
     isRead: true,
     handle: async ({ principal, body, reply }) => {
       const filter = filterOf(body.filter);
-      // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could do
-      // so in an endless loop.
+      // A bulk retry makes messages at its own pace, long after this call. If a delivery could start a bulk retry, it
+      // could do so in an endless loop.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
         throw new ApiError(
           'loop_detected',
@@ -107,7 +107,7 @@ function filterOf(values: unknown): MessageFilter {
   return filter;
 }
 
-/** A thousand operations are kept. With large filters they would take as much space as is refused elsewhere. */
+/** Refuses a large filter where there is no room for it: a thousand jobs are kept. */
 async function requireRoomForLarge({ facts, room }: Context, account: Account, job: Job): Promise<void> {
   const bytes = bytesOfJob(job);
   if (bytes <= eachMax('smallJobBytes')) return;

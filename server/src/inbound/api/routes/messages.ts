@@ -1,4 +1,4 @@
-// Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
+// Messages over the API: read, search, cancel, deliver now, and explain why a message is not delivered yet.
 
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../../../rules/accounts/account.ts';
@@ -35,7 +35,7 @@ import Type from '../shapes/schema.ts';
 
 const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;
-/** Messages cancelled in one transaction. */
+/** How many messages are cancelled in one transaction. */
 const CANCEL_CHUNK = 500;
 const CANCEL_NAMES = [
   ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text' && name !== 'retried'),
@@ -44,7 +44,7 @@ const CANCEL_NAMES = [
   'cursor',
 ];
 
-/** Without `state`: the count covers all states. */
+/** The filters of a count. `state` is not one of them, because the count covers all states. */
 const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
 const STATES_COUNTED_MAX = 20_000;
 
@@ -157,7 +157,7 @@ function cancelRoutes(api: Api, context: Context): void {
           throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, use all=true');
         }
       }
-      // The public clients always send a count of 100, and document that it has no effect.
+      // The public clients always send `count=100`, and document that it has no effect.
       const max =
         values.count === undefined || context.isForQstashClients
           ? Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-// Queues over the API: create (the first message does so too), pause, resume, change parallelism, delete.
+// Queues over the API: create (the first message to a queue does so too), pause, resume, set parallelism, delete.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
@@ -20,7 +20,7 @@ import Type from '../shapes/schema.ts';
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
 const DELETE_TRIES_MAX = 10;
-/** A message whose cancellation is requested leaves the queue by itself. */
+/** The states in which a message can be cancelled. One whose cancellation is requested leaves the queue by itself. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
 type Context = RouteContext<LineStore & MessageStore>;
@@ -130,7 +130,7 @@ function deleteRoutes(api: Api, context: Context): void {
   });
 }
 
-/** How many messages are open, which keep the queue. Null if there is no such queue. */
+/** Returns how many open messages still keep the queue from being deleted. Null if there is no such queue. */
 async function cancelAndDelete(
   context: Context,
   call: CancelCall,
@@ -138,7 +138,7 @@ async function cancelAndDelete(
   name: string,
 ): Promise<number | null> {
   let open: number | null = null;
-  // Other callers may enqueue between the cancelling and the deleting.
+  // Other callers may enqueue between the cancellation and the deletion.
   for (let tries = 0; tries < DELETE_TRIES_MAX; tries += 1) {
     await cancelAll(context, call, principal, name);
     open = await context.store.deleteQueue(principal.account.id, name);

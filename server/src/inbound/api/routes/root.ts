@@ -1,5 +1,5 @@
-// The root of the service: redirects a browser to the console, and returns to a program what this service is and where
-// its parts are.
+// The root of the service. A browser is redirected to the console; a program gets JSON that says what this service is
+// and where its parts are.
 
 import type { Api } from '../api.ts';
 import Type from '../shapes/schema.ts';
@@ -11,13 +11,13 @@ const RootAnswer = Type.Object({
   links: Type.Record(Type.String(), Type.String()),
 });
 
-/** If the console was not built, a browser is redirected to the docs. */
+/** Adds the root. If the console was not built, a browser is redirected to the docs. */
 export function rootRoutes(
   api: Api,
   { version, headerPrefix }: { readonly version: string; readonly headerPrefix: string },
   { hasConsole, hasMetrics }: { readonly hasConsole: boolean; readonly hasMetrics: boolean },
 ): void {
-  // Relative to this address, so that they are correct behind a proxy that adds a path.
+  // The links are relative to this address, so that they are correct behind a proxy that adds a path.
   const links = {
     ...(hasConsole && { console: 'console/' }),
     docs: 'docs',

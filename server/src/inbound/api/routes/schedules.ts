@@ -24,7 +24,7 @@ import Type from '../shapes/schema.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
 const TICKS_SHOWN = 5;
-/** Messages whose states are read at once. */
+/** How many messages have their states read at once. */
 const STATES_PIECE = 1000;
 
 type Context = RouteContext<ResourceStore & Pick<DeliveryStore, 'accept'> & MessageStore>;
@@ -214,7 +214,7 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
     header: headerMap(header),
     ...shownBody('body', body),
     ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
-    // The public clients do not have this field.
+    // The public clients do not know this field.
     ...(!context.isForQstashClients && { settings: givenSettings(schedule.headers, context.rules.headerPrefix) }),
     retries: retries ?? tiers[tier].retriesDefault,
     ...(delayMs !== null && { delay: delayMs / 1000 }),
@@ -232,7 +232,7 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
   };
 }
 
-/** The states of the messages of the last ticks. Messages past their retention are left out. */
+/** The states of the messages of the last ticks. A message that was deleted after its retention is left out. */
 async function lastStates({ store }: Context, accountId: string, schedules: readonly Schedule[]): Promise<LastStates> {
   const ids = schedules.flatMap(({ lastMessageIds }) => lastMessageIds);
   const states = new Map<string, LastState>();
@@ -261,7 +261,7 @@ function ownStates({ lastMessageIds }: Schedule, states: LastStates): Record<str
   return own;
 }
 
-/** The destination of the delivery, even if it was sent to us encoded. */
+/** The destination as the delivery uses it, even if the caller sent it encoded. */
 function shownDestination(text: string): string {
   const destination = parseDestination(text);
   return 'kind' in destination && destination.kind === 'url' ? destination.target.url : text;

@@ -1,4 +1,4 @@
-// The last requests to the built-in receiver, in development only.
+// Shows the last requests to the built-in receiver, in development only.
 
 import { headerMap } from '../../../rules/delivery/callback.ts';
 import type { Sink } from '../../console/sink.ts';

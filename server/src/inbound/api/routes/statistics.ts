@@ -1,4 +1,4 @@
-// Statistics over the API: the states of messages, activity by the minute, and failures grouped by cause.
+// Statistics over the API: the states of messages, the activity of each minute, and failures grouped by cause.
 
 import {
   type Activity,
@@ -19,7 +19,7 @@ import { given, instant, querySchema } from '../lists/filters.ts';
 import { firstOfPage } from '../lists/list-pages.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../shapes/answers.ts';
 
-/** Counted exactly up to this number. A larger count is shown as "that many or more". */
+/** Limit for an exact count. A larger count is shown as "that many or more". */
 const COUNTED_MAX = 20_000;
 const GROUPED_MAX = 5000;
 

@@ -1,4 +1,4 @@
-// Topics over HTTP: a name and its endpoints. Editing needs the scope `manage`.
+// Topics over the API: a name and its endpoints. Editing needs the scope `manage`.
 
 import type { FastifyReply } from 'fastify';
 import type { HeaderList } from '../../../rules/delivery/message.ts';
@@ -47,7 +47,7 @@ const Named = Type.Object({ name: Type.String() });
 
 const NEW_TOPIC = { defaults: [], version: 0 };
 
-/** When two callers edit a topic at once, the later edit is applied again to what the earlier one wrote. */
+/** How many times an edit is tried. If another edit was written meanwhile, this one is applied again to its result. */
 const EDIT_TRIES_MAX = 20;
 
 type Context = RouteContext<ResourceStore>;
@@ -164,7 +164,7 @@ function changeRoutes(api: Api, context: Context): void {
   });
 }
 
-/** Checked before the merge with the existing endpoints, so that a refused request costs little. */
+/** Checks the request before the merge with the existing endpoints, so that a refusal costs little. */
 function refuseTooMany({ tiers }: Context, count: number, tier: Tier['name']): void {
   const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
   if (count > max) throw tooMany(max, tier);
@@ -201,7 +201,7 @@ async function edit(
   throw new ApiError('conflict', `topic "${nameOrId}" is being changed by other requests; try again`);
 }
 
-/** After the merge with the existing endpoints. */
+/** Checks the number of endpoints after the merge with the existing ones. */
 function requireFewEndpoints({ tiers }: Context, tier: Tier['name'], count: number): void {
   const max = tiers[tier].endpointsPerTopicMax;
   if (max !== null && count > max) throw tooMany(max, tier);
@@ -241,7 +241,7 @@ function parseEndpoints(
   });
 }
 
-/** Validated like the headers of a publish, so that no message to the topic can fail because of them. */
+/** Parses default headers by the rules of a publish, so that no message to the topic can fail because of them. */
 function parseDefaults(
   headers: Readonly<Record<string, string | string[]>>,
   context: Context,
@@ -253,7 +253,7 @@ function parseDefaults(
     [values].flat().map((value) => [name, value] as const),
   );
   const defaults: HeaderList = given.filter(([, value]) => value !== '');
-  // Every message to the topic reads all of them again, even those without effect.
+  // Limits for the default headers: every message to the topic reads all of them, even those without effect.
   const [countMax, bytesMax] = [eachMax('topicHeaders'), eachMax('topicHeaderBytes')];
   if (defaults.length > countMax) {
     throw new ApiError('bad_header', `headers: ${defaults.length} headers; the limit is ${countMax}`);
@@ -292,7 +292,7 @@ function shown(topic: Topic) {
   };
 }
 
-/** As they were given: one value as text, several as a list. */
+/** The default headers as they were given: one value as text, several as a list. */
 function shownDefaults(defaults: HeaderList): Record<string, string | string[]> {
   const byName = Map.groupBy(defaults, ([name]) => name);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// The schemas of API responses about accounts: who they are, their keys, and what they use.
+// The schemas of API responses about accounts: their identity, their keys, and their usage.
 
 import { Cursor } from './answers.ts';
 import Type, { type TSchema } from './schema.ts';

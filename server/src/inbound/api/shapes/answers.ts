@@ -12,7 +12,7 @@ const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
-/** A field beside each count that may have stopped at a limit. */
+/** A field beside a count. It is present when counting stopped at a limit. */
 const cut = optional(Type.Boolean({ description: 'The real number is larger: counting stopped at a limit.' }));
 
 export const Cursor = Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' }));
@@ -119,7 +119,7 @@ export const DeadLetterAnswer = open({
 });
 export const DeadLettersAnswer = open({ messages: Type.Array(DeadLetterAnswer), cursor: Cursor });
 export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
-/** With 202: a node that has claimed some of the messages has not confirmed in time. */
+/** Fields of a response with status 202: a node that has claimed some of the messages has not confirmed in time. */
 const unconfirmedFields = {
   requested: optional(
     Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed the cancel.' }),
@@ -139,7 +139,7 @@ export const RunAnswer = Type.Array(open({ messageId: Type.String(), url: Type.S
 export const NothingAnswer = open({});
 export const StatusAnswer = open({
   status: Type.String(),
-  /** Why it is not ready: an error code and its text. */
+  /** Why the node is not ready: an error code and its text. */
   code: optional(Type.String()),
   error: optional(Type.String()),
 });
@@ -182,7 +182,7 @@ const EVENT_FIELDS = {
   responseBody: optional(Type.String({ description: 'In base64.' })),
 };
 export const EventAnswer = open(EVENT_FIELDS);
-/** What the public QStash clients get (qstash-view.ts). */
+/** An event as the public QStash clients get it (qstash-view.ts). */
 const QstashEventAnswer = open({
   ...EVENT_FIELDS,
   state: Type.String({ enum: EVENT_STATES.map((state) => (state === 'CANCELLED' ? 'CANCELED' : state)) }),

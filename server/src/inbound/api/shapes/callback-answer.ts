@@ -1,4 +1,4 @@
-// The schemas of what a message shows of its callbacks: where they go, and how they are delivered.
+// The schemas of the callbacks in a message: their destinations, and how they are delivered.
 
 import Type from './schema.ts';
 

@@ -47,7 +47,7 @@ export function messageView(message: Message) {
   };
 }
 
-/** The redacted fields, by the names of a publish. */
+/** The redacted fields, under the names that a publish uses for them. */
 function redactFields({ body, allHeaders, headers }: Redaction): string[] {
   const names = headers.map((name) => `header[${name}]`);
   return [body ? 'body' : [], allHeaders ? 'headers' : [], names].flat();
@@ -66,7 +66,7 @@ export function attemptView(attempt: Attempt) {
   };
 }
 
-/** A dead letter: its message, and the last response. */
+/** A dead letter: the fields of its message, and the last response. */
 export function deadLetterView(message: Message, last: Attempt | undefined) {
   return {
     ...messageView(message),
@@ -114,7 +114,7 @@ function errorText(attempt: Attempt | null): string {
   return attempt?.error ?? `the destination returned ${attempt?.status}`;
 }
 
-/** Headers and body, redacted where needed. */
+/** The headers and the body of a message, redacted where needed. */
 export function shownContent({ redaction, headers, body }: Pick<Message, 'redaction' | 'headers' | 'body'>): {
   readonly header: HeaderList;
   readonly body: Uint8Array;
@@ -156,18 +156,18 @@ function shownCallback(name: CallbackName, message: Message) {
   };
 }
 
-/** The headers that its callback forwards, redacted where needed. Null when there are none. */
+/** The headers that a callback of the message forwards, redacted where needed. Null when there are none. */
 export function shownCallbackHeader(name: CallbackName, { redaction, [name]: target }: Message) {
   if (!target || target.headers.length === 0) return null;
   return headerMap(redaction ? redactHeaders(redaction, target.headers, sha256) : target.headers);
 }
 
-/** In both spellings: the public clients use different ones. */
+/** The address of the caller in two spellings, because the public clients use both. */
 export function shownCaller(callerIp: string | null) {
   return callerIp === null ? {} : { callerIP: callerIp, callerIp };
 }
 
-/** The period is shown with the rate. The public clients expect it with every key. */
+/** Shows the period with the rate. The public clients expect the period with every key. */
 export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   if (!flow) return {};
   const { parallelism, rate, periodMs } = flow.limits;
@@ -179,7 +179,7 @@ export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   };
 }
 
-/** As text if it is text, else as base64 under another name. */
+/** A body as text if it is text, else as base64 under another name. */
 export function shownBody(name: string, body: Uint8Array): Record<string, string> {
   if (body.length === 0) return {};
   try {

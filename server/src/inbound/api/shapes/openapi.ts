@@ -1,5 +1,5 @@
-// The OpenAPI document, made from the routes and the schemas that validate them. Only the publishing calls, which no
-// router sees, are written out here.
+// The OpenAPI document, made from the routes and the schemas that validate them. Only the publishing calls are written
+// out here, because no router knows them.
 
 import { SETTING_TABLE, type Setting } from '../../../rules/publish/setting-table.ts';
 import { PROBLEMS } from '../../../rules/requests/problem.ts';
@@ -109,7 +109,7 @@ const NEXT_PAGE = {
   schema: { type: 'string' },
 };
 
-/** An array has no field for a cursor, so a header carries it. */
+/** Whether a list in pages returns an array. An array has no field for a cursor, so a header carries it. */
 function isListInPages(answer: TSchema | undefined, query: TSchema | undefined): boolean {
   const { properties = {} } = (query ?? {}) as { properties?: Record<string, TSchema> };
   return answer !== undefined && 'items' in answer && 'cursor' in properties;
@@ -154,7 +154,7 @@ function tagOf(path: string): string {
   return TAGS.includes(first) ? first : 'health';
 }
 
-/** In addition to the responses of every publishing call. */
+/** The responses of a batch, in addition to those of every publishing call. */
 const BATCH_ANSWERS = {
   200: { ...answerOf({ answer: BatchAnswer }), description: 'The batch was empty.' },
   400: {

@@ -3,7 +3,7 @@
 
 const OF_EVENTS = /^\/v2\/(?:events|logs)/;
 
-/** By place and name, the same for all calls. */
+/** The meanings that are the same for all calls, by place and name. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['path accountId', 'Id of an account.'],
   ['path tokenId', 'Id of a token, as the list of tokens shows it.'],
@@ -51,7 +51,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query url', 'The complete URL of the destination.'],
 ]);
 
-/** For calls that differ from the others. */
+/** The meanings for calls that differ from the others. */
 const OF_CALLS: readonly (readonly [path: RegExp, key: string, meaning: string])[] = [
   [/^\/v2\/activity$/, 'query fromDate', 'Start of the time that is counted. Default: an hour ago.'],
   [/^\/v2\/activity$/, 'query toDate', 'End of the time that is counted. Now unless given.'],
@@ -62,7 +62,7 @@ const OF_CALLS: readonly (readonly [path: RegExp, key: string, meaning: string])
   [/\/unpin$/, 'query rate', 'true: only the rate is no longer fixed.'],
 ];
 
-/** Undefined where the parameter has a description of its own. */
+/** The meaning of a parameter. Undefined where the parameter has a description of its own. */
 export function meaningOf(path: string, kind: 'path' | 'query', name: string): string | undefined {
   const key = `${kind} ${name}`;
   return OF_CALLS.find(([calls, of]) => of === key && calls.test(path))?.[2] ?? MEANINGS.get(key);

@@ -1,5 +1,5 @@
-// Messages, dead letters and log entries as the public QStash clients expect them, where that differs from our own
-// views. Also chooses between the two.
+// Shows messages, dead letters and log entries as the public QStash clients expect them, where that differs from our
+// own views. Also chooses between the two views.
 
 import { headerMap } from '../../../rules/delivery/callback.ts';
 import type { MessageEvent } from '../../../rules/delivery/event.ts';
@@ -16,7 +16,7 @@ const OWN: Views = { message: messageView, deadLetter: deadLetterView, event: ev
 
 const QSTASH: Views = {
   message: (message) => ({ ...messageView(message), ...shownFlow(message.flow, true) }),
-  // The clients treat a dead letter without a status as broken.
+  // The clients take a dead letter without a status for a broken one.
   deadLetter: (message, last) => ({
     responseStatus: 0,
     ...deadLetterView(message, last),
@@ -36,7 +36,7 @@ function qstashEventView(event: MessageEvent) {
   const failureCallbackHeaders = shownCallbackHeader('failureCallback', message);
   return {
     ...view,
-    // The one state that they spell differently. The Python clients fail on a state that they do not know.
+    // CANCELLED is the one state that the clients spell differently. The Python clients fail on an unknown state.
     state: state === 'CANCELLED' ? ('CANCELED' as const) : state,
     timeout: message.timeoutMs,
     ...(message.callback && { callback: message.callback.url }),

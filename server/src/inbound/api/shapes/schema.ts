@@ -1,5 +1,5 @@
 // Writes the schemas of requests and responses, with the types of TypeBox. TypeBox itself is not loaded: its 370 files
-// would take a third of the start time of the service, and these few functions are all we use of it.
+// would take a third of the start time of the service, and we need only these few functions.
 
 import type Typebox from 'typebox';
 import type { TSchema } from 'typebox';
