@@ -1,4 +1,4 @@
-// Permissions and usage of accounts. Nothing here reads or compares a secret: see accounts/.
+// Accounts, with their tokens, permissions and usage. This file reads and compares no secret: accounts/ does.
 
 import type { MessageKind } from '../delivery/message.ts';
 import type { TierName } from '../limits/tier.ts';
@@ -11,7 +11,7 @@ export interface Account {
   readonly name: string;
   readonly tier: TierName;
   readonly createdAt: number;
-  /** Since when it is suspended: it makes no messages, and none of its messages start. Absent: it is not. */
+  /** Since when the account is suspended: it makes no messages, and none of its messages start. Absent if it is not. */
   readonly suspendedAt?: number;
 }
 
@@ -22,7 +22,7 @@ export interface Token {
   readonly scopes: readonly Scope[];
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** Accurate to about a minute. */
+  /** The time is accurate to about a minute. */
   readonly lastUsedAt: number | null;
 }
 
@@ -49,19 +49,21 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** One per accepted message, topic copies and callbacks included: each is a message of its own. */
+/** How many messages were accepted on a day, with the copies for endpoints of a topic and the callbacks. */
 export interface UsageRow {
   readonly day: string;
   readonly kind: MessageKind;
   readonly count: number;
 }
 
-/** The UTC day usage is counted under. */
+/** The UTC day under which usage at this time is counted. */
 export function usageDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
 
-/** For how many days usage is kept: more than a year, so that a month can be compared with the same month of the year before. */
+/**
+ * For how many days usage is kept: more than a year, so that a month can be compared with the same one a year before.
+ */
 const USAGE_KEPT_DAYS = 400;
 
 /** Usage before this day is deleted. */
@@ -69,7 +71,7 @@ export function firstKeptDay(now: number): string {
   return usageDay(now - USAGE_KEPT_DAYS * 24 * 60 * 60 * 1000);
 }
 
-/** Whether this is a day in the form of `usageDay`, and exists in the calendar. */
+/** Whether the text is a day that exists in the calendar, in the form of `usageDay`. */
 export function isUsageDay(text: string): boolean {
   const atMs = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(atMs) && usageDay(atMs) === text;

@@ -1,6 +1,6 @@
 // Activity in a period, as numbers: messages accepted, delivered, retried and failed, and how late the deliveries were.
-// Each is counted in the transaction it happens in, by account and minute. Periods can be added up, so lags are kept as
-// a histogram and not as a list.
+// Each of these is counted by account and minute, in the transaction in which it happens. Lags are kept as a histogram
+// and not as a list, so that periods can be added up.
 
 import { attemptEnds } from '../delivery/event.ts';
 import type { Attempt, Message } from '../delivery/message.ts';
@@ -8,7 +8,7 @@ import type { Attempt, Message } from '../delivery/message.ts';
 export interface Activity {
   readonly accepted: number;
   readonly delivered: number;
-  /** Failed attempts that are followed by another. Attempts that we cut off do not count. */
+  /** Failed attempts after which another is planned. Interrupted attempts do not count. */
   readonly retried: number;
   readonly failed: number;
   readonly cancelled: number;
@@ -16,7 +16,10 @@ export interface Activity {
   readonly lags: readonly number[];
 }
 
-/** Two buckets for each doubling, from 1 ms to over a day: no percentile is off by more than a fifth. */
+/**
+ * The number of buckets for lags: two for each doubling, from 1 ms to over a day. A percentile is shown as the upper
+ * end of its bucket, so it may be about 1.4 times the real lag.
+ */
 export const LAG_BUCKETS = 56;
 
 export const NO_ACTIVITY: Activity = {
@@ -29,12 +32,13 @@ export const NO_ACTIVITY: Activity = {
 };
 
 /**
- * What a store counts, as small numbers that never change their meaning. From DELIVERED on: deliveries by their lag.
+ * The kinds of counts in a store, as small numbers that never change their meaning. The numbers from DELIVERED on count
+ * deliveries by their lag.
  */
 export const COUNTED = { accepted: 0, retried: 1, failed: 2, cancelled: 3 } as const;
 const DELIVERED = 10;
 
-/** Both are kept: minutes for the last half day, hours for the last weeks. */
+/** Counts are kept by minute for the last half day, and by hour for the last weeks. */
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const MINUTES_KEPT_MS = 12 * HOUR_MS;
@@ -45,7 +49,7 @@ export function startOf(at: number, spanMs: number): number {
   return at - (((at % spanMs) + spanMs) % spanMs);
 }
 
-/** How the end of an attempt is counted. Null for an attempt that we cut off. */
+/** The kind of count for the end of an attempt. Null for an interrupted attempt, which is not counted. */
 export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>, lagMs: number): number | null {
   if (attempt.outcome === 'interrupted') return null;
   const end = attemptEnds(attempt).at(-1);
@@ -54,8 +58,8 @@ export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt
 }
 
 /**
- * How late a delivery was, measured from when it could first start. Its own queue or flow key may have moved that
- * beyond its due time.
+ * How late a delivery was, measured from the time at which the message could first start. That time is later than the
+ * due time if the queue or the flow key of the message held it back.
  */
 export function lagMs({ firstDueAt, readyAt }: Pick<Message, 'firstDueAt' | 'readyAt'>, endedAt: number): number {
   return Math.max(0, endedAt - Math.max(firstDueAt, readyAt ?? firstDueAt));
@@ -115,7 +119,10 @@ export interface BucketRange {
   readonly bucketMs: number;
 }
 
-/** The buckets that cover a period. Before the time for which minutes are kept, buckets are hours. */
+/**
+ * The buckets that cover a period. If the period begins before the time for which minutes are kept, a bucket is at
+ * least an hour wide.
+ */
 export function bucketRange(fromAt: number, toAt: number, now: number): BucketRange {
   const first = Math.max(fromAt, now - HOURS_KEPT_MS);
   const spanMin = first < startOf(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;

@@ -11,23 +11,26 @@ export interface OpenGroup {
   readonly hasAttempts: boolean;
   /** Whether the messages are not due yet. */
   readonly isLater: boolean;
-  /** Its queue is paused or has others before it, or its flow key admits nothing. */
+  /**
+   * Whether something of their own holds the messages back: their queue is paused or has other messages before them, or
+   * their flow key admits nothing.
+   */
   readonly isHeldBack: boolean;
-  /** It holds one of the places of its queue. */
+  /** Whether each of the messages holds a place in its queue. */
   readonly holdsPlace: boolean;
   readonly count: number;
-  /** Since when the first of them could start. */
+  /** The earliest time at which one of the messages could start. */
   readonly readyAtMin: number;
 }
 
 export interface StandingCounts {
-  /** Due and not tried yet. */
+  /** Messages that are due and were not tried yet. */
   readonly waiting: number;
-  /** Due later. */
+  /** Messages that are due later and were not tried yet. */
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
-  /** Waits for a person to release it. */
+  /** Messages that wait for a person to release them. */
   readonly held: number;
 }
 
@@ -41,14 +44,14 @@ export interface Standing {
   readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
 }
 
-/** Messages that are not open. */
+/** Counts of the messages that have ended, and of all messages. */
 export interface EndedCounts {
   /** Dead letters that were not sent again. */
   readonly failed: number;
   /** Dead letters that were sent again. */
   readonly retried: number;
   readonly cancelled: number;
-  /** Open and ended. */
+  /** All messages, open and ended. */
   readonly all: number;
 }
 
@@ -58,7 +61,7 @@ export interface AccountStanding extends Standing, EndedCounts {
 }
 
 export function standingOf(groups: readonly OpenGroup[]): Standing {
-  // Grouped once: searching all groups for each queue would be slow, and an account may have thousands.
+  // Grouped once, because an account may have thousands of queues: searching all groups for each queue would be slow.
   const byQueue = Map.groupBy(groups, ({ queueName }) => queueName);
   const queueNames = [...byQueue.keys()].filter((name) => name !== null).sort();
   const late = groups.filter(({ state, isLater, isHeldBack }) => state === 'pending' && !isLater && !isHeldBack);

@@ -1,9 +1,9 @@
 // How long a node waits for its database. The times follow the measured round trip, so that a distant database does not
-// count as unavailable, and they are bounded, so that a publisher never waits long for a refusal.
+// count as unavailable. They are bounded, so that a publisher never waits long for a refusal.
 
-/** A database with a longer round trip cannot be used: a ping that takes longer than this counts as silence. */
+/** Limit for a usable round trip to the database: a ping that takes longer counts as silence. */
 const ROUND_TRIP_MS_MAX = 1000;
-/** How many of the last measurements count. */
+/** How many of the last measurements are used. */
 const RECENT = 5;
 
 /** How long the database may be silent before it counts as unavailable. */
@@ -13,11 +13,12 @@ const SILENT_ROUND_TRIPS = 4;
 const CONNECT_MS_MIN = 1500;
 const CONNECT_ROUND_TRIPS = 6;
 const CONNECT_MS_MAX = 5000;
-/** How long a commit may take, or a single statement that commits. Longer than such a statement may wait for a lock. */
+/** How long a commit, or a statement that commits, may take. This is longer than the statement may wait for a lock. */
 const COMMIT_MS_MIN = 1500;
 const COMMIT_ROUND_TRIPS = 3;
 /**
- * How long the statements of an accept before its commit may take: others may hold the lock of its queue or its key.
+ * How long the statements of an accept may take before its commit: another transaction may hold the lock of the queue
+ * or the key.
  */
 const ACCEPT_MS_MIN = 900;
 const ACCEPT_ROUND_TRIPS = 12;
@@ -34,12 +35,12 @@ export function withRoundTrip(recent: readonly number[], measuredMs: number): re
   return [...recent.slice(1 - RECENT), Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs))];
 }
 
-/** The shortest of the last ones: a busy machine makes some longer, distance makes all longer. */
+/** The shortest of the last round trips: a busy machine makes some of them longer, distance makes all longer. */
 export function roundTripOf(recent: readonly number[]): number {
   return recent.length === 0 ? 0 : Math.min(...recent);
 }
 
-/** `moreMs` is added to the times in which a connected database must reply, for tests on a busy machine. */
+/** `moreMs` is added to all these times, for tests on a busy machine. */
 export function databaseTimeouts(roundTripMs: number, moreMs = 0): DatabaseTimeouts {
   return {
     silenceMs: moreMs + Math.max(SILENCE_MS_MIN, SILENT_ROUND_TRIPS * roundTripMs),

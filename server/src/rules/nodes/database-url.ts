@@ -1,11 +1,11 @@
-// The URL of a PostgreSQL database, with one server or several: postgres://user@one:5432,two:5432/database. It becomes
-// one URL for each server, in the given order, and the parameters that this program handles.
+// Parses the URL of a PostgreSQL database, with one server or several: postgres://user@one:5432,two:5432/database. The
+// result is one URL for each server, in the given order, and the parameters that this program handles.
 
-/** Which of several servers is used. Never a standby, because a node writes. */
+/** Which of several servers may be used. None of these allows a standby, because a node writes. */
 const TARGETS = ['any', 'primary', 'read-write'] as const;
 export type TargetServer = (typeof TARGETS)[number];
 
-/** Parameters that the driver or this program uses. Any other would be silently ignored. */
+/** Parameters that the driver or this program uses. Any other is refused, because it would be silently ignored. */
 const PARAMETERS = [
   'application_name',
   'host',
@@ -29,9 +29,12 @@ export const SERVERS_MAX = 16;
 export interface DatabaseUrl {
   /** One URL for each server, without `target_session_attrs` and `options`. */
   readonly servers: readonly string[];
-  /** `read-write`: neither a standby nor set to be read-only. `primary` and `any`: not a standby. */
+  /**
+   * `read-write`: the server is neither a standby nor set to be read-only. `primary` and `any`: the server is not a
+   * standby.
+   */
   readonly target: TargetServer;
-  /** The parameter `options`, which is set by statements. */
+  /** The parameter `options`. The program sets these options by statements. */
   readonly options: string;
 }
 

@@ -1,18 +1,19 @@
-// How often a node may notify the others of work or news. All notifications go through one lock in the database, and
-// every node receives every one. So the total rate is limited: with more nodes, each one notifies less often.
+// How often a node may notify other nodes of work or news. All notifications go through one lock in the database, and
+// every node receives every notification. So the total rate is limited: with more nodes, each node notifies less often.
 
-/** A busy node sends a few dozen notifications a second, not one for every message. */
+/** The shortest time between two notifications: a busy node sends a few dozen a second, not one for every message. */
 const EVERY_MS_MIN = 20;
-/** News may be this late. Work is found without a notification after some seconds. */
+/** The longest time between two notifications: news may be this late. After some seconds, work is found without any. */
 const EVERY_MS_MAX = 1000;
-/** The limit for all nodes together, for up to 100 nodes. */
+/** Limit for the notifications of all nodes together in a second. It holds for up to 100 nodes. */
 const PER_SECOND_MAX = 100;
 
-/** News alone can wait longer than work: nothing is done later because of it. */
+/** The shortest time between two notifications of news alone. No work waits for news, so it can be later than work. */
 const NEWS_EVERY_MS_MIN = 100;
 
 /**
- * How many nodes are notified at once to look for work. If they find more than they take, each notifies as many again.
+ * How many nodes are notified at once to look for work. A node that finds more work than it takes notifies as many
+ * nodes again.
  */
 const ASKED_MAX = 2;
 
@@ -27,8 +28,9 @@ export function newsEveryMs(nodes: number): number {
 }
 
 /**
- * Which of the delivering nodes are notified to look for work, after `turn` of them were before; null for all of them.
- * Every look costs the database a transaction or two, and one node can take most of the work.
+ * The delivering nodes that are notified next to look for work, in turn: `turn` counts the nodes that were notified
+ * before. Null means all nodes. Every look costs the database a transaction or two, and one node can take most of the
+ * work.
  */
 export function nodesToNotify(deliverers: readonly string[], turn: number): readonly string[] | null {
   if (deliverers.length <= ASKED_MAX) return null;

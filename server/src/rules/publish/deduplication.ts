@@ -1,5 +1,5 @@
-// What makes two messages duplicates: an id from the caller, or everything that a receiver would see. It hashes nothing
-// and stores nothing: the store keeps the window in which a duplicate counts.
+// Defines what makes two messages duplicates: an id from the caller, or everything that a receiver would see. This file
+// hashes nothing and stores nothing: the store keeps the window in which a duplicate counts.
 
 import type { HeaderList } from '../delivery/message.ts';
 
@@ -12,13 +12,14 @@ export function deduplicationIdProblem(text: string): string | null {
     return `has ${text.length} characters; the limit is ${DEDUPLICATION_ID_LENGTH_MAX}`;
   }
   if (text.includes(':')) return 'must not contain ":"';
-  // In a batch it comes as JSON, which can carry more characters than a header. The same ids must be possible in both.
+  // In a batch the id comes as JSON, which can carry more characters than a header. The same ids must be possible in
+  // both.
   if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or a character outside Latin-1';
   return null;
 }
 
 export interface DeduplicatedContent {
-  /** As given: a URL or a topic. */
+  /** The URL as given, or the id of the topic. */
   readonly destination: string;
   readonly body: Uint8Array;
   readonly contentType: string | null;
@@ -27,8 +28,9 @@ export interface DeduplicatedContent {
 }
 
 /**
- * Bytes that are equal only for equal content: every part is preceded by its length, so no part can run into the next.
- * Case and order of header names do not matter. Several values of one name keep their order, which has a meaning.
+ * Returns bytes that are equal only for equal content: every part is preceded by its length, so no part can run into
+ * the next. Case and order of header names do not matter. Several values of one name keep their order, which has a
+ * meaning.
  */
 export function contentKey(content: DeduplicatedContent): Uint8Array {
   const headers = content.headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
@@ -39,11 +41,12 @@ export function contentKey(content: DeduplicatedContent): Uint8Array {
     ...(content.contentType === null ? [] : [textBytes(content.contentType)]),
     ...headers.flat().map(textBytes),
   ];
-  // The number of parts distinguishes a missing Content-Type from an empty one: even without it, odd with it.
+  // The number of parts distinguishes a missing Content-Type from an empty one: it is even without a Content-Type and
+  // odd with one.
   return Buffer.concat(parts.flatMap((part) => [lengthBytes(part.length), part]));
 }
 
-/** UTF-16, because UTF-8 encodes all unpaired surrogates alike. */
+/** Encodes the text as UTF-16, because UTF-8 encodes all unpaired surrogates alike. */
 function textBytes(text: string): Uint8Array {
   return Buffer.from(text, 'utf16le');
 }

@@ -1,22 +1,22 @@
-// Where a message may be sent: a URL, split without changing a byte of it, or a topic. It checks the form only. Whether
-// an address may be connected to is decided at connect time, by the egress guard.
+// Parses where a message is sent: a URL, which is split without changing a byte, or a topic. This file checks only the
+// form. At connect time, the egress guard decides whether an address is allowed.
 
 import { Remembered } from '../../runtime/collections/remembered.ts';
 import { isName, NAME_RULE } from '../requests/name.ts';
 
 /** A URL split into the parts of a request. Nothing later parses the URL again. */
 export interface TargetUrl {
-  /** Exactly as given. */
+  /** The URL exactly as given. */
   readonly url: string;
   readonly protocol: 'http:' | 'https:';
   /** The host to connect to, as WHATWG normalises it (`0x7f.1` is 127.0.0.1). An IPv6 address has no brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Lower-case `hostname:port`, an IPv6 address in brackets. Concurrency is limited by it. */
+  /** `hostname:port` in lower case; an IPv6 address has brackets. Parallel attempts are limited for each host. */
   readonly host: string;
-  /** Protocol, host and port: connections are kept by this. */
+  /** Protocol, host and port. Open connections are kept by origin. */
   readonly origin: string;
-  /** The authority as given: the Host header. */
+  /** The authority as given. It becomes the Host header. */
   readonly hostHeader: string;
   /** Path and query for the request line: byte for byte as given, but starting with "/". */
   readonly path: string;
@@ -31,10 +31,10 @@ interface Refusal {
 }
 
 export const URL_LENGTH_MAX = 2_048;
-/** Room for a URL of which every character is percent-encoded. */
+/** Limit for the text of a destination: it has room for a URL in which every character is percent-encoded. */
 const TEXT_LENGTH_MAX = 3 * URL_LENGTH_MAX;
 
-/** Two forms: all of it encoded, or all but the colon, as Go's `url.PathEscape` does. */
+/** A caller may encode the whole URL, or all but the colon, as Go's `url.PathEscape` does. */
 const ENCODED_URL = /^https?(?:%3a|:%2f)/i;
 const MERGED_SLASHES = /^(https?:)\/(?!\/)/i;
 const SCHEME = /^https?:\/\//i;
@@ -43,7 +43,7 @@ export function parseDestination(text: string): Destination | Refusal {
   if (text.length > TEXT_LENGTH_MAX) {
     return refuse(`has ${text.length} characters; the limit for a URL is ${URL_LENGTH_MAX}`);
   }
-  // The usual form. Nothing below would change it.
+  // This is the usual form. Nothing below would change it.
   if (SCHEME.test(text)) return urlDestination(text);
   let given = text;
   if (ENCODED_URL.test(text)) {
@@ -73,8 +73,8 @@ function urlDestination(text: string): Destination | Refusal {
 }
 
 /**
- * Most messages go to the same few URLs, and each URL is parsed twice: when the message is accepted and when it is
- * sent.
+ * Parsed URLs up to this length are cached. Most messages go to the same few URLs, and each URL is parsed twice: when
+ * the message is accepted and when it is sent.
  */
 const KNOWN_LENGTH_MAX = 256;
 const targets = new Remembered<string, TargetUrl>(1000);
@@ -116,7 +116,7 @@ function readTargetUrl(text: string): TargetUrl | Refusal {
   };
 }
 
-/** Of the URL as a whole, before it is taken apart. */
+/** What is wrong with the length or the characters of the whole URL, or null. */
 function characterProblem(text: string): Refusal | null {
   if (text.length > URL_LENGTH_MAX) {
     return refuse(`the URL has ${text.length} characters; the limit is ${URL_LENGTH_MAX}`);
@@ -154,10 +154,13 @@ function addressOf(protocol: TargetUrl['protocol'], authority: string): Address 
 /** A DNS name (or an IPv4 address in any spelling) without empty labels, or an IPv6 address without a zone. */
 const HOST = /^(?:(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.]+\])$/i;
 const HOST_LENGTH_MAX = 254;
-/** No leading zeros and not empty: WHATWG accepts both, but then the Host header differs from the dialled port. */
+/**
+ * A port without leading zeros, and not an empty one. WHATWG accepts both, but then the Host header differs from the
+ * dialled port.
+ */
 const PORT = /^[1-9]\d{0,4}$/;
 
-/** Stricter than WHATWG, which allows `"`, `{` and `!` in a host and decodes percent escapes there. */
+/** This check is stricter than WHATWG, which allows `"`, `{` and `!` in a host and decodes percent escapes there. */
 function parseAuthority(
   protocol: TargetUrl['protocol'],
   authority: string,

@@ -1,12 +1,12 @@
-// Settings with the prefix of another service, such as `Upstash-Delay` where the prefix is `Service-`. Without this, a
-// client with the wrong prefix would lose all of its settings silently.
+// Recognizes settings with the prefix of another service, such as `Upstash-Delay` where the prefix is `Service-`.
+// Without this check, a client with the wrong prefix would lose all of its settings silently.
 
 import { SETTING_NAMES } from './setting-table.ts';
 
-/** Our own by default, and that of the public QStash clients. */
+/** The default prefix of this service, and the prefix of the public QStash clients. */
 const PREFIXES = ['service-', 'upstash-'];
 
-/** Deliveries have these headers too, and a receiver may forward the headers that it got. */
+/** Names that do not count: deliveries have headers with these names too, and a receiver may forward its headers. */
 const OF_DELIVERIES: ReadonlySet<string> = new Set(['schedule-id', 'queue-name']);
 
 const NAMES: readonly (readonly [lower: string, name: string])[] = SETTING_NAMES.map((name) => [
@@ -19,8 +19,8 @@ const WHOLE: ReadonlyMap<string, string> = new Map(
 const FAMILIES = NAMES.filter(([lower]) => lower.endsWith('-'));
 
 /**
- * The setting, without a prefix, that a header with another prefix was probably meant to be. Null when it is not such a
- * header.
+ * The setting, without a prefix, that a header with another prefix was probably meant to be. Null when the header does
+ * not look like such a setting.
  */
 export function foreignSetting(name: string, headerPrefix: string): string | null {
   const lower = name.toLowerCase();

@@ -1,5 +1,5 @@
-// What a header of a publish is, by its name: a setting, a trace header, another header with our prefix, or unknown.
-// Names are cached, so that most headers cost one look-up.
+// Decides by its name what a header of a publish is: a setting, a trace header, another header with our prefix, or
+// unknown. Names are cached, so that most headers cost one look-up.
 
 import { foreignSetting } from './foreign-settings.ts';
 import { SETTING_NAMES } from './setting-table.ts';
@@ -19,21 +19,24 @@ const READ_NAMES: ReadonlyMap<string, string> = new Map([
   ['idempotency-key', 'Idempotency-Key'],
 ]);
 
-/** Forwarded when the caller traces, so that the delivery belongs to the same trace. */
+/** The headers of a trace. They are forwarded, so that the delivery belongs to the trace of the caller. */
 export const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-/** What a header is to a publish, by its name. */
+/** What a header means for a publish. */
 interface Meaning {
-  /** A setting, or another header that is read: the name under which its values are stored. */
+  /** For a setting or another header that is read: the name under which its values are stored. */
   readonly storedAs: string | null;
   readonly isTrace: boolean;
-  /** With our prefix but not a plain setting: the name without the prefix, in lower case. */
+  /** For a header with our prefix that is not a plain setting: the name without the prefix, in lower case. */
   readonly otherName: string | null;
-  /** A setting with the prefix of another service. */
+  /** Whether the header is a setting with the prefix of another service. */
   readonly isForeign: boolean;
 }
 
-/** Callers send the same few names repeatedly. All entries have one prefix. */
+/**
+ * Limits for the cache: its entries, and the length of a name in it. Callers send the same few names repeatedly. All
+ * entries were made for one prefix.
+ */
 const MEANINGS_MAX = 1000;
 const MEANING_LENGTH_MAX = 64;
 const meanings = new Map<string, Meaning>();

@@ -38,7 +38,10 @@ export interface HeaderRules {
   readonly hopsMax: number;
 }
 
-/** Without the prefix, in lower case. A name that ends in "-" is a family. These may also come as query parameters. */
+/**
+ * The names of all settings, without the prefix, in lower case. A name that ends in "-" is a family. All settings may
+ * also come as query parameters.
+ */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
 const FORWARD_FAMILIES: ReadonlyMap<string, string> = new Map(
@@ -47,8 +50,8 @@ const FORWARD_FAMILIES: ReadonlyMap<string, string> = new Map(
 const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
 
 /**
- * What `Header-Forward` leaves out, besides headers that no message can forward: secrets, and headers that frame this
- * request.
+ * Headers that `Header-Forward` leaves out: secrets, and headers that describe this request. Headers that no message
+ * can forward are left out too.
  */
 const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
   'authorization',
@@ -76,9 +79,9 @@ export class Refused extends Error {
   }
 }
 
-/** A header with our prefix that is not a plain setting: of a family, or unknown. */
+/** A header with our prefix that is not a plain setting: it belongs to a family or is unknown. */
 interface Other {
-  /** Without the prefix. */
+  /** The name without the prefix. */
   readonly lowerName: string;
   readonly name: string;
   readonly value: string;
@@ -93,13 +96,13 @@ function isOfFamily(lowerName: string): boolean {
 }
 
 /**
- * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
- * finding that one is absent then costs almost nothing.
+ * Reads the headers once and stores only headers with a meaning. Most settings are absent from most messages, and
+ * finding that a setting is absent then costs almost nothing.
  */
 export class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** A name of `storedAs`, its value, the next name, … There are few: a map would cost more than it saves. */
+  /** A name of `storedAs`, its value, the next name, … The list is short: a map would cost more than it saves. */
   #stored: string[] | null = null;
   #others: Other[] | null = null;
   #foreign: string[] | null = null;
@@ -132,7 +135,7 @@ export class HeaderReader {
     if (at === -1) return null;
     const shownAs = this.#rules.headerPrefix + name;
     const value = this.#only(at, shownAs);
-    // Checked before it is parsed: in a batch it may be as long as the whole request.
+    // The length is checked before the value is parsed: in a batch, a value may be as long as the whole request.
     if (value.length > VALUE_LENGTH_MAX) {
       throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
     }
@@ -190,7 +193,7 @@ export class HeaderReader {
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  /** The number that our deliveries pass on in their headers. */
+  /** How many messages may descend from this request. Our deliveries pass this number on in their headers. */
   descendantsLeft(): number | null {
     return stricterDescent(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
   }
@@ -207,14 +210,14 @@ export class HeaderReader {
   }
 
   /**
-   * A header of our deliveries that a receiver forwards with its own publish. It is not delivered again, but it counts:
-   * otherwise such a receiver could continue for ever.
+   * The value of a header of our deliveries that a receiver forwards with its own publish. The header is not delivered
+   * again, but its value counts: otherwise a loop through such a receiver would never end.
    */
   #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (one: number, other: number) => number): number | null {
     const { headerPrefix } = this.#rules;
     let found: number | null = null;
     for (const other of this.#others ?? NO_OTHERS) {
-      // Compared by its length first: most messages forward some header, and few have come back.
+      // The lengths are compared first, which is fast: most messages forward some header, but few have come back to us.
       if (other.lowerName.length !== FORWARD.length + headerPrefix.length + name.length) continue;
       if (other.lowerName !== `${FORWARD}${headerPrefix}${name}`.toLowerCase()) continue;
       const parsed = parseCount(other.value.trim());
@@ -232,8 +235,8 @@ export class HeaderReader {
   }
 
   /**
-   * The trace headers and, if requested, all headers of the request that may be forwarded. Headers forwarded by name
-   * take precedence.
+   * Adds the trace headers and, if requested, all headers of the request that may be forwarded. A header that is
+   * forwarded by name takes precedence.
    */
   withPassedOn(forward: HeaderList): HeaderList {
     const { headerPrefix } = this.#rules;
@@ -264,13 +267,16 @@ export class HeaderReader {
     return this.#withForeign(unknown ?? NO_NAMES);
   }
 
-  /** If all headers are forwarded, those of another service reach the destination, as the caller requested. */
+  /**
+   * Adds the settings with the prefix of another service. If all headers are forwarded, these settings have an effect:
+   * they reach the destination, as the caller requested.
+   */
   #withForeign(names: readonly string[]): readonly string[] {
     if (this.#foreign === null || this.own('Header-Forward', parseFlag) === true) return names;
     return [...names, ...this.#foreign];
   }
 
-  /** Settings for a callback that the request does not have. */
+  /** The names of settings for a callback that the request does not have. */
   unusedNames(): readonly string[] {
     if (this.#stored === null && this.#others === null) return NO_NAMES;
     let unused: string[] | null = null;

@@ -7,18 +7,18 @@ import { eachMax } from '../limits/budgets.ts';
 
 export const FORWARD_HEADERS_MAX = 64;
 export const FORWARD_HEADER_BYTES_MAX = eachMax('headerBytes');
-/** Besides the forwarded ones: Content-Type, traceparent, tracestate. */
+/** How many headers a delivery may have beside the forwarded headers: Content-Type, traceparent, tracestate. */
 const HEADERS_BESIDE_MAX = 3;
 const NAME_LENGTH_MAX = 256;
 
-/** RFC 9110, 5.6.2. */
+/** The form of a header name (RFC 9110, 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What HTTP can carry in a value: printable characters of Latin-1, blanks and tabs. */
+/** A character that HTTP cannot carry in a value. It can carry printable characters of Latin-1, blanks and tabs. */
 const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
- * They frame the request, belong to one connection, or are set by us. A user's own value would mislead one of the
- * sides.
+ * These headers frame the request, belong to one connection, or are set by us. A user's own value would mislead us or
+ * the receiver.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   'host',
@@ -37,8 +37,8 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why this header cannot be forwarded, or null. `User-Agent` can be, and then replaces ours. Blanks and tabs around a
- * value are accepted, but HTTP does not count them as part of it: the receiver sees the value without them.
+ * Why this header cannot be forwarded, or null. A forwarded `User-Agent` replaces ours. Blanks and tabs around a value
+ * are accepted, but HTTP does not count them as part of the value: the receiver sees the value without them.
  */
 export function forwardHeaderProblem(name: string, value: string, ownPrefix: string): string | null {
   if (name === '') return 'the header to forward has no name';
@@ -60,12 +60,12 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
-/** Header names that were found valid. Most messages have the same few. */
+/** A cache of header names that were found valid. Most messages have the same few names. */
 const soundNames = new Remembered<string, string>(1000);
 
 /**
- * Why a request with these headers must not be sent, or null: a last check before the network, wherever they came from.
- * Headers that frame a request are never among them.
+ * Why a request with these headers must not be sent, or null. This is the last check before the network, wherever the
+ * headers came from. A header that frames the request is refused here too.
  */
 export function unsendableProblem(headers: HeaderList): string | null {
   for (const header of headers) {
@@ -77,7 +77,7 @@ export function unsendableProblem(headers: HeaderList): string | null {
   return null;
 }
 
-/** Remembers a sound name. */
+/** Why this header name must not be sent, or null. A valid name is remembered. */
 function unsendableName(name: string): string | null {
   if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
   if (isOfConnection(name.toLowerCase())) return `"${name}" is set by the service or belongs to a connection`;
@@ -113,8 +113,8 @@ export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimit
 }
 
 /**
- * Why the final headers of a delivery are too many or too large, or null. They are checked together, wherever each came
- * from.
+ * Why the final headers of a delivery are too many or too large, or null. All headers are checked together, wherever
+ * each came from.
  */
 export function deliveredHeadersProblem(
   contentType: string | null,
@@ -135,15 +135,15 @@ export function deliveredHeadersProblem(
 /** One character is one byte, since values are Latin-1. */
 export function headerBytes(headers: HeaderList): number {
   let bytes = 0;
-  // Not destructured: that would cost an object for each header.
+  // Not destructured, because that would allocate an object for each header.
   for (const header of headers) bytes += header[0].length + header[1].length;
   return bytes;
 }
 
-/** A forwarded Content-Type takes precedence, because it is more deliberate. A request has only one. */
+/** A request has one Content-Type. A forwarded one takes precedence: the caller chose it for the delivery. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
   if (!isContentTypeAdded(contentType, forward)) return forward;
-  // Not spread: the runtime would allocate sixteen places too many.
+  // Not a spread, for which the runtime would allocate sixteen places too many.
   const first: HeaderList = [['Content-Type', contentType!]];
   return first.concat(forward);
 }
@@ -154,17 +154,20 @@ function isContentTypeAdded(contentType: string | null, forward: HeaderList): bo
   return true;
 }
 
-/** Compares the length first: most names differ in it, and then no lower-case copy is needed. */
+/**
+ * Whether a header has this name. The lengths are compared first: most names differ in length, and then no lower-case
+ * copy is needed.
+ */
 export function isNamed(name: string, lowerName: string): boolean {
   return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
-/** `x-my-id` as `X-My-Id`: the form in which names are shown. */
+/** Turns `x-my-id` into `X-My-Id`, the form in which names are shown. */
 export function canonicalHeaderName(name: string): string {
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** Quoted and escaped: the name may contain anything, and is shown to people. */
+/** The name, quoted and escaped, because it may contain anything and is shown to people. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 40));
 }

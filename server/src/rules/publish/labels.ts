@@ -1,12 +1,14 @@
-// The labels of a message, by which callers find it again. The store applies label filters.
+// Parses the labels of a message, by which callers find the message again. The store applies label filters.
 
 export const LABELS_MAX = 10;
 export const LABEL_LENGTH_MAX = 128;
 
-/** ASCII only: a label comes in headers and in query strings, which treat other characters differently. */
+/**
+ * A label is ASCII only, because it comes in headers and in query strings, which treat other characters differently.
+ */
 const NOT_IN_A_LABEL = /[^\x20-\x7e]/;
 
-/** In the order given; blanks around a label, empty ones and duplicates are dropped. */
+/** Returns the labels in the order given. Blanks around labels, empty labels and duplicates are dropped. */
 export function parseLabels(text: string): string[] | { readonly problem: string } {
   const labels = new Set<string>();
   for (const part of text.split(',')) {
@@ -17,7 +19,7 @@ export function parseLabels(text: string): string[] | { readonly problem: string
     }
     if (NOT_IN_A_LABEL.test(label)) return { problem: `${shown(label)} has a character that is not printable ASCII` };
     labels.add(label);
-    // Checked early: a long list is refused as fast as a short one.
+    // The number is checked inside the loop, so that a long list is refused as fast as a short one.
     if (labels.size > LABELS_MAX) return { problem: `has too many labels; the limit is ${LABELS_MAX}` };
   }
   return [...labels];

@@ -1,6 +1,6 @@
 // Finds headers with our prefix that are not settings but look like misspelt ones, settings with the prefix of another
-// service, and unknown fields in elements of a batch. Without this, `Service-Retires: 9` and `"delay": "1h"` would be
-// accepted silently and have no effect.
+// service, and unknown fields in elements of a batch. Without these checks, `Service-Retires: 9` and `"delay": "1h"`
+// would be accepted silently and have no effect.
 
 import { withEntry } from '../../runtime/collections/short-list.ts';
 import { nearestName } from '../requests/nearest-name.ts';
@@ -9,12 +9,12 @@ import { foreignSetting } from './foreign-settings.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
 
 export interface MisspeltSetting {
-  /** As the caller wrote it, without our prefix. The prefix of another service is a part of it. */
+  /** The name as the caller wrote it, without our prefix. The prefix of another service is a part of the name. */
   readonly name: string;
   /** The setting that was probably meant, or the setting that this one needs to have an effect. */
   readonly meant: string;
   readonly isAlone?: true;
-  /** It has the prefix of another service. */
+  /** The name has the prefix of another service. */
   readonly isForeign?: true;
 }
 
@@ -26,7 +26,7 @@ const LOWER_NAMES = new Map(SETTING_NAMES.map((name) => [name.toLowerCase(), nam
 const WHOLE_NAMES = [...LOWER_NAMES.keys()].filter((name) => !name.endsWith('-'));
 const FAMILIES = [...LOWER_NAMES.keys()].filter((name) => name.endsWith('-'));
 
-/** Headers of every delivery. A receiver that forwards its headers sends them back to us. */
+/** Headers of our deliveries, without the prefix. A receiver that forwards its headers sends these back to us. */
 const DELIVERED_NAMES: ReadonlySet<string> = new Set([
   'message-id',
   'retried',
@@ -63,7 +63,7 @@ function settingMeant(lowerName: string): string | undefined {
   if (whole !== undefined) return LOWER_NAMES.get(whole);
   const parts = lowerName.split('-');
   for (const family of FAMILIES) {
-    // Keeps as many parts as the family has. The caller chooses the rest.
+    // Compares as many parts of the name as the family has. The caller chooses the rest.
     const length = family.split('-').length - 1;
     if (parts.length <= length) continue;
     const start = `${parts.slice(0, length).join('-')}-`;
@@ -138,7 +138,7 @@ function fieldMeant(name: string, headerPrefix: string): string {
   return setting === undefined ? '' : `; did you mean the header ${headerPrefix}${setting}?`;
 }
 
-/** As visible ASCII, which a header can carry: the name may have come in JSON. */
+/** The name as visible ASCII, which a header can carry. A name from JSON may have other characters. */
 function visible(name: string): string {
   return name.replaceAll(/[^\x21-\x7e]/g, '?');
 }

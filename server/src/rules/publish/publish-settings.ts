@@ -1,5 +1,5 @@
-// From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
-// delivery. Knows names and formats. publish.ts knows defaults and the limits of the tier.
+// Turns the headers of a publish (of a request, an element of a batch, or a schedule) into the settings of a delivery.
+// This file knows names and formats; publish.ts knows defaults and the limits of the tier.
 
 import { type Descent, NO_DESCENT, stricterDescent } from '../delivery/descent.ts';
 import { type HeaderList, NO_SETTINGS } from '../delivery/message.ts';
@@ -18,13 +18,13 @@ export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'cal
 }
 
 export interface ReadRequest extends PublishRequest {
-  /** As given. For a schedule only. */
+  /** The cron expression as given. Only a schedule may have one. */
   readonly cron: string | null;
-  /** Names of settings of a callback without that callback, without our prefix. They have no effect. */
+  /** The names, without our prefix, of settings for a callback that the request does not have. They have no effect. */
   readonly unusedNames: readonly string[];
   /**
-   * The names of headers without an effect. Without our prefix: those that are not settings, and the unused settings of
-   * the publish itself. With their prefix: settings with the prefix of another service.
+   * The names of headers without an effect. Names that are not settings, and the unused settings of the publish itself,
+   * come without our prefix. Settings of another service come with the prefix of that service.
    */
   readonly unknownNames: readonly string[];
 }
@@ -57,12 +57,12 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
   try {
     const reader = new HeaderReader(headers, rules);
     reader.requireSupported();
-    // In this order, because the caller gets the first problem.
+    // The order of these calls matters, because the caller gets the first problem.
     const named = reader.settings('');
     const contentType = reader.contentType();
     const forward = reader.withPassedOn(named.forward);
     reader.requireDeliverable(contentType, forward);
-    // Written out: spreading parts would cost several times as much.
+    // Written out as one object literal, because spreading parts would be several times slower.
     return {
       destination,
       queueName: origin.queueName,
@@ -93,8 +93,8 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
 }
 
 /**
- * How a request descends from our deliveries, by its own headers. A problem when it has passed through this service too
- * often.
+ * Reads from the headers of a request how it descends from our deliveries. Returns a problem when the request has
+ * passed through this service too often.
  */
 export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
   const prefix = rules.headerPrefix.toLowerCase();
@@ -110,7 +110,7 @@ export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent |
   }
 }
 
-/** A single header with our prefix, such as the `Cron` of a schedule. Null when absent or empty. */
+/** The value of a single header with our prefix, such as the `Cron` of a schedule. Null when it is absent or empty. */
 export function ownHeader(headers: HeaderList, name: string, headerPrefix: string): string | null {
   const wanted = (headerPrefix + name).toLowerCase();
   const value = headers.find(([each, text]) => each.toLowerCase() === wanted && text.trim() !== '')?.[1];
@@ -118,8 +118,8 @@ export function ownHeader(headers: HeaderList, name: string, headerPrefix: strin
 }
 
 /**
- * Why these settings do not fit a message, or null. If a cron expression were ignored, the caller would wait for ticks
- * in vain.
+ * Why a message with these settings is refused, or null. If the cron expression of a message were ignored, the caller
+ * would wait for ticks in vain.
  */
 export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderRules): { problem: Problem } | null {
   if (cron === null) return null;

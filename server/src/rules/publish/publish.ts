@@ -1,5 +1,6 @@
-// From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure. The
-// only place that decides what is accepted over HTTP, one by one or in a batch.
+// Turns a parsed request into messages: it applies defaults and the limits of the tier, makes one message for each
+// endpoint of a topic, and computes when each message is due. Only this file decides which publishes are accepted over
+// HTTP, alone or in a batch. Its functions are pure.
 
 import type { CallbackTarget, HeaderList, Method, NewMessage, RequestedSettings } from '../delivery/message.ts';
 import { HARD_LIMITS, type Tier } from '../limits/tier.ts';
@@ -12,7 +13,7 @@ import { deliveredHeaders } from './headers.ts';
 import type { Sha256 } from './redact.ts';
 import type { Topic } from './topic.ts';
 
-/** How to make a delivery, as far as the caller said. Null where the caller gave no value. */
+/** How to make a delivery. A field is null where the caller gave no value. */
 export interface DeliverySettings {
   readonly method: Method | null;
   readonly retries: number | null;
@@ -47,7 +48,7 @@ export interface PublishRequest extends RequestedSettings {
    * deliveries.
    */
   readonly descendantsLeft: number | null;
-  /** The schedule that makes it, if any. */
+  /** The schedule that makes this request. Null if there is none. */
   readonly scheduleId: string | null;
 }
 
@@ -56,7 +57,7 @@ export interface Publisher {
   readonly tier: Tier;
 }
 
-/** The same moment in two clocks: the order clock and the trusted wall clock. */
+/** The same moment on two clocks: `now` on the order clock, `wallNow` on the trusted wall clock. */
 export interface PlanTime {
   readonly now: number;
   readonly wallNow: number;
@@ -94,8 +95,8 @@ export function limitProblem(
 }
 
 /**
- * Why the default settings of a topic would refuse each of its messages, in a queue and outside, or null. Problems that
- * a message can fix by its own settings are left out.
+ * Why every message to a topic with these default settings would be refused, or null. A problem that only messages in a
+ * queue have, or only messages outside a queue, is not reported.
  */
 export function defaultsProblem(
   settings: DefaultSettings,
@@ -108,14 +109,14 @@ export function defaultsProblem(
   return outside ?? tierProblem({ ...settings, body: new Uint8Array(0) }, tier, time, headerPrefix);
 }
 
-/** One for each endpoint of a topic. */
+/** The number of messages that a request makes: one for each endpoint of a topic, or one for a URL. */
 export function messageCount({ destination }: PublishRequest): number {
   return destination.kind === 'url' ? 1 : destination.topic.endpoints.length;
 }
 
 /**
- * One message per endpoint of a topic, in its order, or one for a URL. Only for a request without a problem.
- * `descendantsLeft` messages may descend from each of them.
+ * Makes one message for each endpoint of a topic, in the order of the endpoints, or one message for a URL. The request
+ * must have no problem. `descendantsLeft` messages may descend from each message.
  */
 export function makeMessages(
   request: PublishRequest,
@@ -132,7 +133,7 @@ export function makeMessages(
     return [planMessage(request, publisher, context, shared, resolved, deduplication)];
   }
   const { topic } = destination;
-  // Computed once for all of them: it may be the hash of a large body.
+  // Computed once for all endpoints: the key may be the hash of a large body.
   const key = deduplicationKey(request, topic.id, context);
   return topic.endpoints.map(({ url, name }) => {
     const resolved = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
@@ -147,7 +148,7 @@ type SharedParts = Pick<
 >;
 type ResolvedDestination = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
 
-/** The parts that must be built and are the same for every endpoint of a topic. */
+/** The parts of a message that are the same for every endpoint of a topic. They are built once. */
 function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: number): SharedParts {
   const { settings, contentType, callback, failureCallback } = request;
   const retrySetting = { retriesMax: settings.retries ?? tier.retriesDefault, retryDelay: settings.retryDelay };
@@ -161,7 +162,7 @@ function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: numbe
   };
 }
 
-/** Every message is made by this one literal: spreading parts would cost several times as much. */
+/** Makes every message with this one object literal, because spreading parts would be several times slower. */
 function planMessage(
   request: PublishRequest,
   publisher: Publisher,
@@ -210,7 +211,7 @@ function deduplicationKey(request: PublishRequest, destination: string, { sha256
   return `content:${sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`;
 }
 
-/** The key by which later duplicates of a message are found. Each copy for an endpoint has its own. */
+/** The key by which later duplicates of a message are found. Each copy for an endpoint of a topic has its own key. */
 function deduplicate(
   key: string | null,
   endpointUrl: string | null,
@@ -221,7 +222,7 @@ function deduplicate(
   return { key: endpointUrl === null ? key : `${key} ${endpointUrl}`, expiresAt };
 }
 
-/** Settings that exclude each other. */
+/** The problem if two settings exclude each other, or null. */
 function contradiction(
   request: Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
   headerPrefix: string,
@@ -246,13 +247,13 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
-/** The precision with which the clock of a database is known over a network. */
+/** Limit for a difference of the clocks that is ignored: a distant database's clock is not known more exactly. */
 const CLOCKS_AGREE_MS = 100;
 
 function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore'>, { now, wallNow }: PlanTime): number {
   if (request.notBefore === null) return now + (request.settings.delayMs ?? 0);
-  // A calendar time is compared with the wall clock, and the difference of the clocks is added. After a correction they
-  // differ by some milliseconds: then the time is used unchanged.
+  // `notBefore` is a time on the wall clock. If the order clock differs from the wall clock, the difference is added.
+  // After a correction the clocks differ by some milliseconds: then `notBefore` is used unchanged.
   const aheadMs = now - wallNow;
   return Math.max(now, Math.abs(aheadMs) <= CLOCKS_AGREE_MS ? request.notBefore : request.notBefore + aheadMs);
 }
@@ -267,7 +268,7 @@ function planCallback(
     url: callback.target.url,
     method: settings.method ?? 'POST',
     headers: settings.forward,
-    // Spec 6, rule 2: a callback uses the retry setting of the original request, unless it was given its own.
+    // Spec 6, rule 2: a callback without its own retry setting uses the retry setting of the original request.
     retriesMax: settings.retries ?? original.retriesMax,
     retryDelay: settings.retryDelay ?? original.retryDelay,
     delayMs: settings.delayMs ?? 0,

@@ -1,14 +1,14 @@
-// Settings that come as query parameters of the destination, and are removed from it. All other bytes stay unchanged,
-// so no URL parser is used. The values are validated by the same rules as headers.
+// Takes settings out of the query of the destination. All other bytes of the destination stay unchanged, so no URL
+// parser is used. The values are validated by the same rules as headers.
 
 import type { HeaderList } from '../delivery/message.ts';
 import { foreignSetting } from './foreign-settings.ts';
 
 export interface TakenSettings {
   readonly destination: string;
-  /** Names with the prefix, as written, decoded. A name may occur more than once. */
+  /** The names are decoded, and keep the prefix and the letter case of the caller. A name may occur more than once. */
   readonly settings: HeaderList;
-  /** Parameters that look like settings of another service. They stay, because they may be for the destination. */
+  /** Parameters that look like settings of another service. They stay in the query: the destination may need them. */
   readonly foreign: readonly string[];
 }
 
@@ -39,7 +39,10 @@ export function takeSettings(destination: string, headerPrefix: string, known: R
   return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings, foreign };
 }
 
-/** Whether a lower-case name is a setting: the prefix in lower case, then a name or a family of `known`. */
+/**
+ * Whether a name is a setting: the prefix, then a name in `known` or a name of a family in `known`. `lowerName` and
+ * `prefix` are in lower case.
+ */
 export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
   if (!lowerName.startsWith(prefix)) return false;
   const bare = lowerName.slice(prefix.length);

@@ -1,10 +1,10 @@
-// Which parts of a message are shown as a hash instead of their value, by the `Redact-Fields` header. For reads only:
-// the original is stored, delivered and retried unchanged.
+// Decides by the `Redact-Fields` header which parts of a message are shown as a hash instead of their value. Only reads
+// are affected: the original is stored, delivered and retried unchanged.
 
 import type { HeaderList, Redaction } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
 
-/** Returns the hex digest. Passed in, because the domain has no cryptography. */
+/** Returns the hex digest. The function is passed in, because rules/ has no cryptography. */
 export type Sha256 = (bytes: Uint8Array) => string;
 
 const NAMES_MAX = eachMax('redactionNames');
@@ -34,8 +34,8 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
 }
 
 /**
- * Combines two redactions: hides what either of them hides. Hides all headers if there would be more names than one
- * message may have.
+ * Combines two redactions: the result hides what either of the two hides. It hides all headers if it would have more
+ * names than one message may have.
  */
 export function combinedRedaction(one: Redaction | null, other: Redaction | null): Redaction | null {
   if (!one || !other) return one ?? other;

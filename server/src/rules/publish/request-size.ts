@@ -13,7 +13,7 @@ export interface RequestSizeLimits {
   readonly bytesMax: number;
 }
 
-/** A batch or a body of the largest size that the settings allow is never too much by itself. */
+/** The limits have room for the longest batch and the largest body that the configuration allows. */
 export function requestSizeLimits(batchMax: number, requestBytesMax: number): RequestSizeLimits {
   const besideBytes = eachMax('plannedBytes') / 8;
   return {
@@ -22,7 +22,7 @@ export function requestSizeLimits(batchMax: number, requestBytesMax: number): Re
   };
 }
 
-/** Why these are too much for one request, or null. */
+/** Why these publishes are too much for one request, or null. */
 export function requestSizeProblem(
   requests: readonly PublishRequest[],
   { messagesMax, bytesMax }: RequestSizeLimits,
@@ -65,7 +65,7 @@ function besideBody(request: PublishRequest): number {
   return bytes;
 }
 
-/** The total length of all texts in it, at any depth. */
+/** The total length of all texts in a value, at any depth. */
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 0;

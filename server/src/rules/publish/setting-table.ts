@@ -1,11 +1,11 @@
 // The table of publish settings: each header that controls a delivery, with its description. The accepted names,
 // OpenAPI, the table in docs/api.md, the settings of the console and the names in the SDK come from here.
-// publish-settings.ts says how each is parsed.
+// header-reader.ts and publish-settings.ts choose the parser of each setting.
 
 /**
- * `count`: a whole number. `duration`: such as `90s`, or seconds. `instant`: seconds since 1970, or a date. `list`: texts,
- * separated by commas. `flag`: true or false. `callback`: a URL with settings of its own delivery. `headers`: a family of
- * header names. `limits`: those of a flow-control key.
+ * `count`: a whole number. `duration`: such as `90s`, or seconds. `instant`: seconds since 1970, or a date. `list`:
+ * texts, separated by commas. `flag`: true or false. `callback`: a URL with settings of its own delivery. `headers`: a
+ * family of header names. `limits`: the limits of a flow-control key.
  */
 export type SettingValue =
   | 'text'
@@ -23,16 +23,16 @@ export interface Setting {
   /** Without the prefix. A name that ends in "-" is a family: the caller writes the rest. */
   readonly name: string;
   /**
-   * `delivery`: of the message, and of each callback under `Callback-` and `Failure-Callback-`. `message`: of the message only.
-   * `schedule`: only when a schedule is made.
+   * `delivery`: a setting of the message, and of each callback under `Callback-` and `Failure-Callback-`. `message`: a
+   * setting of the message only. `schedule`: a setting that is used only when a schedule is made.
    */
   readonly of: 'delivery' | 'message' | 'schedule';
-  /** What a program gives for it: the type of the option in the SDK. */
+  /** The kind of value. It decides the type of the option in the SDK. */
   readonly value: SettingValue;
   readonly default: string;
   /** One phrase, for OpenAPI and the console. */
   readonly help: string;
-  /** Replaces `help` in docs/api.md. */
+  /** The text in docs/api.md, if it is not `help`. */
   readonly docs?: string;
   readonly example: string;
 }
@@ -212,10 +212,10 @@ export const SETTING_TABLE = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Headers that have settings of their own delivery. */
+/** The headers that name a callback. A callback has settings for its own delivery. */
 export const CALLBACK_NAMES = ['Callback', 'Failure-Callback'] as const;
 
-/** All names, including those of callbacks. */
+/** The names of all settings, including the settings of callbacks. */
 export const SETTING_NAMES: readonly string[] = [
   ...SETTING_TABLE.map(({ name }) => name),
   ...CALLBACK_NAMES.flatMap((callback) =>

@@ -1,5 +1,5 @@
-// Parses the values of publish headers: each text becomes a value, or a reason why it is invalid. publish-settings.ts
-// says which header takes which value.
+// Parses the values of publish headers: each text becomes a value, or a reason why it is invalid. header-reader.ts and
+// publish-settings.ts say which header takes which value.
 
 import { METHODS, type Method } from '../delivery/message.ts';
 import { parseRetryDelay } from '../delivery/retry-delay.ts';
@@ -12,7 +12,7 @@ import { parseRedaction } from './redact.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
-/** Wraps a parser that returns the object itself. */
+/** Wraps a parser that returns the parsed object itself, without a `value` around it. */
 function valued<T extends object>(
   parse: (text: string) => T | { readonly problem: string },
 ): (text: string) => Parsed<T> {
@@ -32,7 +32,7 @@ export function parseMethod(text: string): Parsed<Method> {
   return method ? { value: method } : { problem: `must be one of ${METHODS.join(', ')}` };
 }
 
-/** Any size: the limits of the tier decide what is too much. */
+/** Accepts a number of any size: the limits of the tier decide what is too much. */
 export function parseCount(text: string): Parsed<number> {
   if (!/^\d+$/.test(text)) return { problem: 'must be a whole number, 0 or more' };
   return { value: Math.min(Number(text), Number.MAX_SAFE_INTEGER) };

@@ -12,7 +12,7 @@ export interface Topic {
   readonly accountId: string;
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** Headers for a publish to the topic that does not have them itself. */
+  /** Headers that a publish to the topic gets if it does not have them itself. */
   readonly defaults: HeaderList;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -20,15 +20,16 @@ export interface Topic {
   readonly version: number;
 }
 
-/** Selects an endpoint by its name or, for one without a name, by its URL. */
+/** Selects an endpoint by its name or by its URL. */
 export type EndpointSelector = { readonly name: string } | { readonly url: string };
 
 /**
- * Adds endpoints at the end, in the order given. An existing one, with the same name or (if unnamed) the same URL, is
- * changed in place, so that adding twice is the same as adding once.
+ * Adds endpoints at the end, in the order given. An existing endpoint is changed in place if it has the same name, or
+ * the same URL while one of the two has no name. So adding an endpoint twice is the same as adding it once.
  */
 export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
-  // Existing names are replaced first, so that the position of an unnamed endpoint does not depend on those after it.
+  // Endpoints with an existing name are replaced first, so that the position of an unnamed endpoint does not depend on
+  // the endpoints after it in `added`.
   const lastOfName = new Map(added.filter(({ name }) => name !== null).map((each) => [each.name, each]));
   const list = new EndpointList();
   for (const old of existing) list.push(lastOfName.get(old.name) ?? old);
@@ -50,14 +51,14 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
-/** Finds by name or URL without a scan: each of thousands of endpoints is looked up. */
+/** Finds an endpoint by name or URL without a scan: thousands of endpoints may be looked up in one edit. */
 class EndpointList {
   readonly endpoints: Endpoint[] = [];
   readonly #byName = new Map<string, number>();
   readonly #byUrl = new Positions();
   readonly #unnamedByUrl = new Positions();
 
-  /** By name first: an unnamed endpoint with the same URL must not take the name a second time. */
+  /** Looks for the name first: otherwise an unnamed endpoint with the same URL could get a name that is in use. */
   indexOf({ name, url }: Endpoint): number | null {
     if (name === null) return this.#byUrl.first(url);
     return this.#byName.get(name) ?? this.#unnamedByUrl.first(url);
@@ -68,7 +69,7 @@ class EndpointList {
     this.#note(this.endpoints.length - 1, endpoint);
   }
 
-  /** An existing name stays, unless it gets a new one. */
+  /** The endpoint keeps its name, unless a new name is given. */
   change(at: number, { name, url }: Endpoint): void {
     const old = this.endpoints[at]!;
     this.#byUrl.remove(old.url, at);

@@ -1,10 +1,11 @@
-// Which index a list uses: the one with the fewest expected candidates. Values that few messages have come before
-// values that many have. rules/reads/message-filter.ts decides whether a candidate matches.
+// Chooses the index that a list uses: the index with the fewest expected candidates. Keys whose values few messages
+// share come before keys whose values many messages share. rules/reads/message-filter.ts decides whether a candidate
+// matches.
 
 import { parseTargetUrl } from '../publish/destination.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
-/** The column that an index of messages is ordered by. Each value is a separate path to messages. */
+/** A column by which an index orders messages. The messages of each value are found separately. */
 export type WayColumn =
   | 'label'
   | 'source_message_id'
@@ -55,7 +56,10 @@ function wayToMany(filter: MessageFilter): ListWay {
   return { by: 'account' };
 }
 
-/** A host on every port may match too many hosts. Then all messages of the account are read. */
+/**
+ * Limit for the hosts that are looked up separately. A host name without a port may stand for more hosts: then all
+ * messages of the account are read.
+ */
 export const HOSTS_MAX = 100;
 
 export function wayByHosts(hosts: readonly string[]): ListWay {

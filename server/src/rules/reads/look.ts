@@ -1,5 +1,5 @@
-// How much a list, a search or a count reads: in one piece, after which other accounts have their turn, and in one
-// call, after which the response ends with a cursor. Counted in rows and in bytes of bodies.
+// Limits how much a list, a search or a count reads, in rows and in bytes of bodies. After one piece, other accounts
+// have their turn. After one call, the response ends with a cursor.
 
 import { eachMax } from '../limits/budgets.ts';
 
@@ -17,7 +17,7 @@ export function pieceLook(): Look {
 /** What one call may read. */
 export const CALL_LOOK: Look = { rows: 20_000, bytes: 32 * 1024 * 1024 };
 
-/** The next piece of a call that has read this much. Null when the call ends here. */
+/** What the next piece of a call may read, after the call has read this much. Null when the call ends here. */
 export function nextLook({ rows, bytes }: Look): Look | null {
   if (rows >= CALL_LOOK.rows || bytes >= CALL_LOOK.bytes) return null;
   const piece = pieceLook();
@@ -31,7 +31,7 @@ export function addLooks(one: Look, other: Look): Look {
   return { rows: one.rows + other.rows, bytes: one.bytes + other.bytes };
 }
 
-/** Counts what is read. The first body is always read, however large it is. */
+/** Counts the rows and bytes that are read. The first body is always read, however large it is. */
 export class Looking {
   readonly #max: Look;
   #rows = 0;
@@ -48,8 +48,8 @@ export class Looking {
   }
 
   /**
-   * One row, of whose body this many bytes were read, and this many passed over: in SQLite, some columns of a message
-   * are stored after its body, and reading them costs as much as reading the body.
+   * Counts one row: `readBytes` of its body were read, and `passedBytes` were passed over. In SQLite, some columns of a
+   * message are stored after its body, and reading them costs as much as reading the body.
    */
   add(readBytes: number, passedBytes = 0): void {
     this.#rows += 1;
@@ -61,7 +61,7 @@ export class Looking {
     return this.#rows >= this.#max.rows || this.#work >= this.#max.bytes;
   }
 
-  /** How many rows are left. */
+  /** How many more rows may be read. */
   get rowsLeft(): number {
     return Math.max(0, this.#max.rows - this.#rows);
   }

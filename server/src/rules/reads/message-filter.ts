@@ -1,11 +1,11 @@
-// Which messages a list, a cancel or a bulk operation selects: OR within a key, AND between keys. The store finds
-// candidates by any indexed key. Whether a message matches is decided here, the same for every adapter.
+// Decides which messages a list, a cancel or a bulk operation selects: OR within a key, AND between keys. The store
+// finds candidates by any indexed key. Whether a candidate matches is decided here, in the same way for every adapter.
 
 import type { Message } from '../delivery/message.ts';
 import { parseTargetUrl } from '../publish/destination.ts';
 import type { Look } from './look.ts';
 
-/** The states a user sees. `pending` is split by whether any attempt was made yet. */
+/** The states that users see. `pending` is shown as CREATED before the first attempt, and as RETRY after it. */
 export const SHOWN_STATES = [
   'CREATED',
   'ACTIVE',
@@ -30,25 +30,29 @@ export interface MessageFilter {
   readonly queueNames?: readonly string[];
   readonly topicNames?: readonly string[];
   readonly scheduleIds?: readonly string[];
-  /** The message that led to it: the one whose attempt it reports, or whose dead letter it sends again. */
+  /**
+   * Ids of messages that led to other messages. A callback matches by the message that it reports on, and a retried
+   * message by its dead letter.
+   */
   readonly sourceMessageIds?: readonly string[];
   readonly labels?: readonly string[];
   readonly flowKeys?: readonly string[];
   readonly callerIps?: readonly string[];
-  /** Status of the last response. */
+  /** The status of the last response, or 0 for a message that was tried and got no response. */
   readonly statuses?: readonly number[];
-  /** The failure text, matched exactly. */
+  /** Failure texts, which are matched exactly. */
   readonly failures?: readonly string[];
-  /** Whether it is a dead letter that was sent again. `any` selects both, where leaving the key out would not. */
+  /** Whether a dead letter was sent again. `any` selects both, where a filter without this key would not. */
   readonly isRetried?: boolean | 'any';
-  /** Accepted at this time or later, in milliseconds since 1970. */
+  /** Selects messages accepted at this time or later, in milliseconds since 1970. */
   readonly fromAt?: number;
-  /** Accepted at this time or earlier. */
+  /** Selects messages accepted at this time or earlier. */
   readonly toAt?: number;
-  /** Ended at this time or earlier. Open messages do not match. */
+  /** Selects messages that ended at this time or earlier. Open messages do not match. */
   readonly endedToAt?: number;
   /**
-   * A text in the id, URL, queue, topic, schedule, a label, or the body unless it is redacted. Letter case does not matter.
+   * A text that must be in the id, URL, queue, topic, schedule, a label, or the body unless the body is redacted.
+   * Letter case does not matter.
    */
   readonly text?: string;
 }
@@ -83,10 +87,10 @@ export class StateTally {
   }
 }
 
-/** The result of one piece of a count, and where the next one continues. Null when there is none. */
+/** The result of one piece of a count. `cursor` is where the next piece continues, or null if there is none. */
 export interface CountPiece {
   readonly count: number;
-  /** How many messages of each state one piece of a count found. */
+  /** How many messages of each state the piece found. */
   readonly states: StateCounts;
   readonly cursor: number | null;
   readonly looked: Look;
@@ -95,7 +99,7 @@ export interface CountPiece {
 /** The result of a whole count. */
 export interface Counted {
   readonly count: number;
-  /** The real number is or may be larger: counting stopped early. */
+  /** Counting stopped early, so the real number may be larger. */
   readonly isCut: boolean;
 }
 
@@ -160,7 +164,7 @@ export class Matcher {
     return this.mayMatch(message) && (this.#text === null || hasText(message, this.#text));
   }
 
-  /** Matches if the text of the filter is in its body. For messages that were read without their bodies. */
+  /** Whether all but the text of the filter matches. It is used for messages that were read without their bodies. */
   mayMatch(message: Message): boolean {
     return this.#tests.every((test) => test(message));
   }
@@ -192,13 +196,14 @@ function hasText(message: Message, text: string): boolean {
   const isNamed = [id, url, queueName, topicName, scheduleId, ...labels].some((each) =>
     each?.toLowerCase().includes(text),
   );
-  // A redacted value must not be found by a search either.
+  // A search must not find a redacted value either.
   if (isNamed || message.redaction?.body) return isNamed;
   return isInBody(message.body, text);
 }
 
 /**
- * How much of a body is decoded at a time: as text it takes up to twice its bytes, and the same again in lower case.
+ * How many bytes of a body are decoded at a time. The text takes up to twice as much memory, and its lower-case copy
+ * takes the same again.
  */
 const SEARCHED_AT_ONCE = 256 * 1024;
 

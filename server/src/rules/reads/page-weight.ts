@@ -1,10 +1,10 @@
-// About how many bytes an entry of a list takes in the response. Pages end by this estimate. Computed from the stored
-// data, without building the response.
+// Estimates how many bytes an entry of a list takes in the response. Pages end by this estimate. It is computed from
+// the stored data, without building the response.
 
 import type { MessageEvent } from '../delivery/event.ts';
 import type { Attempt, HeaderList, Message } from '../delivery/message.ts';
 
-/** Names of fields, numbers and punctuation. */
+/** Roughly how many bytes the field names, the numbers and the punctuation of an entry take. */
 const FRAME_BYTES = 600;
 
 export function messageWeight(message: Message): number {
@@ -36,7 +36,7 @@ export function eventWeight({ message, attempt }: MessageEvent): number {
   return 2 * (messageWeight(message) + (attempt ? attemptWeight(attempt) : 0));
 }
 
-/** As JSON text or as base64, whichever is longer: the form is known only when it is shown. */
+/** The size of a body as JSON text or as base64, whichever is longer: the form is known only when the body is shown. */
 export function bodyWeight(body: Uint8Array): number {
   let escaped = body.length;
   for (const byte of body) {

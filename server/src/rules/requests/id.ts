@@ -1,19 +1,19 @@
-// Identifiers: a prefix that says what it names, then 26 characters (Crockford's base 32) of which the first ten
-// are the time, so that ids sort by when they were made.
+// Makes identifiers: a prefix that says what the identifier names, then 26 characters in Crockford's base 32. The first
+// ten are the time, so that ids sort by when they were made.
 
 export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'alr' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
 
 /**
- * Makes a new id. Passed in, not imported, because it needs the clock and the random source. `now` saves reading the
- * clock.
+ * Makes a new id. The function is passed in, not imported, because it needs the clock and the random source. With
+ * `now`, the clock is not read.
  */
 export type NewId = (prefix: IdPrefix, now?: number) => string;
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** `randomBytes` may use `into` for its result. */
+/** `randomBytes` may write its result into `into`. */
 export function idMaker(now: () => number, randomBytes: (length: number, into: Uint8Array) => Uint8Array): NewId {
-  // Under load many ids are made in one millisecond, and encoding the time is half the work.
+  // The last text is kept: under load many ids are made in one millisecond, and encoding the time is half the work.
   let lastMs = Number.NaN;
   let lastText = '';
   return (prefix, nowMs = now()) => {
@@ -34,13 +34,13 @@ function timeText(nowMs: number): string {
   return text;
 }
 
-/** One call makes one string. Adding a character at a time makes sixteen. */
+/** Makes one string in one call. Adding one character at a time would make sixteen strings. */
 function randomText(random: Uint8Array): string {
   const codes = CODES_OF_ID;
   for (let i = 0; i < codes.length; i += 1) codes[i] = ALPHABET.charCodeAt(random[i]! & 31);
   return String.fromCharCode.apply(null, codes);
 }
 
-/** Shared by all calls: no call waits while it uses them. */
+/** Both arrays are shared by all calls, which is safe because no call waits while it uses them. */
 const CODES_OF_ID: number[] = new Array(16).fill(0);
 const RANDOM_OF_ID = new Uint8Array(16);

@@ -19,6 +19,6 @@ export function isName(text: string): boolean {
 export const TEXT_NAME_RULE = `1 to ${NAME_LENGTH_MAX} characters, none of them a control character`;
 
 export function isTextName(text: string): boolean {
-  // Whole characters only: an unpaired surrogate cannot be stored.
+  // An unpaired surrogate is refused, because it cannot be stored.
   return text.isWellFormed() && !/\p{Cc}/u.test(text) && text !== '' && [...text].length <= NAME_LENGTH_MAX;
 }

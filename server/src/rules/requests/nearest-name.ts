@@ -1,4 +1,4 @@
-// "Did you mean": which of the known names a mistyped one most likely stands for.
+// Finds the known name that a mistyped name most likely stands for, to ask "did you mean …?".
 
 /** The closest name, or undefined when none is so close that it can only be a typing error. */
 export function nearestName(mistyped: string, names: readonly string[]): string | undefined {

@@ -106,7 +106,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 export interface Problem {
   readonly code: ProblemCode;
-  /** What is wrong, which field, what to do. Shown to the caller. */
+  /** The text that the caller sees: what is wrong, in which field, and what to do. */
   readonly message: string;
 }
 

@@ -1,5 +1,5 @@
-// The rules for the head of a request beyond what the HTTP parser checks. A proxy in front may parse an ambiguous head
-// differently, and then take the end of one request for the start of the next.
+// The rules for the head of a request beyond what the HTTP parser checks. They refuse an ambiguous head: a proxy in
+// front may parse it differently, and then take the end of one request for the start of the next.
 
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from './problem.ts';
@@ -47,7 +47,10 @@ export function isHost(value: string): boolean {
   return HOST.test(value);
 }
 
-/** Why a request of this version with these headers is refused, or null. `headers`: a name, its value, the next name, … */
+/**
+ * Why a request of this version with these headers is refused, or null. `headers` is a flat list: a name, its value,
+ * the next name, …
+ */
 export function headProblem(version: string, headers: readonly string[]): Refused | null {
   let hosts = 0;
   let codings = 0;

@@ -1,19 +1,19 @@
 // Parses one field of a cron expression into its numbers. cron.ts combines the five fields and applies the time zone.
 
 export interface CronField {
-  /** Ascending, without duplicates; Sunday is 0. */
+  /** The values in ascending order, without duplicates. Sunday is 0. */
   readonly values: readonly number[];
-  /** Written with a `*`, with or without a step: it means an interval, not particular values. */
+  /** Whether the field has a `*`, with or without a step: then it means an interval, not particular values. */
   readonly isWildcard: boolean;
-  /** Decided by the text: `1-31` counts as a choice of days, as in every other cron. */
+  /** Whether the field restricts its values. The text decides: `1-31` counts as a choice of days, as in other crons. */
   readonly isRestricted: boolean;
 }
 
 interface CronFieldKind {
-  /** Its name in error messages. */
+  /** The name of the field in error messages. */
   readonly name: string;
   readonly min: number;
-  /** The largest number that may be written. For weekdays 7, which is Sunday again. */
+  /** The largest number that may be written. For weekdays it is 7, which means Sunday like 0. */
   readonly max: number;
   /** The number of different values, counted from `min`. */
   readonly size: number;
@@ -26,7 +26,7 @@ const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const DAY_OF_WEEK: CronFieldKind = { name: 'day-of-week', min: 0, max: 7, size: 7, names: WEEKDAYS };
 
-/** In the order they are written. */
+/** The fields in the order in which they are written. */
 export const CRON_FIELD_KINDS: readonly CronFieldKind[] = [
   { name: 'minute', min: 0, max: 59, size: 60, names: [] },
   { name: 'hour', min: 0, max: 23, size: 24, names: [] },
@@ -35,7 +35,7 @@ export const CRON_FIELD_KINDS: readonly CronFieldKind[] = [
   DAY_OF_WEEK,
 ];
 
-/** `*`, `5`, `mon-fri`, each with a step or without. */
+/** A part of a field: `*`, `5` or `mon-fri`, each with a step or without. */
 const PART = /^(?:(?<star>\*)|(?<first>\w+)(?:-(?<last>\w+))?)(?:\/(?<step>\w+))?$/;
 
 export function parseCronField(kind: CronFieldKind, text: string): CronField | { readonly problem: string } {
@@ -67,7 +67,7 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   const found = PART.exec(part)?.groups;
   if (found === undefined) return { problem: 'must be "*", a value or a range such as 1-5, with or without a /step' };
   const step = found.step === undefined ? 1 : wholeNumber(found.step);
-  // A longer step would silently do nothing: `*/90` minutes runs every hour.
+  // A larger step would not do what it says: `*/90` for minutes would run every hour.
   if (step === null || step < 1 || step > kind.size) return { problem: `the step must be 1 to ${kind.size}` };
 
   const largest = kind.min + kind.size - 1;
@@ -75,7 +75,8 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   const first = parseValue(kind, found.first!);
   if (first === null) return { problem: `must be ${allowed(kind)}` };
   if (found.last !== undefined) return parseRange(kind, first, found.last, step);
-  // Not in the original cron, but in current ones: a value with a step continues to the end.
+  // A value with a step continues to the end of the field's values. The original cron does not know this form, but
+  // current ones do.
   return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
 }
 

@@ -1,10 +1,11 @@
-// When a schedule is due: a cron expression of five fields in a time zone, and the next instant it names. It starts
-// nothing and does not remember past runs; the caller makes up for a missed run.
+// Computes when a schedule is due: the next instant that a cron expression of five fields names in a time zone. This
+// file starts nothing and does not remember past runs; the caller makes up for a missed run.
 //
-// When a zone changes its clocks, Debian cron's rule applies (croner's since version 11 too). A cron without a `*` in
-// minute and hour names particular times: a time that the change skips runs once, at the first instant after it, and a
-// time that comes twice runs at its first occurrence only. A cron with a `*` there is an interval: it follows the clock,
-// runs through a repeated hour both times, and makes up for nothing that was skipped.
+// When a zone changes its clocks, the rule of Debian's cron applies (croner has it too since version 11). A cron
+// without a `*` in minute and hour names particular times: a time that the change skips runs once, at the first instant
+// after the change, and a time that comes twice runs at its first occurrence only. A cron with a `*` in minute or hour
+// is an interval: it follows the clock, runs through a repeated hour both times, and makes up for nothing that was
+// skipped.
 
 import { isTimeZone, offsetChangeAt, offsetMsAt } from '../time/time-zone.ts';
 import { CRON_FIELD_KINDS, type CronField, parseCronField } from './cron-fields.ts';
@@ -14,11 +15,11 @@ export interface Cron {
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
   readonly daysOfMonth: readonly number[];
-  /** 1 to 12. */
+  /** The months, from 1 to 12. */
   readonly months: readonly number[];
-  /** 0 is Sunday. */
+  /** The weekdays, from 0 for Sunday. */
   readonly weekdays: readonly number[];
-  /** Both day fields are restricted, and a day needs to match only one of them. */
+  /** Whether both day fields are restricted: then a day needs to match only one of them. */
   readonly isEitherDay: boolean;
   readonly isInterval: boolean;
 }
@@ -27,7 +28,7 @@ export const CRON_LENGTH_MAX = 512;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The rarest day, 29 February, is at most 8 years away. This leaves room and still bounds the search. */
+/** Limit for the search. The rarest day, 29 February, is at most 8 years away, so the limit leaves room. */
 const SEARCH_MS_MAX = 28 * 366 * DAY_MS;
 
 const NICKNAMES: ReadonlyMap<string, string> = new Map([
@@ -108,7 +109,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
   if (!isInterval) fromLocal = Math.max(fromLocal, repeatedUntilLocal(timeZone, at, offsetMs));
   const lastLocal = fromLocal + SEARCH_MS_MAX;
 
-  // From one offset change to the next. In between, local time is an instant plus a constant.
+  // Each turn searches up to the next change of the offset. Until then, local time is the instant plus a constant.
   for (;;) {
     const local = nextLocalMatch(cron, fromLocal, lastLocal);
     if (local === null) return null;
@@ -133,7 +134,10 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
   }
 }
 
-/** If the clock was put back within the last day: the local time it had already reached before that. */
+/**
+ * If the clock was put back within the last day: the local time that it had reached before. A time before this one is a
+ * repetition.
+ */
 function repeatedUntilLocal(timeZone: string, at: number, offsetMs: number): number {
   const earlierOffsetMs = offsetMsAt(timeZone, at - DAY_MS);
   if (earlierOffsetMs <= offsetMs) return Number.NEGATIVE_INFINITY;
@@ -144,7 +148,7 @@ function wholeMinute(local: number): number {
   return Math.ceil(local / MINUTE_MS) * MINUTE_MS;
 }
 
-/** Local times are stored as if they were UTC: a calendar without clock changes. */
+/** Finds the next local time that matches. Local times are numbers as if they were UTC, which has no clock changes. */
 function nextLocalMatch(cron: Cron, fromLocal: number, lastLocal: number): number | null {
   let day = Math.floor(fromLocal / DAY_MS) * DAY_MS;
   let fromMinute = (fromLocal - day) / MINUTE_MS;

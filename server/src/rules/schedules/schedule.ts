@@ -7,15 +7,15 @@ export interface Schedule {
   readonly id: string;
   readonly accountId: string;
   readonly cron: string;
-  /** As it was given: a URL, or the name or id of a topic, which is looked up at every tick. */
+  /** The destination as it was given: a URL, or the name or id of a topic, which is looked up at every tick. */
   readonly destination: string;
   readonly queueName: string | null;
-  /** The headers of the publish it makes. */
+  /** The headers of the publish that is repeated. */
   readonly headers: HeaderList;
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly isPaused: boolean;
-  /** Null when it is paused or will never run again. */
+  /** Null when the schedule is paused or will never run again. */
   readonly nextAt: number | null;
   readonly lastAt: number | null;
   /** The messages of the last tick. */
@@ -23,10 +23,10 @@ export interface Schedule {
   readonly createdAt: number;
 }
 
-/** Other fields show these, or they are useless for creating the schedule again. */
+/** Settings that are left out: other fields show them, or they are not needed to create the schedule again. */
 const SHOWN_ELSEWHERE = ['Method', 'Header-Forward'];
 
-/** The names by their lower-case spelling, in which clients send them. Without forwarded headers. */
+/** The names of the settings, by their lower-case spelling, in which clients send them. No forwarded headers. */
 const GIVEN_NAMES: ReadonlyMap<string, string> = new Map(
   (SETTING_TABLE as readonly Setting[])
     .filter(({ name, of }) => of !== 'schedule' && !name.endsWith('-'))
@@ -37,7 +37,7 @@ const GIVEN_NAMES: ReadonlyMap<string, string> = new Map(
     .map((name) => [name.toLowerCase(), name]),
 );
 
-/** The settings of its messages as they were given, by their names without the prefix. */
+/** The settings of a schedule's messages as they were given, by their names without the prefix. */
 export function givenSettings(headers: HeaderList, headerPrefix: string): Readonly<Record<string, string>> {
   const prefix = headerPrefix.toLowerCase();
   const settings = headers.flatMap(([name, value]) => {

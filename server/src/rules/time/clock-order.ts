@@ -4,18 +4,22 @@ import type { Claim } from '../delivery/message.ts';
 import { type Problem, problem } from '../requests/problem.ts';
 import { parseAnyDurationMs } from './duration.ts';
 
-/** Ten years: longer than any delay and any retention time, short enough that its cron ticks can be made. */
+/**
+ * Limit for one advance. Ten years are longer than any delay and any retention time, and short enough that all cron
+ * ticks within them can be made.
+ */
 export const ADVANCE_MS_MAX = 3660 * 86_400_000;
-/** The limit for cron expressions, dates in JSON and ids. */
+/** The latest time of a manual clock. Cron expressions, dates in JSON and ids allow no later time. */
 export const MANUAL_TIME_MAX = Date.UTC(9999, 0, 1);
 /**
- * The most moments at which one advance stops because something becomes due: an hourly schedule over ten years, or one
- * of every minute over two months. More would take hours of real time, during which no other order is carried out.
+ * Limit for the moments at which one advance stops because something becomes due: an hourly schedule over ten years, or
+ * a schedule of every minute over two months. More moments would take hours of real time, during which no other order
+ * is carried out.
  */
 export const ADVANCE_STEPS_MAX = 100_000;
 /** How long, in real time, an advance waits for one attempt. */
 export const WAIT_MS_DEFAULT = 10_000;
-/** An attempt takes at most two hours, whatever its tier. */
+/** Limit for the wait of an advance: an attempt takes at most two hours, whatever its tier. */
 export const WAIT_MS_MAX = 2 * 3_600_000;
 
 /** The order in the body of a request. */
@@ -27,7 +31,7 @@ export interface ClockOrderBody {
   readonly wait?: string | number;
 }
 
-/** `to` computes the instant from the time at which the order is carried out: other orders may come before it. */
+/** `to` computes the instant when the order is carried out, because other orders may move the clock before that. */
 export type ClockOrder =
   | { readonly kind: 'advance'; readonly to: (now: number) => number | Problem; readonly waitMs: number }
   | { readonly kind: 'freeze' }
@@ -66,7 +70,7 @@ function spanOf(value: string | number): To | { readonly problem: Problem } {
   return { to: (now) => withinReach('advance', now + ms) };
 }
 
-/** An ISO date with its time zone, or milliseconds since 1970. */
+/** An ISO date with a time and a time zone. */
 const ISO_INSTANT = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 function instantOf(value: string | number): To | { readonly problem: Problem } {
@@ -91,7 +95,7 @@ function instantOf(value: string | number): To | { readonly problem: Problem } {
   };
 }
 
-/** NaN if it is invalid: 31 November is not 1 December. */
+/** Returns NaN if the text is invalid: 31 November is not taken for 1 December. */
 function parseInstant(text: string): number {
   const date = ISO_INSTANT.exec(text)?.[1];
   const day = Date.parse(date ?? '');

@@ -2,29 +2,29 @@
 // itself. The trusted wall clock follows a jump only after the jump has lasted for some time. The order clock never
 // goes back.
 
-/** A step of the wall clock up to this size, forward or back, is followed at once. */
+/** Limit for a step of the wall clock, forward or back, that is followed at once. */
 export const CLOCK_STEP_MS_MAX = 10_000;
-/** After a larger jump, the wall clock is trusted once it has run evenly for this long. */
+/** How long the wall clock must run evenly after a larger jump until it is trusted again. */
 export const CLOCK_BELIEVED_AFTER_MS = 10 * 60_000;
 /**
- * If the wall clock was trusted when the time was last kept, and is at most this much later at a start, the difference
- * counts as downtime.
+ * Limit for the downtime at a start. If the wall clock was trusted when the time was last kept, and is at most this
+ * much later at the start, the difference counts as downtime.
  */
 export const CLOCK_DOWN_MS_MAX = 86_400_000;
-/** A node whose time was further than this from the shared clock starts nothing until its time is right again. */
+/** Limit for a node's difference from the shared clock. Beyond it, the node starts nothing until its time is right. */
 export const CLOCK_OFF_MS_MAX = 1000;
-/** While the order clock is ahead of the trusted wall clock, it runs at this speed until the two meet. */
+/** The speed of the order clock while it is ahead of the trusted wall clock. It runs slower until the two meet. */
 const SLOWED = 15 / 16;
 /** A tolerance for rounding: a whole millisecond may come out slightly too small. */
 const TINY_MS = 0.01;
 
 /** The time that the store keeps for the next start. */
 export interface KeptTime {
-  /** The wall clock when it was kept. */
+  /** The wall clock when the time was kept. */
   readonly wallAt: number;
   readonly trustedAt: number;
   readonly orderAt: number;
-  /** For how long the wall clock had been distrusted by then. 0 when it was trusted. */
+  /** For how long the wall clock had been distrusted when the time was kept. 0 when the wall clock was trusted. */
   readonly doubtedMs: number;
 }
 
@@ -59,7 +59,7 @@ export interface KeeperState {
   readonly asleepMs: number;
 }
 
-/** The time at which a start continues. */
+/** The times from which a start continues. */
 export interface TimeAtStart {
   readonly trustedAt: number;
   readonly orderAt: number;
@@ -70,9 +70,9 @@ export interface TimeAtStart {
 }
 
 /**
- * The rule for a start. Only a wall clock that was trusted before gives the length of the downtime. If it was not
- * trusted, it may have been corrected since, and the difference is not elapsed time: the service continues from the
- * kept time. Rows alone move the time by at most a step: rows further ahead are ignored.
+ * The rule for a start. Only a wall clock that was trusted before gives the length of the downtime. A wall clock that
+ * was not trusted may have been corrected since, so the difference is not elapsed time: the service continues from the
+ * kept time. The newest time in the store moves the order clock by at most a step: a time further ahead is ignored.
  */
 export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wallAt: number): TimeAtStart {
   const { trustedAt, orderAt, isProven } = kept
@@ -108,8 +108,9 @@ function wasTrusted({ wallAt, trustedAt }: KeptTime): boolean {
 }
 
 /**
- * A doubt continues if the wall clock may be the one that was doubted, so that a process that restarts repeatedly also
- * recovers. Only time during which the service ran counts.
+ * For how long the wall clock counts as doubted at a start. The doubt continues if the clock may be the same one that
+ * was doubted before, so that a process that restarts repeatedly also recovers. Only time during which the service ran
+ * counts.
  */
 function doubtCarried(kept: KeptTime, wallAt: number): number {
   const shownMs = wallAt - kept.wallAt;
@@ -125,7 +126,7 @@ export class Timekeeper {
   #readAtMs: number;
   #wallOffset: number;
   #doubt: Doubt | null = null;
-  /** A time taken over at the start is not proven yet. */
+  /** From when the time counts as proven. A time that was taken over at the start is not proven yet. */
   #provenFromMs = Number.NEGATIVE_INFINITY;
   #timesSetBack = 0;
   /** How long the machine had slept in total when the wall clock last showed the expected time. */
@@ -140,12 +141,14 @@ export class Timekeeper {
     this.#asleepMs = asleepMs;
   }
 
-  /** Never goes back. Decides what is due, for how long, and the order of messages. */
+  /**
+   * The order clock, which never goes back. It decides what is due, how long things last, and the order of messages.
+   */
   get orderAt(): number {
     return Math.floor(this.#order + TINY_MS);
   }
 
-  /** For calendar times. Goes back when the wall clock is set back and trusted. */
+  /** The trusted wall clock, for calendar times. It goes back when the wall clock is set back and trusted. */
   get trustedAt(): number {
     return Math.floor(this.#readAtMs + this.#offset + TINY_MS);
   }
@@ -171,7 +174,7 @@ export class Timekeeper {
 
   /**
    * Takes a reading of the clocks. `asleepMs` returns how long the machine has slept in total, which the monotonic
-   * clock does not count. It is called only when the wall clock is not as expected.
+   * clock does not count. The function is called only when the wall clock is not as expected.
    */
   read(wallAt: number, monotonicMs: number, asleepMs: () => number): ClockChange | null {
     this.#wallOffset = wallAt - monotonicMs;
@@ -180,7 +183,7 @@ export class Timekeeper {
     return change;
   }
 
-  /** The machine is awake, and the wall clock was just read. */
+  /** Notes the total sleep of the machine, which is awake and whose wall clock was just read. */
   noteAwake(asleepMs: number): void {
     if (!this.#doubt) this.#asleepMs = asleepMs;
   }
@@ -221,8 +224,8 @@ export class Timekeeper {
   }
 
   /**
-   * Takes over the time that another node has just kept. So all nodes have the same order clock: that of the node that
-   * is furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
+   * Takes over the time that another node has just kept, so that all nodes have the order clock of the node that is
+   * furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
    */
   hearOf(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;
@@ -285,7 +288,7 @@ export function correctedTime(reckoned: number, shownAt: number, tookMs: number)
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
 }
 
-/** A time read up to this long ago is used unchanged. */
+/** Limit for the age of a time that is used unchanged. */
 const READ_MS_MAX = 2000;
 
 /**

@@ -1,5 +1,5 @@
-// Durations as people write them (`90s`, `1d10h30m`, `250ms`, a bare number of seconds), to and from milliseconds.
-// It sets no limits: how long a delay or a timeout may be is decided where it is used.
+// Converts durations as people write them (`90s`, `1d10h30m`, `250ms`, a bare number of seconds) to and from
+// milliseconds. This file sets no limits: how long a delay or a timeout may be is decided where it is used.
 
 const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
@@ -9,7 +9,10 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Far more than any sensible duration needs. Keeps the work per header small for any input. */
+/**
+ * Limit for the text of a duration, far more than any sensible duration needs. It keeps the work for each header small
+ * for any input.
+ */
 const TEXT_LENGTH_MAX = 128;
 
 const BARE_NUMBER = /^\d+(?:\.\d+)?$/;
@@ -37,7 +40,7 @@ function readMs(text: string): number | null {
   if (trimmed === '' || trimmed.length > TEXT_LENGTH_MAX) return null;
   if (BARE_NUMBER.test(trimmed)) return Math.round(Number(trimmed) * 1_000);
 
-  // Sticky, so that each part starts where the last one ended and nothing is scanned twice.
+  // The expression is sticky, so that each part starts where the last one ended and nothing is scanned twice.
   const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y;
   let totalMs = 0;
   while (part.lastIndex < trimmed.length) {
@@ -48,7 +51,7 @@ function readMs(text: string): number | null {
   return Math.round(totalMs);
 }
 
-/** For a whole, non-negative number of milliseconds. `parseDurationMs` reads the result back as the same number. */
+/** Formats a whole, non-negative number of milliseconds. `parseDurationMs` reads the result back as the same number. */
 export function formatDurationMs(ms: number): string {
   let text = '';
   let restMs = ms;

@@ -1,10 +1,12 @@
-// The offset of a time zone from UTC at an instant, and when it changes, by the runtime's time-zone data. It knows
-// nothing of calendars or schedules.
+// Finds the offset of a time zone from UTC at an instant, and when the offset changes, by the time-zone data of
+// Node.js. This file knows nothing of calendars or schedules.
 
-/** One for each zone: making one costs far more than using it, and there are only a few hundred zones. */
+/** One format for each zone: making a format costs far more than using it, and there are only a few hundred zones. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Names only: an offset such as +02:00 is not a zone, since it does not say when it changes. */
+/**
+ * Whether a text is the name of a zone. An offset such as +02:00 is not a zone, since it does not say when it changes.
+ */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
@@ -15,7 +17,10 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** What to add to an instant to get local time. Whole seconds, and in the past not always whole minutes. */
+/**
+ * The offset that is added to an instant to get local time. It has whole seconds; in the past it was not always in
+ * whole minutes.
+ */
 export function offsetMsAt(timeZone: string, at: number): number {
   const text = formatOf(timeZone).format(at);
   const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
@@ -25,8 +30,8 @@ export function offsetMsAt(timeZone: string, at: number): number {
 }
 
 /**
- * The first instant after `afterAt`, and not after `untilAt`, with another offset. Null when there is none. Only for
- * spans of about a day: it compares the two ends, so a change that is reversed in between is not found.
+ * The first instant after `afterAt`, and not after `untilAt`, with another offset. Null when there is none. The span
+ * must be about a day at most: only its two ends are compared, so a change that is reversed in between is not found.
  */
 export function offsetChangeAt(timeZone: string, afterAt: number, untilAt: number): number | null {
   const offsetMs = offsetMsAt(timeZone, afterAt);

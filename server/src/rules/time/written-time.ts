@@ -1,15 +1,16 @@
-// Times as callers write them: seconds or milliseconds since 1970, or a date. Seconds taken for milliseconds would be a
-// day in January 1970, and milliseconds taken for seconds a year far away, so both are refused with a hint.
+// Parses times as callers write them: seconds or milliseconds since 1970, or a date. Seconds that are taken for
+// milliseconds would give a day in January 1970, and milliseconds that are taken for seconds a year in the far future.
+// Both mistakes are refused with a hint.
 
-/** Milliseconds since 1970 in this range are taken for seconds: as those, they are the years from 2001 to 5138. */
+/** In this range, milliseconds since 1970 are taken for seconds: as seconds, they are the years from 2001 to 5138. */
 const LIKE_SECONDS_MIN = 1e9;
 const LIKE_SECONDS_MAX = 1e11;
-/** The first second of the year 5000. */
+/** Limit for a time in seconds: the first second of the year 5000. */
 const SECONDS_MAX = Date.UTC(5000, 0) / 1000;
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** Milliseconds since 1970, or an ISO date. */
+/** Parses milliseconds since 1970, or an ISO date. */
 export function parseInstant(text: string): number | { readonly problem: string } {
   if (/^\d{1,16}(\.\d+)?$/.test(text)) {
     const at = Number(text);
@@ -21,12 +22,12 @@ export function parseInstant(text: string): number | { readonly problem: string 
   if (Number.isNaN(at)) {
     return { problem: 'must be milliseconds since 1970, or a date such as 2026-01-31T12:00:00Z' };
   }
-  // JavaScript takes February 30 for March 2.
+  // `Date.parse` takes February 30 for March 2.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
   return isDay ? at : { problem: `there is no day ${year}-${month}-${day}` };
 }
 
-/** Seconds since 1970, with or without a fraction, as milliseconds. */
+/** Parses seconds since 1970, with or without a fraction, and returns milliseconds. */
 export function parseSeconds(text: string): { readonly value: number } | { readonly problem: string } {
   if (!/^\d+(\.\d+)?$/.test(text)) return { problem: 'must be a time in seconds since 1970' };
   const seconds = Number(text);
