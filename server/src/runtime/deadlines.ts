@@ -1,14 +1,15 @@
 // The deadlines of attempts. Deadlines of the same length are in one list, in order of arrival, so one timer serves all
-// of them. Most attempts end long before: a separate timer would cost each of them an object and two closures.
+// of them. Most attempts end long before their deadline, and a timer for each attempt would need an object and two
+// closures.
 
 import { Member, MemberList } from './collections/member-list.ts';
 import type { Clock } from './world.ts';
 
 export abstract class Timed extends Member {
-  /** On the monotonic clock. */
+  /** The deadline on the monotonic clock. */
   deadlineMs = 0;
 
-  /** Called once, unless it was cancelled before. */
+  /** Called once at the deadline, unless the deadline was cancelled before. */
   abstract onDeadline(): void;
 }
 
@@ -19,7 +20,7 @@ interface Line {
 
 export class Deadlines {
   readonly #clock: Clock;
-  /** By length. None is empty. */
+  /** The lists by length of the deadline. No list is empty. */
   readonly #lines = new Map<number, Line>();
 
   constructor(clock: Clock) {
@@ -41,7 +42,7 @@ export class Deadlines {
     line.members.add(member);
   }
 
-  /** `ms` is the length it was started with. */
+  /** `ms` is the length with which the deadline was started. */
   cancel(member: Timed, ms: number): void {
     member.leave();
     const line = this.#lines.get(ms);

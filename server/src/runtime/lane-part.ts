@@ -1,5 +1,5 @@
-// How many lanes share the budgets of this node, and the part of them that this lane has. This is state of a thread, so
-// no rule reads it: code that needs a limit reads it here when it is created.
+// How many lanes share the budgets of this node, and this lane's part of each budget. The number of lanes is state of a
+// thread, so no rule reads it: an object that needs a limit reads its part here when it is created.
 
 import { accountMax, type BUDGETS, nodeMax } from '../rules/limits/budgets.ts';
 

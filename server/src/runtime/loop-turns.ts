@@ -1,6 +1,6 @@
 // Shares the time of the event loop among callers. While the loop is not busy, all work is done when it comes. When it
-// is busy, or one of its turns has become long, callers that have used more than an equal part wait, and continue piece
-// by piece, the one that has used least first. Long work leaves a part of the time to the others.
+// is busy, or one of its turns has become long, callers that have used more than an equal part wait and continue piece
+// by piece, the one that has used least first; after long work they rest, which leaves time to the others.
 
 import { LoopTime } from '../rules/limits/loop-time.ts';
 import type { Clock } from './world.ts';
@@ -29,24 +29,27 @@ const TURN_MS = 4;
 const REST_BUSY_PART = 0.6;
 const REST_STEP = 0.5;
 const REST_MAX = 16;
-/** The shortest time of the loop's timers. */
+/** The shortest time that a timer of the loop can wait. */
 const REST_MS_MIN = 1;
 /** The limit for a rest, however long a piece took: the process may have been paused. */
 const REST_MS_MAX = 250;
-/** For a request that node:http reads: the cost of its router and its response, which cannot be measured separately. */
+/**
+ * The time that is charged for a request that node:http reads: its routing and its response cannot be measured
+ * separately.
+ */
 const REQUEST_MS = 0.1;
 
 export class LoopTurns {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>;
   readonly #busyMs: () => number;
   readonly #time = new LoopTime();
-  /** By key, so that only the next piece of each user has to be looked at. */
+  /** The work that waits, by the key of its user, so that only the next piece of each user has to be looked at. */
   readonly #waiting = new Map<string, { readonly user: LoopUser; readonly line: (() => void)[] }>();
   #isBusy = false;
   /** The time used since the last turn of the loop began, and whether a new turn is awaited. */
   #doneMs = 0;
   #isTurnLong = false;
-  /** Calls requested since the last turn began, and those that are left of it. */
+  /** Calls requested since the last turn began, and calls that are left to run in that turn. */
   #calls = 0;
   #callsInTurn = 0;
   #turnSinceMs = 0;
@@ -130,7 +133,7 @@ export class LoopTurns {
   /** Resolves when the next piece of long work may begin: after everything that has reached the process, or later. */
   next(user: LoopUser): Promise<void> {
     if (this.mustWait(user)) this.waits += 1;
-    // Always put in line: if many continued at once, the turn would be long.
+    // The piece is always put in line: if many continued at once, the turn would be long.
     return new Promise((resolve) => this.#line(user, resolve));
   }
 

@@ -10,8 +10,8 @@ export const STORE_PAUSE_MS = 1000;
 export type WaitTimers = Pick<Clock, 'after'>;
 
 /**
- * Waits shorter than `dueBelowMs` use `dueTimers`: they are for something that becomes due. All others are in real
- * time.
+ * Waits shorter than `dueBelowMs` use `dueTimers`: they wait for something that becomes due. All other waits are in
+ * real time.
  */
 export function waitTimers(clock: Clock, dueTimers: WaitTimers, dueBelowMs: number): WaitTimers {
   return { after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire) };
@@ -44,7 +44,10 @@ export class Loop {
   #wakeUp: (() => void) | null = null;
   #running: Promise<void> | null = null;
 
-  /** `run` returns in how many milliseconds it wants to run again. `waits` times that, but not the pause after a failure. */
+  /**
+   * `run` returns in how many milliseconds it wants to run again. `waits` gives the timer for that wait, but not for
+   * the pause after a failure.
+   */
   constructor(
     clock: Clock,
     run: () => Promise<number>,
@@ -101,8 +104,8 @@ export class Loop {
   }
 
   /**
-   * Sleeps until woken or for `ms`. A wake-up during the last run counts. Before it runs, it lets other wake-ups of
-   * this turn arrive: a run costs the same for one message as for a hundred.
+   * Sleeps until woken or for `ms`. A wake-up during the last run counts. After a wake-up, the loop first lets other
+   * wake-ups of this turn arrive: a run costs the same for one message as for a hundred.
    */
   async #sleep(ms: number): Promise<void> {
     if (this.#isStopping) return;

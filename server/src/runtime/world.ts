@@ -13,7 +13,7 @@ export interface Clock {
   now(): number;
   /** The trusted wall clock: for times that people name, such as those of a schedule. May go back. */
   wallNow(): number;
-  /** The machine's clock, right or wrong: for code that compares it with its own clock. */
+  /** The machine's clock, right or wrong: for code that compares it with another clock. */
   machineNow(): number;
   /** Never goes back and never jumps. Only differences mean anything, also between threads of one process. */
   monotonicMs(): number;
@@ -23,12 +23,15 @@ export interface Clock {
   after(ms: number, fire: () => void): () => void;
   /** Calls `fire` once, after everything that has already reached the process is handled. */
   soon(fire: () => void): void;
-  /** Calls `fire` once, a few milliseconds from now. It waits for packets in transit, so a test does not delay it. */
+  /**
+   * Calls `fire` once, a few milliseconds from now. The wait is for packets in transit, so it is real even when a test
+   * controls time.
+   */
   shortly(fire: () => void): void;
 }
 
 export interface Random {
-  /** `length` unpredictable bytes, fit for secrets. `into` may be used for them: memory of that length. */
+  /** `length` unpredictable bytes, fit for secrets. `into` is memory of that length, which may be used for them. */
   bytes(length: number, into?: Uint8Array): Uint8Array;
 }
 
@@ -42,7 +45,10 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 const SHORTLY_MS = 5;
 
-/** `performance.now()` counts from the start of its thread. This makes all threads of the process agree. */
+/**
+ * `performance.now()` counts from the start of its thread. Adding this number gives the same time on all threads of the
+ * process.
+ */
 const THREAD_STARTED_MS = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
 
 const systemClock: Clock = {
@@ -70,7 +76,7 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   const timeout = new Promise<void>((resolve) => {
     cancel = clock.after(ms, resolve);
   });
-  // After the timeout a later failure has no handler.
+  // Without this, a failure after the timeout would have no handler.
   work.catch(() => {});
   try {
     await Promise.race([work, timeout]);
@@ -79,7 +85,7 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   }
 }
 
-/** A call to the kernel for every id costs more than the id. One call fills a pool for 256. */
+/** A call to the kernel for every id would cost more than the rest of the id. One call fills a pool for 256 ids. */
 function pooledRandom(): Random {
   const pool = Buffer.alloc(4096);
   let used = pool.length;

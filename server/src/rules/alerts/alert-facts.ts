@@ -25,10 +25,10 @@ export interface AttemptFact extends ScopeFact, Pick<Attempt, 'outcome' | 'statu
   readonly endedAt: number;
 }
 
-/** The newest first, down to the requested time or to a limit. */
+/** The newest facts first, down to the requested time or to a limit. */
 export interface BoundedList<T> {
   readonly rows: readonly T[];
-  /** There are older ones since the requested time. */
+  /** Older facts since the requested time were not read. */
   readonly isCut: boolean;
 }
 
@@ -57,7 +57,7 @@ export interface MinuteFact {
   readonly failed: number;
 }
 
-/** A message to the target of an alert that ended. */
+/** A message to the target of an alert; the message has ended. */
 export interface NotifiedFact {
   readonly endedAt: number;
   readonly end: 'delivered' | 'failed';
@@ -84,7 +84,7 @@ export interface NeededAlertFacts {
   /** `all`: the queues with open messages, up to a limit. */
   readonly queues: readonly string[] | 'all';
   readonly schedules: readonly string[];
-  /** Also the schedules of the failed messages. */
+  /** Whether the schedules of the failed messages are needed too. */
   readonly areFailedSchedulesAsked: boolean;
   readonly isUsageAsked: boolean;
 }
@@ -94,7 +94,7 @@ export const HOST_WINDOW_MS = 3_600_000;
 
 /**
  * The time from which failures count: the start of the window, but not before the alert was created. While the alert is
- * calm, it is at the latest the last evaluation, however long ago that was.
+ * calm, all failures since its last evaluation count, even if that was before the window.
  */
 export function failuresFrom(alert: Pick<Alert, 'state' | 'evaluatedAt' | 'createdAt'>, windowMs: number, now: number) {
   const lookedAt = alert.state === 'calm' ? (alert.evaluatedAt ?? alert.createdAt) : now;

@@ -1,5 +1,5 @@
-// Whether each rule of an alert applies, by the facts of its account. Each also decides when a firing alert is over:
-// most rules need a margin for that, so that a value at the limit does not flicker.
+// Decides by the facts of an account whether the rule of an alert applies, and when a firing alert is over. Most rules
+// need a margin for the end, so that a value near its limit does not start and end the alert again and again.
 
 import { MINUTE_MS, startOf } from '../accounts/activity.ts';
 import { formatDurationMs } from '../time/duration.ts';
@@ -36,7 +36,7 @@ const SPACE_OVER = 1.1;
 /** How many names a text lists at most. */
 const NAMED_MAX = 3;
 
-/** Null when the facts do not decide it. */
+/** Null when the facts do not decide whether the rule applies. */
 export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeAlertFacts, now: number): Finding | null {
   const { rule } = alert;
   const isFiring = alert.state === 'firing';
@@ -58,7 +58,7 @@ export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeAlertFacts
   }
 }
 
-/** Over when none failed for a whole window. */
+/** A firing alert is over when no message failed for a whole window. */
 function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: AlertFacts, now: number): Finding | null {
   const fromAt = failuresFrom(alert, rule.windowMs, now);
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && appliesTo(row, rule)).length;
@@ -79,7 +79,7 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   };
 }
 
-/** Over when the share is below 80 % of the limit. */
+/** A firing alert is over when the share is below 80 % of the limit. */
 function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const { failed, ended, isCut } = isScoped(rule) ? endsOf(rule, facts, now) : countsOf(rule, facts, now);
   if (isFiring && isCut && ended === 0) return null;
@@ -119,7 +119,7 @@ function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
   return { failed, ended: failed + countOf('delivered'), isCut: false };
 }
 
-/** Over when the oldest message is younger than half of the limit. */
+/** A firing alert is over when the oldest message is younger than half of the limit. */
 function queueStalled(rule: RuleOf<'queueStalled'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
   const limitMs = rule.olderThanMs * (isFiring ? AGE_OVER : 1);
   const stalled = facts.queues
@@ -144,10 +144,12 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
   return `queue ${listed(queues.map(({ name }) => name))}`;
 }
 
-/** Over when no host has failed so often in a row any more: a response below 500 ends the series. */
+/**
+ * A firing alert is over when no host has that many failures in a row any more: a response below 500 ends the series.
+ */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = rowsOfFailures(rule, facts.attempts.rows, now - HOST_WINDOW_MS);
-  // If the limit of rows cut off a part of the series of failures, or all attempts to the host, a firing alert continues.
+  // A firing alert continues if the limit of rows cut off a part of a series of failures, or all attempts to the host.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>
@@ -167,7 +169,9 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
   };
 }
 
-/** Over when the next run of each schedule was delivered, or the failed run or the schedule is gone. */
+/**
+ * A firing alert is over when the next run of each schedule was delivered, or the failed run or the schedule is gone.
+ */
 function scheduleFailed(rule: RuleOf<'scheduleFailed'>, facts: AlertFacts): Finding {
   const failing = facts.schedules
     .filter((schedule) => (rule.schedule === null || schedule.id === rule.schedule) && hasFailed(schedule))
@@ -222,7 +226,8 @@ function rowsOfFailures(
 }
 
 /**
- * Over when less is used: on the next day, or with a larger quota, or without one. The same applies to stored bytes.
+ * A firing alert is over when less of the quota is used: on the next day, with a larger quota, or without one. The same
+ * applies to stored bytes.
  */
 function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, sight: NodeAlertFacts): Finding | null {
   const { dayMax, storedBytes, storedBytesMax } = sight;
@@ -249,7 +254,7 @@ function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, s
 
 const NO_QUOTA_NEAR = 'There is no daily quota any more, and less is stored than the limit.';
 
-/** Over when 10 % more than the limit is free. */
+/** A firing alert is over when 10 % more than the limit is free. */
 function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number): Finding {
   const isWrong = freeBytes < rule.freeBytes * (isFiring ? SPACE_OVER : 1);
   return {
@@ -266,7 +271,7 @@ function isCutAfter<T extends { readonly endedAt: number }>(
   { rows, isCut }: { readonly rows: readonly T[]; readonly isCut: boolean },
   fromAt: number,
 ): boolean {
-  // The first that was not read may have ended at the same instant as the last that was.
+  // The first row that was not read may have ended at the same time as the last row that was read.
   return isCut && (rows.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY) >= fromAt;
 }
 

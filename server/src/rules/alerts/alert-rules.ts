@@ -1,4 +1,4 @@
-// What a person may write as an alert, and how it is shown again. All problems are found at once.
+// Reads an alert as a person writes it, and shows it again in that form. All its problems are reported at once.
 
 import { parseTargetUrl } from '../publish/destination.ts';
 import { LABEL_LENGTH_MAX, parseLabels } from '../publish/labels.ts';
@@ -39,7 +39,7 @@ function whole(key: string, min: number, max: number): Field {
   return { key, read: (value) => (isWithin(value) ? { value: Number(value) } : { problem: rule }), show: asIs };
 }
 
-/** Given as text such as `5m`, or as a number of seconds. */
+/** A duration, given as text such as `5m`, or as a number of seconds. */
 function duration(key: string, minMs: number, maxMs: number): Field {
   const rule = `must be a duration from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}, such as "5m"`;
   return {
@@ -78,7 +78,7 @@ function share(isRight: (value: number) => boolean, rule: string): Field {
 }
 
 const FAILED_SHARE = share((value) => value <= 1, 'must be a number above 0 and up to 1: 0.1 means 10 %');
-/** The message to the target counts too, so at 100 % of the quota no target could be notified. */
+/** The message to the target counts towards the quota too, so at 100 % of the quota no target could be notified. */
 const QUOTA_SHARE = share(
   (value) => value < 1,
   'must be a number above 0 and below 1: 0.8 means 80 %. When the quota is used up, no message can be sent',
@@ -95,7 +95,7 @@ const HOST: Field = {
   show: asIs,
 };
 
-/** In the form that messages have: an address has many spellings. Null if it is not a host. */
+/** The host in the form that messages have, because an address has many spellings. Null if the text is not a host. */
 function hostAsSent(given: string): string | null {
   const target = /[/?#]/.test(given) ? null : parseTargetUrl(`http://${given}`);
   if (target === null || 'problem' in target) return null;
@@ -107,12 +107,12 @@ const QUEUE = text('queue', isName, `the name of a queue: ${NAME_RULE}`);
 const LABEL = text('label', isLabel, `a label: 1 to ${LABEL_LENGTH_MAX} printable ASCII characters without a comma`);
 const SCHEDULE = text('schedule', isName, `the id of a schedule: ${NAME_RULE}`);
 
-/** Null: without a default, and left out. */
+/** `byDefault` null: the field has no default, and is left out if it is not given. */
 type Given = readonly [field: Field, byDefault: Value | null];
 
 const SCOPE = { host: [HOST, null], queue: [QUEUE, null], label: [LABEL, null] } as const;
 
-/** The fields of each rule, with their defaults. That of `diskLow` depends on the service. */
+/** The fields of each rule, with their defaults. The default of `diskLow` depends on the service. */
 const RULES: Readonly<Record<RuleType, Readonly<Record<string, Given>>>> = {
   messageFailed: {
     count: [whole('count', 1, 1000), 1],
@@ -132,7 +132,7 @@ const RULES: Readonly<Record<RuleType, Readonly<Record<string, Given>>>> = {
   diskLow: { freeBytes: [whole('freeBytes', 1, 2 ** 50), null] },
 };
 
-/** The most unknown fields of a caller that an error names. */
+/** How many unknown fields an error names at most, and how many characters of each name. */
 const UNKNOWN_SAID_MAX = 5;
 const NAME_SAID_MAX = 40;
 
@@ -148,7 +148,7 @@ export interface AlertDefaults {
 
 export type ReadAlert =
   | { readonly definition: AlertDefinition }
-  /** One line for each. */
+  /** One line for each problem. */
   | { readonly problems: readonly string[] };
 
 export function readAlert(given: unknown, defaults: AlertDefaults): ReadAlert {
@@ -219,7 +219,7 @@ export interface ShownDefinition {
   readonly remindEvery?: string;
 }
 
-/** In the form in which a person can write it again. */
+/** The alert in the form in which a person can write it again. */
 export function shownDefinition({ rule, target, remindEveryMs }: AlertDefinition): ShownDefinition {
   return {
     rule: shownRule(rule),

@@ -98,7 +98,7 @@ export interface Finding {
   readonly isWrong: boolean;
   /** One sentence. */
   readonly text: string;
-  /** The numbers behind it, for programs. */
+  /** The numbers behind the text, for programs. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 

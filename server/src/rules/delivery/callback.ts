@@ -13,7 +13,7 @@ import {
   NO_SETTINGS,
 } from './message.ts';
 
-/** A dead letter is its message: the id differs only in the prefix. */
+/** A dead letter is the message that failed: its id differs only in the prefix. */
 export function deadLetterId(messageId: string): string {
   return messageId.replace(/^msg_/, 'dlq_');
 }
@@ -23,8 +23,8 @@ export function messageIdOf(deadLetterId: string): string {
 }
 
 /**
- * The report of one attempt or, with `isFailure`, that all attempts are used up. The callback counts as one descendant
- * of the message, and each of its retries as another: `room` is the maximum.
+ * Reports one attempt or, with `isFailure`, that all attempts are used up. The callback counts as one descendant of the
+ * message, and so does each of its retries. `room` limits them, with all messages that the callback leads to.
  */
 export function planCallbackMessage(
   source: Message,
@@ -34,7 +34,7 @@ export function planCallbackMessage(
   room: number,
   newId: NewId,
 ): NewMessage {
-  // The rest is for messages that the callback itself leads to, if it goes to this service.
+  // The other half is for messages that the callback leads to, if its URL is this service again.
   const retriesMax = Math.min(target.retriesMax, Math.floor((room - 1) / 2));
   const report = {
     status: attempt.status ?? 0,

@@ -1,6 +1,5 @@
-// Limits how many messages may descend from one message: a delivery or callback can reach this service again and make
-// messages. Each message has a number left and hands parts of it on, so that all its descendants together are at most
-// that number.
+// Limits how many messages may descend from one message, because a delivery or a callback can reach this service again
+// and make messages. Each message may have a number of descendants, and passes parts of that number on to them.
 
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from '../requests/problem.ts';
@@ -10,23 +9,25 @@ export const DESCENDANTS_MAX = eachMax('descendants');
 
 /** Where a request comes from: from outside, or from one of our deliveries. */
 export interface Descent {
-  /** How often it has passed through this service. */
+  /** How often the chain of deliveries before the request has passed through this service. */
   readonly hops: number;
   /**
-   * How many messages the request may make, including those they lead to. Null when the request did not come from one
-   * of our deliveries.
+   * How many messages the request may make, including all that these lead to. Null when the request did not come from
+   * one of our deliveries.
    */
   readonly left: number | null;
 }
 
 export const NO_DESCENT: Descent = { hops: 0, left: null };
 
-/** The stricter of both: the request's own headers can only tighten the limit of its origin. */
+/** The lower of two limits; null is no limit. The request's own headers can only lower the limit of its origin. */
 export function stricterDescent(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
-/** How many messages each of these may still lead to. The messages themselves count. */
+/**
+ * How many descendants each of these new messages may have. The messages themselves are subtracted from `left` first.
+ */
 export function divideDescendants(left: number | null, messages: number): number | { readonly problem: Problem } {
   if (left === null || messages === 0) return DESCENDANTS_MAX;
   if (messages > left) {
@@ -40,27 +41,29 @@ export function divideDescendants(left: number | null, messages: number): number
 
 type Parent = Pick<NewMessage, 'descendantsLeft' | 'callback' | 'failureCallback' | 'retriesMax'>;
 
-/** How many of its descendants are for callbacks: half of them, if the message has a callback. */
+/** How many descendants of a message are for its callbacks: half of them, if it has a callback. */
 function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent): number {
   return callback || failureCallback ? Math.floor(descendantsLeft / 2) : 0;
 }
 
 /**
- * What the request of the next attempt passes on: half of the part for deliveries, and half of the rest with each
- * further attempt.
+ * How many descendants the request of the next attempt may have: half of the part for deliveries at the first attempt,
+ * and half of the previous number at each further attempt.
  */
 export function descendantsOfRequest(message: Parent & Pick<Message, 'attempts'>): number {
   const share = message.descendantsLeft - callbacksShare(message);
   return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
 }
 
-/** How many messages and retries each callback may make. 0 when there is no room for it. */
+/**
+ * How many descendants one callback counts for at most, with itself and its retries. 0 means that it is not created.
+ */
 export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'callback' | 'failureCallback'): number {
   const share = callbacksShare(source);
   const failures = source.failureCallback ? 1 : 0;
   const most = (source.callback ? source.retriesMax + 1 : 0) + failures;
   const room = most <= share ? Math.floor(share / most) : Math.min(1, share);
   if (kind === 'failureCallback') return room;
-  // One is reserved for the failure callback, which comes last.
+  // One descendant is reserved for the failure callback, which comes last.
   return Math.min(source.retried, source.retriesMax) + 1 + failures <= share ? room : 0;
 }

@@ -1,5 +1,5 @@
-// The events of a message, derived from what the store keeps: its acceptance, its attempts, its cancellation, and its
-// journal for the rest. Nothing is stored twice for them.
+// The events of a message, derived from what the store keeps: the message, its attempts and, for the rest, its journal.
+// No fact is stored a second time for its event.
 
 import type { MessageFilter } from '../reads/message-filter.ts';
 import type { Attempt, Message } from './message.ts';
@@ -26,18 +26,23 @@ export interface MessageEvent {
    * The attempt of this event. Null for acceptance, release and cancellation, and for an attempt that has not ended.
    */
   readonly attempt: Attempt | null;
-  /** For an attempt that has not ended. */
+  /** The number of an attempt that has not ended. */
   readonly attemptNumber?: number;
-  /** Its position in the journal, if it was read from there. A live reader continues after it. */
+  /**
+   * The position of the event in the journal, if it was read from there. A live reader continues after this position.
+   */
   readonly position?: number;
-  /** Whether the body of the message is longer. The message itself shows all of it. */
+  /** Whether the event has only the first part of the body. A read of the message itself shows all of it. */
   readonly isBodyCut?: boolean;
 }
 
-/** How many bytes of its message's body an event contains. */
+/** How many bytes of the message body an event contains at most. */
 export const EVENT_BODY_BYTES_MAX = 256 * 1024;
 
-/** How much of the body must be read for its events: one byte more shows that it is cut. */
+/**
+ * How many bytes of a body are read for its events; null: all. One byte more than is shown tells whether the body is
+ * longer.
+ */
 export function eventBodyBytes({ redaction }: Pick<Message, 'redaction'>): number | null {
   // A redacted body is shown as its hash, which needs the whole body.
   return redaction?.body ? null : EVENT_BODY_BYTES_MAX + 1;
@@ -59,12 +64,13 @@ export function isEventWanted({ states, fromAt, toAt }: EventFilter, { state, at
   );
 }
 
-/** The events of up to this many messages are read by message. */
+/** Up to this many messages, events are read message by message instead of from the journal of the account. */
 const READ_BY_MESSAGE = 20;
 
 /**
- * Whether to walk through the journal of the account and leave out the events of other messages. For a few messages
- * their own rows are read and sorted, again for each page. For many, that would read all of their rows for every page.
+ * Whether to read through the journal of the account and leave out the events of other messages. For a few messages it
+ * costs less to read and sort their own rows again for each page. For many messages, every page would read too many
+ * rows.
  */
 export function walksJournal(messageIds: readonly string[] | undefined): boolean {
   return messageIds === undefined || messageIds.length > READ_BY_MESSAGE;
@@ -72,7 +78,7 @@ export function walksJournal(messageIds: readonly string[] | undefined): boolean
 
 /** What happened to a message in one transaction. */
 export type Step =
-  /** `isStarted`: its first attempt started at the same time. */
+  /** The message was accepted. `isStarted`: its first attempt started at the same time. */
   | { readonly kind: 'accepted'; readonly isStarted: boolean }
   | { readonly kind: 'started'; readonly number: number; readonly at: number }
   /** An attempt ended. */
@@ -85,7 +91,7 @@ export type Step =
 /** The most events of one step. */
 export const STEP_EVENTS_MAX = 2;
 
-/** `isLive`: for a reader that gets each step once and does not return to it. */
+/** The events of one step. `isLive`: for a reader that gets each step once and never reads it again. */
 export function stepEvents(whole: Message, step: Step, isLive = false): MessageEvent[] {
   const isBodyCut = eventBodyBytes(whole) !== null && whole.body.length > EVENT_BODY_BYTES_MAX;
   const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
@@ -116,16 +122,16 @@ function eventsOf(message: Message, step: Step, isLive: boolean): MessageEvent[]
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
       const cancelled: MessageEvent = { at, state: 'CANCELLED', message, attempt: null };
-      // If the cancellation had to wait for an attempt, its request is a separate step.
+      // If the cancellation had to wait for an attempt, the request was a separate step before.
       return message.cancelRequestedAt === undefined ? [cancelRequested(message, at), cancelled] : [cancelled];
     }
   }
 }
 
 /**
- * A claim may be released before its attempt has begun. The attempt then begins with a later claim, for which there is
- * no further step. Until then a list leaves out its start. A live reader gets the start with the first claim, and so
- * once; it does not get it if the message has ended without that attempt.
+ * Whether the start of an attempt is shown. A claim may be released before its attempt has begun. The attempt then
+ * begins with a later claim, which adds no step to the journal. Until then, a list leaves out the start. A live reader
+ * gets the start once, with the first claim, unless the message has already ended without that attempt.
  */
 function isStartShown({ state, attempts, endedAt }: Message, number: number, isLive: boolean): boolean {
   return number <= attempts || state === 'claimed' || (isLive && endedAt === null);
@@ -163,19 +169,22 @@ export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextA
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
   if (isSuccess) return ['DELIVERED'];
   if (attempt.nextAt !== null) return ['ERROR', 'RETRY'];
-  // A message never fails because we cut it off: without a next attempt it is held for a person.
+  // A message never fails because we cut off its attempt: without a next attempt it is held for a person.
   return ['ERROR', attempt.outcome === 'interrupted' ? 'HELD' : 'FAILED'];
 }
 
-/** Events that a message and its attempts do not show: see `needsJournal`. */
+/** The events that only the journal shows: the message and its attempts do not. */
 export const JOURNAL_ONLY: readonly EventState[] = ['RELEASED'];
 
-/** Whether its journal may have more events: the release of a held message. */
+/** Whether the journal of a message must be read: the message was held, and only the journal shows a release. */
 export function needsJournal(attempts: readonly Attempt[]): boolean {
   return attempts.some(isHolding);
 }
 
-/** All events of one message so far, oldest first. `journal`: the events of its journal, if `needsJournal` says so. */
+/**
+ * All events of one message so far, oldest first. `journal`: the events of its journal, needed only if `needsJournal`
+ * returns true.
+ */
 export function messageEvents(
   message: Message,
   attempts: readonly Attempt[],

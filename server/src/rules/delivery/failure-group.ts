@@ -11,19 +11,22 @@ export type FailureFact = Pick<Message, 'id' | 'url' | 'host' | 'lastStatus' | '
 
 export interface FailureGroup {
   readonly host: string;
-  /** Why they failed, as text. The filter `failure` matches exactly this text. */
+  /** Why the messages failed, as text. The filter `failure` matches exactly this text. */
   readonly failure: string;
   readonly status: number | null;
   readonly count: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** When the oldest of them was accepted. */
+  /** When the oldest message of the group was accepted. */
   readonly createdAtMin: number;
-  /** The one that failed last. */
+  /** The message that failed last. */
   readonly sample: Pick<Message, 'id' | 'url'>;
 }
 
-/** The largest group first. Of two equal ones, the one with the latest failure first. */
+/**
+ * Groups dead letters, the largest group first. Of two groups of equal size, the one with the latest failure comes
+ * first.
+ */
 export function groupFailures(facts: Iterable<FailureFact>): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const fact of facts) {

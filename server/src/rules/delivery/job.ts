@@ -12,12 +12,15 @@ export interface Job {
   readonly filter: MessageFilter;
   readonly perSecond: number;
   readonly state: 'running' | 'stopped' | 'done';
-  /** How many messages matched when it was created. */
+  /** How many messages matched when the job was created. */
   readonly matched: number;
-  /** There were more: counting stopped before the end. */
+  /** More messages matched: counting stopped at a limit. */
   readonly isMatchedCut: boolean;
   readonly done: number;
-  /** Messages accepted after this one did not exist when the job was created, or are done already. */
+  /**
+   * The position of the job, which goes from the newest message to the oldest. Messages after this position are done
+   * already, or did not exist when the job was created.
+   */
   readonly atSeq: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -28,29 +31,29 @@ export const JOBS_AT_ONCE = 100;
 
 /** What one step of a job does to the messages it found. */
 export type JobWork =
-  /** Nothing for now: its turn goes to others. */
+  /** The job does nothing for now: other jobs have the turn. */
   | { readonly action: 'wait' }
   | { readonly action: 'cancel'; readonly messageIds: readonly string[]; readonly expiresAt: number }
   | { readonly action: 'delete'; readonly messageIds: readonly string[] }
   | {
       readonly action: 'retry';
       readonly retries: readonly DeadLetterRetry[];
-      /** Messages the account may make in a day; over it, the step waits. */
+      /** How many messages the account may make in a day; null: no quota. A step that would exceed it waits. */
       readonly dayMax: number | null;
     };
 
-/** One recorded piece of its work. */
+/** What is recorded after one piece of a job. */
 export interface JobStep {
-  /** How many more messages are done after it. */
+  /** How many more messages are done after this piece. */
   readonly done: number;
-  /** Where it continues. Null when nothing is left. */
+  /** Where the job continues. Null when nothing is left. */
   readonly atSeq: number | null;
   readonly now: number;
 }
 
 /**
- * Which messages an action applies to: cancel applies to open messages, the others to dead letters. Only to those that
- * existed when it was created.
+ * The messages that a job applies to: open messages for a cancel, dead letters for a retry or a delete. Messages that
+ * did not exist when the job was created are not included.
  */
 export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'filter' | 'createdAt'>): MessageFilter {
   const applicable = applicableStates(action, filter);
@@ -61,7 +64,7 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
     ...(isRetried !== undefined && { isRetried }),
     states,
     toAt: Math.min(filter.toAt ?? createdAt, createdAt),
-    // A message that was open then and has failed since is not included.
+    // A message that was open when the job was created, and failed later, is not included.
     ...(action !== 'cancel' && { endedToAt: createdAt }),
   };
 }
@@ -71,7 +74,10 @@ function applicableStates(action: Job['action'], filter: MessageFilter): readonl
   return action === 'retry' && filter.isRetried === true ? [] : ['FAILED'];
 }
 
-/** A message that was sent again is not a dead letter any more. Deleting it must be requested explicitly. */
+/**
+ * Which dead letters a job selects, by whether they were sent again. Such a dead letter is never retried a second time,
+ * and is deleted only if the filter asks for it.
+ */
 function retriedOnes(action: Job['action'], { isRetried }: MessageFilter): MessageFilter['isRetried'] {
   if (action === 'retry') return false;
   return action === 'delete' ? (isRetried ?? false) : isRetried;

@@ -1,5 +1,5 @@
-// The message and its life, as data. Every other file uses these types. The rows of the databases are private to the
-// store adapters, the shapes of the API to inbound/.
+// The types of a message, from its acceptance to its end. All other code uses them: only the store adapters know the
+// rows of the databases, and only inbound/ knows the JSON of the API.
 
 import type { TierName } from '../limits/tier.ts';
 import type { FlowLimits } from '../lines/flow-control.ts';
@@ -20,8 +20,8 @@ export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELET
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
- * `publish`: sent by a caller. `schedule`: made by a schedule. The callbacks are messages that we made while settling
- * an attempt. `alert`: notifies the target of an alert.
+ * `publish`: sent by a caller. `schedule`: made by a schedule. `callback`, `failureCallback`: made when an attempt was
+ * settled. `alert`: notifies the target of an alert.
  */
 export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback' | 'alert';
 
@@ -44,14 +44,14 @@ export interface CallbackTarget {
 export interface RequestedSettings {
   /** In a queue: messages with the same key go one after the other, independent of other keys. */
   readonly orderKey: string | null;
-  /** Limits by key, across URLs. Never together with a queue. */
+  /** The flow key and its limits. A message in a queue has none. */
   readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
   readonly labels: readonly string[];
   /** The fields that no read may show. They do not affect the delivery. */
   readonly redaction: Redaction | null;
 }
 
-/** The settings of a message that has none of them. */
+/** The settings of a message for which none was given. */
 export const NO_SETTINGS: RequestedSettings = { orderKey: null, flow: null, labels: [], redaction: null };
 
 export const SETTING_FIELDS = Object.keys(NO_SETTINGS) as readonly (keyof RequestedSettings)[];
@@ -70,9 +70,9 @@ export interface NewMessage extends RequestedSettings {
   readonly id: string;
   readonly accountId: string;
   readonly kind: MessageKind;
-  /** Exactly as the caller wrote it. */
+  /** The URL exactly as the caller wrote it. */
   readonly url: string;
-  /** Lower-case `name:port` of the URL. Concurrency is limited by it. */
+  /** Lower-case `name:port` of the URL. Each host has a limit of attempts in flight. */
   readonly host: string;
   readonly method: Method;
   /** Content-Type and the forwarded headers. */
@@ -121,26 +121,27 @@ export type MessageState = 'pending' | 'claimed' | 'held' | 'delivered' | 'faile
 export interface Message extends NewMessage {
   readonly state: MessageState;
   readonly firstDueAt: number;
-  /** In a queue or under a flow key: the time since when neither blocks it. */
+  /** For a message in a queue or under a flow key: since when neither blocks it. */
   readonly readyAt: number | null;
-  /** How many attempts failed with a known result and were followed by another. `retriesMax` limits this. */
+  /** How many attempts failed with a known result and were followed by a retry. `retriesMax` limits this. */
   readonly retried: number;
   /** Attempts cut off by a crash since the last known result. They do not count as retries. */
   readonly interrupted: number;
-  /** At how many of these crashes it was the only attempt in flight. */
+  /** At how many of these crashes its attempt was the only one in flight. */
   readonly aloneAtCrash: number;
   /** All attempts that have ended, of any kind. */
   readonly attempts: number;
   /**
-   * Without a claim, and with more attempts than retries: whether the last attempt was the retry that was decided last.
+   * Whether the retry that was decided last has begun. Known only for a message without a claim that has more attempts
+   * than retries.
    */
   readonly hasBegunRetry?: boolean;
   readonly endedAt: number | null;
-  /** Since when it is held. */
+  /** Since when the message is held. */
   readonly heldAt: number | null;
   /** When the running attempt was claimed. */
   readonly claimedAt: number | null;
-  /** When its cancellation was requested while an attempt was claimed. It ends with that claim. */
+  /** When its cancellation was requested while an attempt was claimed. The message ends with that claim. */
   readonly cancelRequestedAt?: number;
   /** Why it failed, as text. */
   readonly failure: string | null;
@@ -159,16 +160,19 @@ export interface Claim {
   /** The account's signing key at the time of the claim. */
   readonly signingKey: string;
   /**
-   * Nothing but the message changes when it ends: no queue, flow key or deduplication key depends on it. Unknown if
-   * absent.
+   * Whether the end of the message changes nothing else: no queue, flow key or deduplication key depends on it. Absent:
+   * not known.
    */
   readonly isPlain?: boolean;
-  /** The number of its row, if the store needs it again when the attempt is settled. */
+  /** The number of the message's row, if the store needs it again when the attempt is settled. */
   readonly row?: number;
 }
 
 /** The result of one attempt: a value, never an exception. */
-/** `detail` is the reason with the addresses of a name. It is for the operator's log only: an account must not learn them. */
+/**
+ * `detail` is the reason with the addresses of a name. It is for the operator's log only: an account must not learn
+ * these addresses.
+ */
 export type Outcome =
   | {
       readonly kind: 'answered';
@@ -182,7 +186,7 @@ export type Outcome =
   | { readonly kind: 'timedOut'; readonly timeoutMs: number }
   /** The egress guard or the sender will never send this. A retry is pointless. */
   | { readonly kind: 'refusedByPolicy'; readonly reason: string; readonly detail?: string }
-  /** It is unknown whether the receiver got it: a crash, a lost node or a shutdown cut the attempt off. */
+  /** It is unknown whether the receiver got the request: a crash, a lost node or a shutdown cut the attempt off. */
   | { readonly kind: 'interrupted'; readonly reason: string; readonly cause: CutOff };
 
 /** One attempt, as kept for the log. */

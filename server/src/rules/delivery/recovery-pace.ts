@@ -1,13 +1,14 @@
-// How fast a node starts attempts after a crash: a few at a time, twice as many each time that went well. It also
-// reserves times for a message that must start alone. It decides by the given times and starts nothing.
+// How fast a node starts attempts after a crash: a few at first, and twice as many whenever that number has ended with
+// known results. It also reserves times for a message that must start alone. The class only decides, by the times it is
+// given; the engine starts the attempts.
 
 import { ALONE_MS } from './recovery.ts';
 import type { ClaimLimits } from './slots.ts';
 
-/** At first, this fraction of the attempts in flight at the crash may start. */
+/** At first, one in this many of the attempts in flight at the crash may start. */
 const FIRST_PART = 8;
 
-/** Without results, the number grows with the uptime of the process. */
+/** How long until twice as many attempts may start, if no results come. */
 const GROWS_EVERY_MS = 2000;
 
 type Phase =
@@ -27,7 +28,7 @@ export class RecoveryPace {
   #closedAtMs = 0;
   /** Whether a message has started alone since the pace was closed. */
   #hasStarted = false;
-  /** Until then, the other messages get as much time as was reserved before. */
+  /** Until when no message starts alone: the other messages get as much time as was reserved before. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(concurrency: number) {
@@ -45,8 +46,8 @@ export class RecoveryPace {
   }
 
   /**
-   * Call this when a node has died with this many attempts in flight. They start again here, in addition to those
-   * already in flight.
+   * Call this when a node has died with this many attempts in flight. These attempts start again on this node, in
+   * addition to those already in flight.
    */
   noteCrash(orphans: number, inFlight: number, nowMs: number): void {
     if (orphans === 0) return;
@@ -62,8 +63,8 @@ export class RecoveryPace {
   }
 
   /**
-   * Whether a message may be started alone now. `isWaiting`: one is due. The caller then calls `startedAlone`, or
-   * `noneAlone` when there was none after all.
+   * Whether a message may be started alone now. `isWaiting`: such a message is due. After a `true`, the caller calls
+   * `startedAlone`, or `noneAlone` when no message could start after all.
    */
   mayStartAlone(isWaiting: boolean, inFlight: number, nowMs: number): boolean {
     if (this.#phase.kind === 'open' && nowMs >= this.#turnsAtMs(isWaiting)) this.#close(nowMs);
@@ -71,7 +72,7 @@ export class RecoveryPace {
     if (this.#phase.kind !== 'clearing') return false;
     const closedMs = nowMs - this.#closedAtMs;
     const isClear = inFlight === 0 || closedMs >= ALONE_MS;
-    // Several messages that end quickly share one pause of the others.
+    // Several messages that end quickly start within one pause of the other messages.
     const hasTime = !this.#hasStarted || closedMs < 2 * ALONE_MS;
     if (isWaiting && hasTime && !isClear) return false;
     if (isWaiting && hasTime && inFlight < this.#concurrency) return true;
@@ -97,7 +98,7 @@ export class RecoveryPace {
     return slots === free.slots ? free : { ...free, slots };
   }
 
-  /** In how many milliseconds more may be allowed, if nothing else happens. */
+  /** In how many milliseconds more attempts may be allowed, if nothing else happens before. */
   changesInMs(isWaiting: boolean, nowMs: number): number {
     const growsAtMs = this.#cap < this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(growsAtMs, this.#turnsAtMs(isWaiting)) - nowMs);

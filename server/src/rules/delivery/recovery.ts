@@ -1,5 +1,5 @@
-// What happens to a message whose attempt we cut off: by a drain, by a crash, or by a crash at which nothing else was
-// in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
+// What happens to a message whose attempt we cut off: by a drain, by a crash, or by a crash at which no other attempt
+// was in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
 
 import { takeInTurn } from '../limits/take-in-turn.ts';
 import { backoffMs } from './backoff.ts';
@@ -11,9 +11,9 @@ export const SUSPECT_INTERRUPTIONS = 3;
 export const CRASHES_ALONE_MAX = 3;
 
 /**
- * How long other messages wait for a message that starts alone, at most. They wait twice: until the attempts in flight
- * have ended, and until the message itself has. Long enough for a fault that kills a process at once, and short enough
- * that nobody notices the wait.
+ * How long other messages wait at most for a message that starts alone. They wait twice: until the attempts in flight
+ * have ended, and until the message itself has ended. This is long enough for a fault that kills a process at once, and
+ * short enough that nobody notices the wait.
  */
 export const ALONE_MS = 2000;
 
@@ -47,7 +47,7 @@ export function afterCutOff(before: Interruptions, cause: CutOff): AfterCutOff {
   return { counts, next: { ...again(counts.interrupted), afterMs: pauseMs(counts.interrupted) } };
 }
 
-/** After a drain a message need not wait, but a suspect remains a suspect. */
+/** The message starts again without a wait, as after a drain. A suspect still starts alone. */
 function again(interrupted: number): { kind: 'again'; afterMs: number; startsAlone: boolean } {
   return { kind: 'again', afterMs: 0, startsAlone: isSuspect({ interrupted }) };
 }
@@ -56,7 +56,7 @@ export function isSuspect({ interrupted }: Pick<Interruptions, 'interrupted'>): 
   return interrupted >= SUSPECT_INTERRUPTIONS;
 }
 
-/** No pause for the first ones. From the third on the built-in backoff: 1 s, 7.4 s, 54.6 s … */
+/** The pause after this many crashes: none after the first two, then the built-in backoff: 1 s, 7.4 s, 54.6 s … */
 export function pauseMs(interrupted: number): number {
   return interrupted < SUSPECT_INTERRUPTIONS ? 0 : backoffMs(interrupted - SUSPECT_INTERRUPTIONS);
 }
@@ -68,8 +68,9 @@ export interface Orphan {
 }
 
 /**
- * Which of a dead node's attempts was in flight alone; -1 for none. A suspect counts as alone too if all other attempts
- * were claimed long enough before it: they had not crashed the node by then, and the suspect was the only new event.
+ * The index of the attempt that was in flight alone when its node died; -1 for none. A suspect counts as alone too if
+ * all other attempts were claimed long enough before it: none of them had crashed the node until the suspect was
+ * claimed.
  */
 export function aloneInCrash(orphans: readonly Orphan[]): number {
   if (orphans.length === 1) return 0;
@@ -92,8 +93,8 @@ export const SUSPECTS_READ_MAX = 1000;
 const SUSPECTS_TRIED_MAX = 50;
 
 /**
- * Which of the messages that wait to start alone are tried: the first under each flow key, because a key that does not let it start
- * lets no other start, and by turns of accounts.
+ * Which of the messages that wait to start alone are tried. Only the first of each flow key is tried, because a key
+ * that blocks its first message blocks the others too. Accounts take turns.
  */
 export function chooseStartingAlone<S extends { readonly account_id: string; readonly flow_key: string | null }>(
   suspects: readonly S[],

@@ -1,5 +1,5 @@
-// When the receiver of a failed attempt requests the next one, from its response headers, and how that changes our own
-// wait. It does not decide whether there is another attempt.
+// Reads from the headers of a failed response when the receiver wants the next attempt, and applies that to our own
+// wait. This file does not decide whether there is another attempt.
 
 import { parseDurationMs } from '../time/duration.ts';
 import { RETRY_WAIT_MS_MAX } from './backoff.ts';
@@ -11,13 +11,14 @@ const RATE_LIMIT_RESETS: ReadonlySet<string> = new Set([
   'x-ratelimit-reset-tokens',
 ]);
 
-/** Above this the number of a rate limit is an instant (1e9 s was in 2001), not a wait of thirty years. */
+/** A larger number in a rate-limit header is a point in time (1e9 s was in 2001), not a wait of thirty years. */
 const INSTANT_SECONDS_MIN = 1e9;
-/** Some services write the instant in milliseconds; as seconds this would be the year 33658. */
+/** From this number on, the point in time is in milliseconds: as seconds it would be in the year 33658. */
 const INSTANT_MS_MIN = 1e12;
 
 /**
- * The wait that the response requests, 0 to one day. Null when there is none that we can read. The longest one wins.
+ * The wait that the response requests, from 0 to one day. Of several waits, the longest counts. Null when there is none
+ * that we can read.
  */
 export function retryAfterMs(headers: HeaderList, nowMs: number): number | null {
   let latestMs: number | null = null;
@@ -32,7 +33,7 @@ export function retryAfterMs(headers: HeaderList, nowMs: number): number | null 
   return latestMs;
 }
 
-/** The receiver may delay an attempt but not hurry it. Only a plain "now" (0) overrides our own wait. */
+/** A receiver can make our own wait longer but not shorter. Only a 0, which means at once, replaces it. */
 export function nextRetryDelayMs(waits: { readonly backoffMs: number; readonly retryAfterMs: number | null }): number {
   if (waits.retryAfterMs === 0) return 0;
   return Math.max(waits.backoffMs, waits.retryAfterMs ?? 0);
@@ -50,8 +51,8 @@ function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number 
 }
 
 /**
- * An instant in the past requests nothing. It is not a 0: with a receiver whose clock is behind, the backoff would be
- * lost.
+ * A time in the past requests nothing. It does not count as 0: a receiver whose clock is behind would switch off the
+ * backoff.
  */
 function untilMs(instantMs: number, nowMs: number): number | null {
   return instantMs > nowMs ? instantMs - nowMs : null;
@@ -69,7 +70,7 @@ const HTTP_DATES = [
   /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>\d{2}:\d{2}:\d{2}) (?<year>\d{4})$/,
 ];
 
-/** Not `Date.parse`, which reads almost anything: "1" as a year, "5 apples" as a month. */
+/** Does not use `Date.parse`, which reads almost anything: "1" as a year, "5 apples" as a month. */
 function parseHttpDateMs(text: string, nowMs: number): number | null {
   for (const form of HTTP_DATES) {
     const parts = form.exec(text)?.groups;

@@ -52,8 +52,8 @@ export function retryDelayMs(expression: string, retried: number): number {
 }
 
 /**
- * Recursive descent. The first error is kept and moves the parser to the end of the text, where every rule stops by
- * itself. So no rule has to check for errors of the rules it called, and nothing is thrown.
+ * A recursive-descent parser. The first error is kept and moves the parser to the end of the text, where every rule
+ * stops by itself. So no rule has to check for errors of the rules it called, and nothing is thrown.
  */
 class Parser {
   problem: string | null = null;

@@ -1,4 +1,5 @@
-// Sends a dead letter again: a new message with everything of the old one, linked to it, due at once.
+// Makes the new message as which a dead letter is sent again: a copy that is due at once and names the dead letter as
+// its source.
 
 import type { PublishSettings } from '../publish/publish-settings.ts';
 import { combinedRedaction } from '../publish/redact.ts';

@@ -1,5 +1,5 @@
-// The decision when an attempt has ended: the next state of the message, what is kept of the attempt, which callbacks
-// follow. Pure, and the only place where a Settlement is made.
+// Decides what follows when an attempt has ended: the next state of the message, the record of the attempt, the
+// callbacks. The functions are pure, and no other code makes a Settlement.
 
 import { lagMs } from '../accounts/activity.ts';
 import type { NewId } from '../requests/id.ts';
@@ -34,7 +34,7 @@ export interface SettleContext {
 type Verdict = { readonly counts: Interruptions } & (
   | { readonly kind: 'delivered' }
   | { readonly kind: 'retry'; readonly afterMs: number }
-  /** Keeps its queue position unless the queue is paused. */
+  /** The interrupted attempt is made again, which does not count as a retry. */
   | { readonly kind: 'repeat'; readonly afterMs: number; readonly startsAlone: boolean }
   | { readonly kind: 'held' }
   | { readonly kind: 'failed'; readonly failure: string }
@@ -62,8 +62,8 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
 }
 
 /**
- * Always returns a settlement: an error in the decision must not cost the message its slot or its end. The second try
- * leaves out the callbacks, which can be too large to make. The last resort is a dead letter, for a person.
+ * Always returns a settlement: without one, the slot would stay taken and the message would never end. The second try
+ * leaves out the callbacks, which can be too large to make. If that fails too, the message becomes a dead letter.
  */
 export function decideSafely(
   claim: Claim,
@@ -85,7 +85,7 @@ export function decideSafely(
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
     const { lease, row = null } = claim;
     const { accountId, id: messageId, host, retried } = message;
-    // The headers may be the reason why the decision failed, and the code that stores them reads them too.
+    // The headers may be the reason why the decision failed, and the code that stores them could fail in the same way.
     const attempt = { ...attemptRecord(message, end, null), responseHeaders: [] };
     const late = lagMs(message, end.endedAt);
     const ended = { lease, accountId, messageId, host, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
@@ -106,7 +106,10 @@ export function afterCancel(settlement: Settlement): Settlement {
   };
 }
 
-/** Whether something waits for this end: another attempt, a callback, or the next message of a queue or a flow key. */
+/**
+ * Whether something waits for the end of this attempt: another attempt, a callback, or the next message of a queue or a
+ * flow key.
+ */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;
   return isInLine || next.state === 'pending' || next.state === 'held' || followUps.length > 0;
@@ -142,7 +145,9 @@ function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null):
   return { kind: 'retry', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), counts };
 }
 
-/** Applies whatever the message or the receiver requests: a hundred retries without a wait are a flood. */
+/**
+ * The minimum wait applies whatever the message or the receiver requests: a hundred retries without a wait are a flood.
+ */
 function atLeastFloor(verdict: Verdict, { retried }: Message, floor: SettleContext['retryFloor']): Verdict {
   if (!floor || verdict.kind !== 'retry' || retried < floor.afterRetries) return verdict;
   return { ...verdict, afterMs: Math.max(verdict.afterMs, floor.ms) };
@@ -162,7 +167,7 @@ function nextState(message: Message, verdict: Verdict, endedAt: number, retentio
       return { state: 'pending', dueAt: endedAt + verdict.afterMs, startsAlone: false };
     case 'repeat': {
       const { afterMs, startsAlone } = verdict;
-      // It stays ahead of messages that became due during its attempt.
+      // The message stays ahead of messages that became due during its attempt.
       const dueAt = afterMs === 0 ? Math.min(message.dueAt, endedAt) : endedAt + afterMs;
       return { state: 'pending', dueAt, startsAlone };
     }
@@ -192,7 +197,10 @@ function attemptRecord(message: Message, end: AttemptEnd, nextAt: number | null)
   };
 }
 
-/** Spec 6: the callback after each attempt whose result is known, the failure callback once when all are used up. */
+/**
+ * Spec 6: the callback after each attempt whose result is known, the failure callback once, when all attempts are used
+ * up.
+ */
 function followUps(message: Message, attempt: Attempt, hasFailed: boolean, newId: NewId): NewMessage[] {
   const made: NewMessage[] = [];
   if (message.callback && attempt.outcome !== 'interrupted') {

@@ -1,6 +1,6 @@
 // How a claim shares the free slots: equally among the accounts that have ready messages, and each account's part among
-// its hosts. Slots that some cannot use go to those that used all of theirs. The store reads the messages; the numbers
-// are decided here.
+// its hosts. Slots that an account or a host cannot use go to those that used their whole part. The store reads the
+// messages; this file decides the numbers.
 
 import type { SlotBudget } from './slots.ts';
 
@@ -18,9 +18,9 @@ export interface Ask<L extends Backlog> {
 }
 
 /**
- * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds the budget
- * has counted what was taken. A backlog that took less than its share has no more ready messages that fit, and is left
- * out of further rounds.
+ * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds, the caller
+ * counts in the budget what it took. A backlog that took less than its share has no more ready messages that fit, and
+ * is left out of further rounds.
  */
 export function* shareSlots<L extends Backlog>(
   backlogs: readonly L[],
@@ -61,14 +61,14 @@ function askFor<L extends Backlog>(
 }
 
 /**
- * Parallel to `each`: how many more it gets, so that all end up as equal as their rooms allow. None had more than an
- * equal part plus one before: what another one could not use only makes the parts larger.
+ * How many more each entry gets, in the order of `each`, so that all end up as equal as their rooms allow. No entry
+ * already has more than its equal part plus one: slots that another entry could not use only make the parts larger.
  */
 function inEqualParts(count: number, each: readonly { readonly had: number; readonly room: number }[]): number[] {
   const part = equalPart(count, each);
   const shares = each.map(({ had, room }) => Math.max(0, Math.min(room, part - had)));
   let left = count - shares.reduce((sum, share) => sum + share, 0);
-  // The remainder of the division: one more for the first ones.
+  // The remainder of the division goes to the first entries, one more for each.
   for (const [index, { had, room }] of each.entries()) {
     const share = shares[index]!;
     if (left > 0 && share < room && had + share === part) {
@@ -80,8 +80,8 @@ function inEqualParts(count: number, each: readonly { readonly had: number; read
 }
 
 /**
- * How many each gets in the end if it has the room, rounded down. Those with less room leave more for the others.
- * Infinite if there is more than all of them have room for.
+ * How many each entry has in the end if it has the room, rounded down. Entries with less room leave more for the
+ * others. Infinite if there are more than all entries together have room for.
  */
 function equalPart(count: number, each: readonly { readonly had: number; readonly room: number }[]): number {
   let total = each.reduce((sum, { had }) => sum + had, count);

@@ -1,5 +1,5 @@
-// How many attempts may start, and for which accounts. Claims in every adapter and the lease at accept use one budget,
-// so that no path can start more than the engine has room for, or give one account the share of others.
+// How many attempts may start, and for which accounts. Claims of every store adapter and leases at accept use the same
+// budget, so that neither can start more than the engine has room for, or give one account the share of others.
 
 import { shareRoom } from '../../runtime/collections/pool.ts';
 import { UNCOUNTED_BODY_BYTES_MAX } from '../limits/budgets.ts';
@@ -23,9 +23,14 @@ export interface ClaimLimits {
   readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
   /** An account that is not named in `accountsBusy` has at most this many attempts in flight, and no counted bytes. */
   readonly accountsOther: number;
-  /** Free slots at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
+  /**
+   * For each host: its free slots, and how many attempts an account that `busyAtHosts` does not name has there at most.
+   */
   readonly hostsFree: readonly (readonly [host: string, slots: number, attempts: number])[];
-  /** A host that is not named has at least this many free slots, and an account at most this many attempts there. */
+  /**
+   * A host that `hostsFree` does not name has at least this many free slots, and an account has at most this many
+   * attempts there.
+   */
   readonly hostsOther: readonly [slots: number, attempts: number];
   /** Attempts in flight by account and host. */
   readonly busyAtHosts: readonly (readonly [accountId: string, host: string, attempts: number])[];
@@ -58,7 +63,8 @@ export function slotsRoom(free: number, held: number, lastGoes: boolean): number
 }
 
 /**
- * Whether a body fits into its share. If not, it is counted outside the pool: an oversized body must not wait for ever.
+ * Whether a body fits into the share of its account. If not, the body is counted as oversized, outside the pool, so
+ * that it does not wait for ever.
  */
 export function fitsShare(counted: number, free: number, held: number): boolean {
   return counted === 0 || counted <= shareRoom(free, 0, held);
@@ -73,7 +79,7 @@ interface Held {
 /** The slots at one host. */
 interface HostSlots {
   free: number;
-  /** How many attempts an account without an entry of its own may have. */
+  /** How many attempts an account without an entry in `busy` has at most. */
   readonly others: number;
   /** Attempts in flight by account. */
   readonly busy: Map<string, number>;
@@ -134,7 +140,7 @@ export class SlotBudget {
     };
   }
 
-  /** Nothing of these accounts may start from now on. */
+  /** No message of these accounts may start from now on. */
   block(accountIds: readonly string[]): void {
     for (const id of accountIds) {
       this.#accounts.set(id, { attempts: Number.MAX_SAFE_INTEGER, bytes: this.#accounts.get(id)?.bytes ?? 0 });
@@ -188,10 +194,10 @@ export class SlotBudget {
   }
 
   /**
-   * A part of the budget that another user may spend, while this one continues `without` that part: half of what is
-   * free and half of what each account holds, rounded up, and at most `most` slots. Both together never exceed a cap.
-   * Each of them shares its own part, so an account gets at most as much from both as it could have got from the whole
-   * before others came.
+   * A half of the budget that other code may spend, while this code continues with the budget `without` it: half of
+   * what is free and half of what each account holds, rounded up, with at most `most` slots. Both halves together never
+   * exceed a limit. Each half is shared by itself, so an account gets from both at most what it could have got from the
+   * whole before other accounts came.
    */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
     const limits = this.limits();
@@ -210,7 +216,7 @@ export class SlotBudget {
     });
   }
 
-  /** What is left if another user may spend all of `part`. */
+  /** What is left if other code may spend all of `part`. */
   without(part: SlotBudget): SlotBudget {
     const limits = this.limits();
     return new SlotBudget({

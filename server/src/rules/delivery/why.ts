@@ -7,7 +7,7 @@ import { formatDurationMs } from '../time/duration.ts';
 import type { Message } from './message.ts';
 import { heldReason, isSuspect } from './recovery.ts';
 
-/** The messages before this one in its queue. */
+/** The first of the messages before this one in its queue, and how many there are. */
 export interface Ahead {
   readonly messageId: string;
   readonly state: Message['state'];
@@ -25,7 +25,7 @@ export interface WhyInput {
   readonly queue: Queue | null;
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many messages are before it under its flow key. Null when it does not wait there. */
+  /** How many messages wait before this one under its flow key. Null when this one does not wait there. */
   readonly flowAhead: Pick<Ahead, 'count' | 'isCountCut'> | null;
   readonly isDraining: boolean;
   readonly now: number;
@@ -49,7 +49,7 @@ export interface Why {
   readonly text: string;
   /** The earliest time of the next attempt, if the clock decides it. */
   readonly nextAttemptAt?: number;
-  /** That time also depends on other messages: it may be later. */
+  /** The next attempt may be later than that, because it also depends on other messages. */
   readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
@@ -113,13 +113,15 @@ function whyOnTheNode({ isDraining }: WhyInput): Why {
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
 }
 
-/** It is due, but it may only start while nothing else does. */
+/** The message is due, but may start only while no other message does. */
 function afterCrashes(message: Message): Why {
   const text = `crashes of the server interrupted it ${message.interrupted} times in a row; it starts as soon as no other attempt is in flight`;
   return { reason: 'interrupted', text };
 }
 
-/** It waits for its own time. After that it waits under its flow key, or in its queue if it has no place there. */
+/**
+ * The message waits for its own time. After that it waits under its flow key, or in its queue if it has no place there.
+ */
 function waiting({ message, ahead, now }: WhyInput): Why {
   const waitsForQueue = message.queueName !== null && (ahead !== null || message.attempts === 0);
   const isEarliest = message.flow !== null || waitsForQueue;
@@ -144,7 +146,7 @@ function waiting({ message, ahead, now }: WhyInput): Why {
   };
 }
 
-/** Waiting under its flow key: computed from its position, the rate and the parallelism. */
+/** How the message waits under its flow key, computed from its position, the rate and the parallelism. */
 function inLine(
   flowKey: FlowKey,
   { count: ahead, isCountCut }: NonNullable<WhyInput['flowAhead']>,
@@ -152,7 +154,7 @@ function inLine(
 ): Why | null {
   const { parallelism, rate } = flowKey.limits;
   const startsAt = rate === null ? now : startInLine(flowKey, rate, ahead, now);
-  // It starts only after some of these have ended, at an unknown time.
+  // The message starts only after some of the messages before it have ended, at an unknown time.
   const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
   if (startsAt <= now && !waitsForEnds) return null;
   const counted = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
@@ -182,7 +184,10 @@ function limitsText({ limits: { parallelism, rate, periodMs }, active }: FlowKey
   return limits.join(' and ');
 }
 
-/** By the rate alone: in which future period it starts. Periods follow each other while messages wait. */
+/**
+ * When the message starts by the rate alone: now, or in a later period. While messages wait, one period follows the
+ * other.
+ */
 function startInLine(
   { windowStartAt, windowCount, limits }: FlowKey,
   rate: number,

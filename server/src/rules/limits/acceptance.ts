@@ -15,13 +15,13 @@ export interface NodeFacts {
   readonly diskMark: DiskMark;
   /** The last write found no space. The next write is still tried, because there may be space by then. */
   readonly wasDiskFull: boolean;
-  /** Its time does not run evenly with the clock that all nodes share. */
+  /** The time of the node does not run evenly with the clock that all nodes share. */
   readonly isClockOff: boolean;
 }
 
 /** The state that a store reports when it cannot be written to. */
 export interface StoreTrouble {
-  /** It is not the store that this node opened. */
+  /** The store is no longer the one that this node opened. */
   readonly isGone: boolean;
   readonly text: string;
 }
@@ -37,8 +37,8 @@ export function whyNothingIsAccepted({ isServing, role, areFilesGone, diskMark }
 }
 
 /**
- * Why nothing may be changed, not even without making a message, or null: the change would be lost. On a full disk
- * only changes that store nothing more are allowed: deleting helps.
+ * Why nothing may be changed, or null. If the files are gone, a change would be lost. On a full disk, changes that
+ * store nothing more are allowed, because deleting makes room.
  */
 export function whyNothingIsChanged({ areFilesGone, diskMark }: NodeFacts, storesMore: boolean): Problem | null {
   if (areFilesGone) return storeGone('changed');

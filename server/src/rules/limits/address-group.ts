@@ -1,5 +1,5 @@
-// The network that a caller without a token counts for: a client with one address of a small network can usually use
-// all of them.
+// The network by which a caller without a token is counted: a client that has one address of a small network can
+// usually use all addresses of it.
 
 /** The /24 of an IPv4 address, the /64 of an IPv6 address. Any other text is its own group. */
 export function addressGroup(ip: string): string {

@@ -5,8 +5,8 @@ import { budgets, KIB, MIB, numbersOf } from './budget.ts';
 import { CALLER_BUDGETS, DESTINATION_BUDGETS } from './connection-budgets.ts';
 
 /**
- * PostgreSQL connections that a node uses for accounts at once. The others are reserved for the node's own work: accept,
- * claim, settle, token look-ups and upkeep, whatever the load of accounts.
+ * How many PostgreSQL connections a node uses at once for requests of accounts. The others are reserved for the node's
+ * own work: accept, claim, settle, token look-ups and upkeep, whatever the load of accounts.
  */
 function databaseWork(what: string, node: number) {
   return {
@@ -18,11 +18,12 @@ function databaseWork(what: string, node: number) {
 }
 
 /**
- * Bodies of attempts in flight up to this size are not counted: they need little memory, and never wait for large ones.
+ * Bodies of attempts in flight up to this size are not counted: they need little memory, and must not wait for large
+ * bodies.
  */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
 
-/** Bodies of management calls up to this size are not counted, and never wait for long ones. */
+/** Bodies of management calls up to this size are not counted, so they never wait for large ones. */
 export const UNCOUNTED_MANAGEMENT_BYTES_MAX = 4 * KIB;
 
 export const BUDGETS = budgets({

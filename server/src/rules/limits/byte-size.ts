@@ -1,4 +1,4 @@
-// Sizes in bytes as people write them: `64MiB`, `10MB`, `512`. Binary units have the "i", decimal ones have not.
+// Sizes in bytes as people write them: `64MiB`, `10MB`, `512`. Binary units contain an "i", decimal units do not.
 
 const UNITS: readonly (readonly [name: string, bytes: number])[] = [
   ['GiB', 1024 ** 3],

@@ -1,9 +1,10 @@
-// What may still be stored when the disk becomes full. First the accounts that store more than their part are refused,
-// then everything that grows. What ends deliveries and what deletes is never refused, and has a reserve.
+// What may still be stored when the disk becomes full. First, accounts that store more than the average may store
+// nothing more; later, no account may. Writes that end deliveries or delete are never refused: disk space is reserved
+// for them.
 
 import type { Problem } from '../requests/problem.ts';
 
-/** `largest`: accounts above their part may store nothing more. `all`: no account may. */
+/** `largest`: accounts above the average may store nothing more. `all`: no account may. */
 export type DiskMark = 'none' | 'largest' | 'all';
 
 export interface FreeSpace {
@@ -15,7 +16,10 @@ export interface FreeSpace {
 
 /** The largest accounts stop when less than this many times the minimum is free. */
 const LARGEST_TIMES = 2;
-/** This must be free on the disk, whatever is free inside the file: the log of the store needs disk space. */
+/**
+ * This part of the minimum must be free on the disk, whatever is free inside the file: the log of the store needs disk
+ * space.
+ */
 const LOG_PART = 1 / 4;
 
 export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: number): DiskMark {
@@ -28,16 +32,16 @@ export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: nu
 const AFTER_FULL_MS = 10 * 60 * 1000;
 
 /**
- * The mark after a write that recently found no space; null: never. It is more reliable than the free space where that
- * is not visible: on the disk of a database, or with a quota. The first space that becomes free is not for the account
- * that took the last.
+ * Raises the mark if a write found no space `sinceFullMs` ago; null: never. Such a write is the only sign of a full
+ * disk where the free space is not visible: on the disk of a database, or with a quota. The first space that becomes
+ * free then does not go to the largest accounts again.
  */
 export function markAfterFull(mark: DiskMark, sinceFullMs: number | null): DiskMark {
   const wasFull = sinceFullMs !== null && sinceFullMs < AFTER_FULL_MS;
   return mark === 'none' && wasFull ? 'largest' : mark;
 }
 
-/** How fast a publisher may fill the disk, in bytes per millisecond. */
+/** How fast publishers can fill the disk at most, in bytes per millisecond. */
 const FILLED_BYTES_PER_MS = 200_000;
 const LOOK_MS = { min: 250, max: 5000 };
 
@@ -47,7 +51,7 @@ export function nextCheckMs(diskBytes: number, freeBytesMin: number): number {
   return Math.min(LOOK_MS.max, Math.max(LOOK_MS.min, untilMinimum));
 }
 
-/** With this part of its limit in use, an account keeps nothing that it has cancelled. */
+/** When an account uses more than this part of its limit, its cancelled messages are deleted at once. */
 const NEAR_LIMIT = 9 / 10;
 
 /** Whether space is so scarce that a cancelled message is deleted, and not kept like other ended ones. */
@@ -55,9 +59,9 @@ export function isSpaceScarce({ bytes, max, mark }: Pick<StoredFacts, 'bytes' | 
   return mark !== 'none' || (max !== null && bytes > max * NEAR_LIMIT);
 }
 
-/** The size of the reserve: enough for the log of deliveries that end while nothing else is written. */
+/** Limit for the size of the reserve: enough for the log of deliveries that end while nothing else is written. */
 const RESERVE_BYTES_MAX = 16 * 1024 * 1024;
-/** With less free on the disk, the reserve is released. */
+/** When less than this is free on the disk, the reserve is released. */
 const RESERVE_NEEDED_BYTES = 2 * 1024 * 1024;
 
 export function reserveBytes(freeBytesMin: number): number {
@@ -70,7 +74,7 @@ export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: bo
   return diskBytes >= freeBytesMin + reserveBytes(freeBytesMin) ? 'make' : null;
 }
 
-/** The size of the reserve in a database: some segments of its log, of 16 MiB each. */
+/** Limit for the size of the reserve in a database: some segments of its log, of 16 MiB each. */
 const DATABASE_RESERVE_BYTES_MAX = 64 * 1024 * 1024;
 
 export function databaseReserveBytes(freeBytesMin: number): number {
@@ -78,7 +82,8 @@ export function databaseReserveBytes(freeBytesMin: number): number {
 }
 
 /**
- * The free space of a database is not visible. Creating its reserve tests it, and takes the last space for a moment.
+ * How long to wait before the reserve of a database is created again. The free space of a database is not visible:
+ * creating the reserve tests it, and takes the last space for a moment.
  */
 const REMAKE_MS = { min: 5000, max: 60_000 };
 

@@ -1,14 +1,17 @@
 // How many threads of one process listen and deliver, and how they share the limits of the node.
 
-/** Each lane has room for two of every shared pool: an account may hold only as much as it leaves free. */
+/**
+ * With more lanes, a lane's part of a pool would be too small. Each part needs room for two, because an account may
+ * hold only as much as it leaves free.
+ */
 export const LANES_MAX = 32;
 
 /** More lanes would have nothing to do: at this number the one writer thread is busy all the time. */
 const LANES_BY_DEFAULT_MAX = 4;
 
 /**
- * One core is left for the writer. Every lane must get a part of each limit: a part of zero would block it, and a
- * larger one would exceed the limit.
+ * By default, one core is left for the writer thread. There are never more lanes than the lowest limit: a lane with a
+ * part of zero would be blocked, and with a larger part the lanes together would exceed the limit.
  */
 export function laneCount(asked: number | null, cores: number, limits: readonly (number | null)[]): number {
   const wanted = asked ?? Math.min(Math.max(1, cores - 1), LANES_BY_DEFAULT_MAX);
@@ -22,7 +25,7 @@ export function laneShare(whole: number, lanes: number, lane: number): number {
 
 const BETWEEN = '/';
 
-/** The name of a further lane, under which it holds claims. `own` is new for every start of a lane. */
+/** The name under which a further lane of a process holds claims. `own` is new for every start of a lane. */
 export function laneNode(process: string, own: string): string {
   return `${process}${BETWEEN}${own}`;
 }
@@ -47,7 +50,8 @@ export interface LifeFacts {
 
 /**
  * A node that sends no heartbeats is dead. For a lane of the calling process this is not enough: when the process was
- * paused, all of its lanes were, and none could send any. The process knows which of its lanes have ended.
+ * paused, all of its lanes were, and none could send a heartbeat. The process itself knows which of its lanes have
+ * ended.
  */
 export function isAlive({ aliveUntilMs, nowMs, isOwnProcess, stoodStill }: LifeFacts): boolean {
   if (aliveUntilMs === ENDED_LANE) return false;
@@ -55,20 +59,23 @@ export function isAlive({ aliveUntilMs, nowMs, isOwnProcess, stoodStill }: LifeF
   return isOwnProcess && stoodStill;
 }
 
-/** Whether a process may have been paused recently, from the times of something that it does regularly. */
+/** Finds out whether a process may have been paused recently, from the times of something that it does regularly. */
 export class PauseDetector {
   readonly #gapMsMax: number;
   readonly #shortMs: number;
   #lastMs = Number.NEGATIVE_INFINITY;
   #awakeFromMs = Number.NEGATIVE_INFINITY;
 
-  /** A gap of more than `gapMsMax` between two times is a pause. It counts until `shortMs` have passed without one. */
+  /**
+   * A gap of more than `gapMsMax` between two times is a pause. A pause counts as recent until `shortMs` have passed
+   * without another.
+   */
   constructor(gapMsMax: number, shortMs: number) {
     this.#gapMsMax = gapMsMax;
     this.#shortMs = shortMs;
   }
 
-  /** Notes one more time. The first one counts as the end of a pause. */
+  /** Notes one more time, and returns whether a pause was recent. The first time counts as the end of a pause. */
   wasRecent(nowMs: number): boolean {
     if (nowMs - this.#lastMs > this.#gapMsMax) this.#awakeFromMs = nowMs;
     this.#lastMs = nowMs;

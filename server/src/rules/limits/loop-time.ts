@@ -1,13 +1,13 @@
 // How much time of the event loop each caller has used recently, and which callers have used more than an equal part.
-// All callers without a known account count as one, and among themselves by network.
+// All callers without a known account count together as one caller, and are compared with one another by network.
 
-/** Use expires after one to two of these windows. */
+/** How long a window is. Use expires after one to two windows. */
 const WINDOW_MS = 1000;
 /** A caller that has used less than this never has to wait. */
 const LITTLE_MS = 10;
 /**
- * All callers without an account wait when together they have used this many equal parts: otherwise each new network
- * would count as one that has used nothing.
+ * When callers without an account together have used more than this many equal parts, all of them wait: otherwise each
+ * new network would count as one that has used nothing.
  */
 const UNKNOWN_PARTS_MAX = 2;
 

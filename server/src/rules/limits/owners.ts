@@ -1,5 +1,5 @@
-// Who owns the open connections: accounts, and callers whose account is not known, by their network. Decides whose
-// connection is closed first when there is no room for another one.
+// The owners of the open connections: accounts, and networks of callers whose account is not known. This file decides
+// whose connection is closed first when there is no room for another one.
 
 import { Member, MemberList } from '../../runtime/collections/member-list.ts';
 

@@ -59,7 +59,8 @@ export function bytesOfSchedule({
 }
 
 /**
- * A queue or a flow key that a person has set up. One that only messages use counts nothing: it is deleted with them.
+ * The bytes of a queue or a flow key that a person has set up. One that only messages use counts nothing, because it is
+ * deleted when it has no messages.
  */
 export function bytesOfLine(name: string): number {
   return RESOURCE_BYTES + name.length;

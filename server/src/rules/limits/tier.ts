@@ -35,7 +35,10 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Far above what anybody sets up, and few enough for upkeep to look at all of them. */
+/**
+ * Default limit for topics, queues and schedules: far above what anybody sets up, and few enough for upkeep to read all
+ * of them.
+ */
 const RESOURCES_MAX = 100_000;
 
 export const DEFAULT_TIERS: Tiers = {
@@ -148,7 +151,7 @@ export function tiersWith(overrides: unknown): Tiers | { readonly problems: stri
   return problems.length > 0 ? { problems } : tiers;
 }
 
-/** Returns what is wrong with those that it leaves as they are. */
+/** Replaces the limits that are valid, and returns what is wrong with the others. */
 function replaceLimits(tier: Tier, limits: object): string[] {
   const problems: string[] = [];
   for (const [limit, value] of Object.entries(limits)) {

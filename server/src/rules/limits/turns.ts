@@ -1,6 +1,6 @@
-// Whose work goes into the next transaction, when more is pending than one may hold: the account that has used least of
-// the writer's time goes first. A new account starts at the position of the one that was served last, so it waits for a
-// bounded amount of the others' work, and no account can save up time by being idle.
+// Decides whose work goes into the next transaction when more is pending than one transaction may hold: the account
+// that has used least of the writer's time goes first. A new account starts at the position of the one that was served
+// last, so it waits for a bounded amount of the others' work, and no account can save up time by being idle.
 
 /** One pending piece of work. */
 export interface PendingWork {
@@ -22,7 +22,10 @@ export function unitsOf(messages: number, bytes: number): number {
 /** A piece that takes more than this part of a transaction is long. */
 const LONG_PART = 1 / 4;
 
-/** Whether the piece is so long that others should not wait for its end: then it gets a transaction without them. */
+/**
+ * Whether the piece is so long that other accounts should not wait for its end. It then gets a transaction without
+ * their work.
+ */
 export function isLong(cost: number, budget: number): boolean {
   return cost > longCost(budget);
 }
@@ -35,7 +38,7 @@ export function longCost(budget: number): number {
 export class Turns {
   /** The position of the account that was served last, in microseconds of work. */
   #now = 0;
-  /** The position of an account's next work. Holds only accounts that are ahead. */
+  /** The position of an account's next work. Holds only accounts whose position is after `#now`. */
   readonly #nextAt = new Map<string, number>();
 
   /** How many accounts it remembers. */
@@ -45,8 +48,8 @@ export class Turns {
 
   /**
    * The indexes of the next pieces, in ascending order: as many as `budget` holds, and at least the first. A long piece
-   * does not follow those of others, which would get their replies only when it is done. `asked` is in order of
-   * arrival.
+   * is not put behind pieces of other accounts, which would get their replies only when it is done. `asked` is in order
+   * of arrival.
    */
   choose(asked: readonly PendingWork[], budget: number): number[] {
     if (asked.reduce((sum, { cost }) => sum + cost, 0) <= budget && !isLongForOthers(asked, budget)) {
@@ -76,13 +79,13 @@ export class Turns {
     return chosen.sort((a, b) => a - b);
   }
 
-  /** Everything fits, and no account waits, so all positions are reset. */
+  /** Resets all positions: everything fits, and no account waits. */
   forget(): void {
     if (this.#nextAt.size > 0) this.#nextAt.clear();
     this.#now = 0;
   }
 
-  /** Work of the account took this much more than was expected; less, if negative. */
+  /** Notes that work of the account took this much more than was expected; less, if negative. */
   charge(accountId: string, cost: number): void {
     const at = Math.max(this.#now, this.#nextAt.get(accountId) ?? 0) + cost;
     if (at > this.#now) this.#nextAt.set(accountId, at);
@@ -90,7 +93,7 @@ export class Turns {
   }
 
   /**
-   * By the position of each piece if the accounts are served in turn. From a line, no more than one transaction can
+   * The pieces in the order in which accounts are served in turn. Each line gives no more than one transaction can
    * hold.
    */
   #inTurn(asked: readonly PendingWork[], budget: number): { readonly index: number; readonly at: number }[] {
@@ -121,7 +124,7 @@ function isLongForOthers(asked: readonly PendingWork[], budget: number): boolean
   );
 }
 
-/** The cost of a kind of work for an account, by its recent costs. */
+/** Estimates the cost of a kind of work for an account, from its recent costs. */
 export class Costs {
   readonly #unknown: number;
   readonly #accountsMax: number;
@@ -144,15 +147,16 @@ export class Costs {
   note(accountId: string, units: number, took: number): void {
     if (units === 0) return;
     const before = this.#known.get(accountId) ?? this.#unknown;
-    // The oldest entry is dropped.
+    // When the table is full, its oldest entry is dropped.
     this.#known.delete(accountId);
     if (this.#known.size >= this.#accountsMax) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(accountId, before + (took / units - before) / NOTED_PART);
   }
 
   /**
-   * It is only known that the work took less than `tookMax`. Lowers the expected cost, but not below that of an unknown
-   * account: otherwise a single pause of the machine would count for ever. Returns whether more was expected.
+   * Notes work that took less than `tookMax`, if no more is known of it. Lowers the expected cost, but not below that
+   * of an unknown account: otherwise a single pause of the machine would count for ever. Returns whether more was
+   * expected.
    */
   noteLess(accountId: string, units: number, tookMax: number): boolean {
     const before = this.#known.get(accountId);

@@ -15,7 +15,7 @@ export interface KeyState extends FlowWindow {
   readonly isPaused: boolean;
   /** When the key admits more messages, if that depends on the clock or on a start. */
   readonly nextStartAt: number | null;
-  /** The limits of its newest message, until they take effect. */
+  /** The limits that its newest message requested, until they take effect. Null if they have. */
   readonly said: FlowLimits | null;
 }
 
@@ -30,8 +30,8 @@ export interface KeyCounts {
 }
 
 /**
- * How far each is counted; null means to the end. Not further than a decision needs, because this runs for every
- * message of a key.
+ * How far each number is counted; null means to the end. Nothing is counted further than a decision needs, because
+ * counting runs for every message of a key.
  */
 export type CountLimits = Readonly<Record<keyof KeyCounts, number | null>>;
 
@@ -41,7 +41,10 @@ function stateOf({ windowStartAt, windowCount, isPaused }: KeyState, { active, u
   return { active, unstarted, windowStartAt, windowCount, isPaused };
 }
 
-/** Whether its window is over, so that the next start opens another. In the new window, unstarted messages count. */
+/**
+ * Whether the window is over, so that the next start opens a new one. Messages that are admitted but not started then
+ * count in the new window.
+ */
 function isPast(key: KeyState, now: number): boolean {
   return admit(stateOf(key, NONE), key.limits, now).state.windowStartAt !== key.windowStartAt;
 }
@@ -104,8 +107,9 @@ export function isChangedByStart(key: KeyState, now: number): boolean {
 export type StartPlan = Pick<AdmissionPlan, 'window' | 'nextStartAt'>;
 
 /**
- * The plan after `claimed` messages were claimed. `unstarted`: the others that are admitted. Messages admitted in an
- * earlier window count in the window in which they start. A key that waits for a start then admits more.
+ * The plan after `claimed` messages were claimed. `unstarted`: how many others are admitted and not started. Messages
+ * admitted in an earlier window count in the window in which they start. If the key waits for a start, it now admits
+ * more.
  */
 export function planStart(key: KeyState, unstarted: number, claimed: number, now: number): StartPlan {
   const { state } = admit(stateOf(key, { ...NONE, unstarted: unstarted + claimed }), key.limits, now);
@@ -114,7 +118,7 @@ export function planStart(key: KeyState, unstarted: number, claimed: number, now
 
 /**
  * The plan for one message that starts at once if the limits allow it. Messages that wait for a slot do not block it.
- * Null: it may not start.
+ * Null: the message may not start.
  */
 export function planOne(key: KeyState, counts: KeyCounts, now: number): StartPlan | null {
   const verdict = admit(stateOf(key, counts), key.limits, now);
@@ -122,13 +126,13 @@ export function planOne(key: KeyState, counts: KeyCounts, now: number): StartPla
   return { window: windowOf(started(verdict.state, 1, now)), nextStartAt: key.nextStartAt };
 }
 
-/** The window after `count` admitted messages were taken back. */
+/** The window after the starts of `count` messages were taken back. */
 export function withoutStarts({ windowStartAt, windowCount }: FlowWindow, count: number): FlowWindow {
   return { windowStartAt, windowCount: Math.max(0, windowCount - count) };
 }
 
 /**
- * How many of the claims that were released before their attempts began were counted in the current window. They are
+ * Of the claims that were released before their attempts began: how many were counted in the current window. These are
  * subtracted again.
  */
 export function startsIn({ windowStartAt }: FlowWindow, claimedAt: readonly number[]): number {

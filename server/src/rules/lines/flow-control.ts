@@ -1,5 +1,5 @@
-// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period.
-// Without state: the store holds the state, calls this to learn what may start, and writes back what did.
+// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period. The
+// functions hold no state: the store reads it, asks them what may start, and writes back what started.
 
 import { NEVER_AT } from '../delivery/recovery.ts';
 import { CLOCK_STEP_MS_MAX } from '../time/clock.ts';
@@ -115,8 +115,8 @@ export function admit(state: FlowState, limits: FlowLimits, now: number): Admiss
 }
 
 /**
- * How many of those that may start are admitted. At most `unstartedMax` of one key are admitted and not started: when
- * its limits change, these are checked again in one transaction. The others wait behind the key.
+ * How many of the messages that may start are admitted. At most `unstartedMax` messages of one key are admitted and not
+ * started, because a change of its limits checks all of them again in one transaction. The others wait for the key.
  */
 export function letIn({ free }: Admission, unstarted: number, unstartedMax: number): number {
   return Math.min(free, Math.max(0, unstartedMax - unstarted));

@@ -1,5 +1,5 @@
-// The state of a flow key: its limits, what it has admitted, what waits. Also decides which limits apply: those of its
-// newest message, unless a person has pinned them.
+// The state of a flow key: its limits, what it has admitted, and what waits. The limits of its newest message apply,
+// unless a person has pinned others.
 
 import type { KeyState } from './admission.ts';
 import type { FlowLimits } from './flow-control.ts';
@@ -7,14 +7,14 @@ import type { FlowLimits } from './flow-control.ts';
 export interface FlowKey {
   readonly key: string;
   readonly limits: FlowLimits;
-  /** A pinned limit ignores the limits of messages. */
+  /** A pinned limit stays the same, whatever limits messages request. */
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
   /** Attempts admitted and not ended. */
   readonly active: number;
   readonly waiting: number;
-  /** More wait: counting stopped at a budget. */
+  /** More messages wait: counting stopped at a limit. */
   readonly isWaitingCut?: true;
   readonly windowStartAt: number;
   /** Attempts admitted in the current period. */
@@ -80,7 +80,7 @@ export interface IdleKey {
   readonly periodMs: number;
 }
 
-/** Whether a person has pinned or paused it, so that it stays without messages. */
+/** Whether a person has pinned or paused the key. Such a key is kept even without messages. */
 export function isSetByPerson(key: Pick<IdleKey, 'isParallelismPinned' | 'isRatePinned' | 'isPaused'>): boolean {
   return key.isParallelismPinned || key.isRatePinned || key.isPaused;
 }

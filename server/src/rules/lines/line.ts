@@ -22,7 +22,8 @@ export function firstState(
 export interface AfterAttempt {
   readonly state: Waiting | 'delivered' | 'failed';
   /**
-   * Null for a message that has ended: unchanged. A message that starts alone or is held gets a time that never comes.
+   * Null for a message that has ended: its time does not change. A message that starts alone or is held gets a time
+   * that never comes.
    */
   readonly dueAt: number | null;
   readonly aloneFromAt: number | null;
@@ -65,7 +66,7 @@ export function afterAttempt(
 
 export interface ReleasedMessage {
   readonly isQueuePaused: boolean;
-  /** It waits for a time at which nothing else starts. */
+  /** Whether the message waits for a time at which no other message starts. */
   readonly startsAlone: boolean;
   readonly hasFlowKey: boolean;
 }
@@ -86,8 +87,8 @@ export interface UnclaimedMessage {
 }
 
 /**
- * `inQueue`: its turn cannot be moved forward. The head of a queue that waits because crashes interrupted it has its
- * turn, so it can start now.
+ * `inQueue`: the message cannot start before its turn in the queue. A head that waits only because crashes interrupted
+ * it already has its turn, so it can start now.
  */
 export type DeliverNowResult = 'due' | 'inQueue' | 'held' | 'notWaiting';
 

@@ -13,11 +13,11 @@ export interface Queue {
   readonly name: string;
   /** How many of its messages may be started but not ended at the same time. */
   readonly parallelism: number;
-  /** Accepts, starts nothing new, lets running attempts end. */
+  /** A paused queue accepts messages but starts none. Running attempts are not stopped. */
   readonly isPaused: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Its messages that have not ended. */
+  /** How many of its messages have not ended. */
   readonly lag: number;
   /** The real number is larger: counting stopped at a budget. */
   readonly isLagCut?: true;
@@ -45,7 +45,7 @@ export interface IdleQueue extends QueueRules {
 /** The shortest time for which a queue that a message made is listed. */
 const IDLE_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** Whether a queue without messages may be deleted: the next message to it makes one that is equal. */
+/** Whether a queue without messages may be deleted. The next message to it would create the same queue again. */
 export function canDeleteQueue({ isSet, parallelism, isPaused, createdAt }: IdleQueue, now: number): boolean {
   return !isSet && !isPaused && parallelism === QUEUE_PARALLELISM_DEFAULT && createdAt + IDLE_KEPT_MS <= now;
 }
@@ -67,15 +67,15 @@ export interface HeadPlan<T> {
   readonly start: readonly { readonly head: T; readonly state: Waiting }[];
   /** How many places are released: the last ones first, and only by messages without an attempt in flight. */
   readonly giveBack: number;
-  /** When the next one may start, if only the clock decides. */
+  /** When the next message may start, if only the clock decides. */
   readonly nextStartAt: number | null;
   /** The earliest time at which the queue has something to claim, or null. */
   readonly dueAt: number | null;
 }
 
 /**
- * `started`: how many have a place. `line`: the messages behind them, in order, as many as may start, or up to the
- * first that is not due. Starts at most `most`; a queue that could start more is due again at once.
+ * `started`: how many messages have a place. `line`: the messages behind them, in order, as many as may start, or up to
+ * the first that is not due. At most `most` messages start; a queue that could start more is due again at once.
  */
 export function planHeads<T extends QueuedMessage>(
   queue: QueueRules,
@@ -92,7 +92,7 @@ export function planHeads<T extends QueuedMessage>(
   const nextStartAt = isCut ? now : (heads[waitsAt]?.firstDueAt ?? null);
   const start = (waitsAt === -1 ? heads : heads.slice(0, waitsAt)).map((head) => ({
     head,
-    // A message that lost its place while it waited for its retry keeps waiting, as the head.
+    // A message that lost its place while it waited for its retry keeps waiting for it, now as a head.
     state: head.dueAt > now ? ('delayed' as const) : ('ready' as const),
   }));
   const dueAt = Math.min(
@@ -105,15 +105,15 @@ export function planHeads<T extends QueuedMessage>(
 
 /**
  * How heads with a place change when their queue is paused or resumed. During the pause they wait for the queue and
- * keep their place. After it they wait for the clock, as before.
+ * keep their place. After the pause they wait for the clock, as before.
  */
 export function changeInPause(isPaused: boolean): { readonly from: readonly Waiting[]; readonly to: Waiting } {
   return isPaused ? { from: ['ready', 'delayed'], to: 'queued' } : { from: ['queued'], to: 'delayed' };
 }
 
 /**
- * Of the open messages with one order key, only the first may be a head. `line`: the first ones in order, while none of
- * them has a place. Returns those whose mark must change, with the new mark.
+ * Of the open messages with one order key, only the first may be a head. `line`: the first of these messages in order,
+ * if none of them has a place. Returns the messages whose mark `isFirstOfKey` must change, with the new mark.
  */
 export function wrongMarks<T extends { readonly isFirstOfKey: boolean }>(
   line: readonly T[],

@@ -1,9 +1,9 @@
-// Pools that all lanes of a process share, in memory that all of them see: a single request may be larger than a lane's
-// part. Each lane writes only what it holds itself.
+// Pools that all lanes of a process share, in shared memory, because a single request may be larger than a lane's part.
+// Each lane writes only what it holds itself.
 
 import type { OtherLanes } from './pool.ts';
 
-/** Accounts whose ids give the same place use one share together. */
+/** How many places there are for accounts. Accounts whose ids give the same place use one share together. */
 const PLACES = 4096;
 
 /** The pools, in the order of their places in memory. The number is the unit of the stored amounts. */
@@ -41,7 +41,7 @@ export class LanePools {
       used: () => sumAt(0),
       heldBy: (accountId) => sumAt(1 + placeOf(accountId)),
       change(before, after, accountId, heldBefore, held) {
-        // Several accounts may have the same place, so it is changed by the difference and not set.
+        // Several accounts may have the same place, so the difference is added to its amount.
         Atomics.add(own, 0, Math.ceil(after / unit) - Math.ceil(before / unit));
         Atomics.add(own, 1 + placeOf(accountId), Math.ceil(held / unit) - Math.ceil(heldBefore / unit));
       },

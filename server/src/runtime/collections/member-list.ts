@@ -1,5 +1,5 @@
-// A linked list, so that a member joins and leaves without a search and without a table that grows. For entries that
-// come and go with every message. A member is in one list at a time.
+// A linked list, so that a member joins and leaves without a search and without a table that grows. It is for entries
+// that come and go with every message. A member is in one list at a time.
 
 interface Leavable {
   delete(member: Member): void;
@@ -25,7 +25,7 @@ export class MemberList<T extends Member> {
     return this.#first as T | null;
   }
 
-  /** Adds it at the end. It leaves its previous list. */
+  /** Adds the member at the end. It leaves its previous list. */
   add(member: T): void {
     member.leave();
     member.list = this;
@@ -47,7 +47,7 @@ export class MemberList<T extends Member> {
     member.behind = null;
   }
 
-  /** In the order in which they joined. The current one may leave meanwhile. */
+  /** In the order in which they joined. The current member may leave meanwhile. */
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== null; ) {
       const { behind } = member;

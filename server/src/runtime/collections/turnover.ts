@@ -1,7 +1,7 @@
-// A map and a set for entries that come and go with every message. A map of V8 makes a new table when its table is
-// full, and each old table refers to the next. Once one of them is in the old generation, everything that was in any
-// later table survives until the next full collection: all messages, although each lives only for milliseconds. So
-// these are copied from time to time, before the table has grown old. Measured in decision 16.
+// A map and a set for entries that come and go with every message. V8 replaces a full table by a new one, and each old
+// table refers to the next: once one of them is in the old generation, all entries of later tables survive until the
+// next full collection, although each is needed only for milliseconds. So this map and this set are copied from time to
+// time, before the table has grown old (measured in decision 16).
 
 /** A copy is made after as many additions as twice the entries, and at least after this many. */
 const ADDED_MIN = 128;

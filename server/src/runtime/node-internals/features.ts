@@ -36,8 +36,8 @@ export function reportBrokenFeatures(tell: (feature: Feature, why: string) => vo
 }
 
 /**
- * Runs a self-test, which throws if the feature does not work. When `late` is aborted, the result is known, and the test
- * closes what it has opened: a connection that stays open would keep the process alive.
+ * Runs a self-test, which throws if the feature does not work. When `late` is aborted, the test has failed, and must
+ * close what it has opened: a connection that stays open would keep the process alive.
  */
 export async function testFeature(feature: Feature, test: (late: AbortSignal) => Promise<void> | void): Promise<void> {
   const patience = new Patience();
@@ -54,8 +54,8 @@ export async function testFeature(feature: Feature, test: (late: AbortSignal) =>
 }
 
 /**
- * How long a self-test may take. Counted in short timers: after a pause of the machine, a timer ends before the bytes are
- * read that have arrived.
+ * How long a self-test may take. It is counted in timers of one second: after a pause of the machine, one long timer
+ * would end before the bytes that have arrived are read.
  */
 class Patience {
   readonly #late = new AbortController();
@@ -81,7 +81,7 @@ class Patience {
   }
 }
 
-/** In a self-test. */
+/** Fails a self-test unless `isSo`. */
 export function expect(isSo: boolean, what: string): asserts isSo {
   if (!isSo) throw new Error(what);
 }

@@ -30,8 +30,8 @@ export function allowHalfOpen(server: Server): void {
 }
 
 /**
- * Whether another request may follow on the connection. If that is not known, a caller that sent something unusual may
- * not send another.
+ * Whether another request may follow on the connection. Without `shouldKeepAlive` this is a guess: a caller that sent
+ * something unusual may not send another request.
  */
 export function keepsAlive(request: IncomingMessage, response: ServerResponse): boolean {
   const { shouldKeepAlive }: { shouldKeepAlive?: boolean } = response;
@@ -74,7 +74,7 @@ export async function testHttpConnection(near: Socket, far: Duplex): Promise<voi
   expect(isClosed, 'node:http does not call destroySoon behind its last response');
 }
 
-/** In memory. */
+/** Tests with a connection in memory. */
 export async function testHalfOpen(newServer = () => createServer()): Promise<void> {
   const { server, request } = probeServer(newServer);
   expect('httpAllowHalfOpen' in server, 'a server has no httpAllowHalfOpen');

@@ -2,8 +2,8 @@
 // cost as much as all checks of a publish.
 //
 // Relies on, in Node.js 24, 25 and 26: the parser calls `push` of the request with each piece of its body, and with
-// null at the end; after the response, Node calls `_dump` of a request that was not read, and reads `readableEnded`
-// before it drops the request. Without it: the events of the stream (`isStreamed`).
+// null at the end; after the response, node:http calls `_dump` of a request that was not read, and reads
+// `readableEnded` before it drops the request. Without it: the events of the stream (`isStreamed`).
 
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { expect } from './features.ts';
@@ -14,7 +14,7 @@ export abstract class ParsedRequest extends IncomingMessage {
   #isTaken = false;
 
   static {
-    // The types do not allow an accessor in its place.
+    // TypeScript does not allow an accessor in place of this property.
     const ended = (request: ParsedRequest) =>
       Reflect.get(IncomingMessage.prototype, 'readableEnded', request) as boolean;
     Object.defineProperty(ParsedRequest.prototype, 'readableEnded', {
@@ -29,13 +29,13 @@ export abstract class ParsedRequest extends IncomingMessage {
     return false;
   }
 
-  /** Gets each piece. Returns whether it was taken: the stream gets the others. */
+  /** Gets each piece. Returns whether the piece was taken: the stream gets the pieces that were not. */
   protected abstract takePiece(piece: Uint8Array): boolean;
 
-  /** Nothing follows. Returns whether the end was taken. */
+  /** Called at the end of the body. Returns whether the end was taken. */
   protected abstract takeEnd(): boolean;
 
-  /** The request was closed. If its body has not ended, its end does not come. */
+  /** Called when the request is closed. If its body has not ended, no end follows. */
   protected abstract takeClose(): void;
 
   /** The pieces and the end come by the events of the stream from now on. */
@@ -61,7 +61,7 @@ export abstract class ParsedRequest extends IncomingMessage {
     super._destroy(error, callback);
   }
 
-  /** Node's own version drops a body that is not read. This one still passes the pieces on. */
+  /** The version of node:http drops a body that is not read. This one still passes the pieces on. */
   _dump(): void {
     if (this.#isTaken) return;
     this.removeAllListeners('data');
@@ -70,7 +70,7 @@ export abstract class ParsedRequest extends IncomingMessage {
   }
 }
 
-/** The methods of a request that Node called, in order. */
+/** Records the methods of a request that node:http calls, in order. */
 export class ProbedRequest extends ParsedRequest {
   readonly calls: string[] = [];
   isTaking = true;

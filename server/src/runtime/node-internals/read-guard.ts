@@ -11,7 +11,8 @@ import { wrapSocket } from './wrapped-socket.ts';
 
 export interface ReadGuard {
   /**
-   * The bytes for undici. An empty buffer or null if there are none for now. An error that is thrown closes the socket.
+   * Returns the bytes for undici: an empty buffer or null if there are none for now. An error that is thrown closes the
+   * socket.
    */
   pass(bytes: Buffer): Buffer | null;
   /** Why the socket is closed, once undici has what was passed on. */
@@ -52,7 +53,7 @@ function passOn(own: Socket, guard: ReadGuard, bytes: Buffer): boolean {
   try {
     const passed = guard.pass(bytes);
     const mayReadOn = passed === null || passed.length === 0 || pushToStream(own, passed);
-    // In the next tick, undici reads what was just passed on.
+    // The socket is closed only in the next tick, so that undici first reads what was just passed on.
     const { failure } = guard;
     if (failure !== null) process.nextTick(() => own.destroy(failure));
     return mayReadOn;

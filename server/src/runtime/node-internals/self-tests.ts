@@ -1,5 +1,5 @@
-// The self-tests of this folder, run once for each thread when it starts. Most are in memory, three need a connection of this
-// machine to itself.
+// Runs the self-tests of this folder, once for each thread when it starts. Most tests are in memory; three need a
+// connection of this machine to itself.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { testBeforeWrite } from './before-write.ts';
@@ -31,7 +31,7 @@ export async function testInternals(hasDatabase: boolean): Promise<void> {
   await Promise.all([tested, databaseTested]);
 }
 
-/** pg is loaded only where it is used. */
+/** Loads pg only here, because not every service uses a database. */
 async function testDatabase(): Promise<void> {
   const { default: pg } = await import('pg');
   await testFeature('databaseConnection', () => testDatabaseConnection(new pg.Client()));

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import { expect } from './features.ts';
 
-/** Gets what was read, or null at its end. Returns false when no more is to be read for now. */
+/** Gets what was read, or null at the end of the connection. Returns false when no more is to be read for now. */
 export type TakeBytes = (bytes: Buffer | null) => boolean;
 
 /** From now on, nothing reaches the stream of the socket by itself. */
@@ -28,12 +28,12 @@ export function pushToStream(socket: Socket, bytes: Buffer | null): boolean {
   return Readable.prototype.push.call(socket, bytes);
 }
 
-/** Reads again after a function that returned false. */
+/** Makes the socket read again after its function has returned false. */
 export function readOn(socket: Socket): void {
   socket._read(0);
 }
 
-/** Bytes that `far` writes must reach `near` in this way. */
+/** Bytes that `far` writes must reach the function that `takeBytes` set on `near`. */
 export async function testSocketBytes(near: Socket, far: Duplex): Promise<void> {
   const taken: string[] = [];
   let mayReadOn = false;
@@ -52,7 +52,7 @@ export async function testSocketBytes(near: Socket, far: Duplex): Promise<void> 
   far.write('a');
   await heard;
   expect(taken.join() === 'a', 'a socket does not call its own push');
-  // When this has returned, the next byte has arrived as well.
+  // When `back` has arrived at `far`, `b` has arrived at `near` as well.
   heard = next();
   far.on('data', () => wake());
   far.write('b');

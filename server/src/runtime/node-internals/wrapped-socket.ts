@@ -10,7 +10,7 @@ type Done = (error?: Error | null) => void;
 /** A larger write is made in several steps, which shows whether the other side takes anything. */
 const WRITE_BYTES_MAX = 64 * 1024;
 
-/** It has the parts of a socket that this service, node:http, Fastify and undici use. */
+/** The result has the parts of a socket that this service, node:http, Fastify and undici use. */
 export function wrapSocket(socket: Socket): Socket {
   return new WrappedSocket(socket) as unknown as Socket;
 }
@@ -28,7 +28,7 @@ class WrappedSocket extends Duplex {
     socket.on('timeout', () => this.emit('timeout'));
     socket.on('error', (error) => this.destroy(error));
     socket.on('close', () => this.destroy());
-    // Reading from this stream starts it.
+    // Reading from this stream starts the socket.
     socket.pause();
   }
 
