@@ -20,7 +20,7 @@ const SESSION_MS = 7 * 24 * 60 * 60 * 1000;
 /** How often the last use of a token is written. */
 const TOUCH_EVERY_MS = 60_000;
 
-/** `unknown`: another node has ended something. */
+/** `unknown`: another node has ended tokens or sessions, and it is not known which. */
 export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string } | 'unknown';
 
 export class Accounts {
@@ -67,7 +67,7 @@ export class Accounts {
 
   #ask(key: string, find: () => Promise<Principal | null>): Promise<Principal | null> {
     const nowMs = this.#world.clock.monotonicMs();
-    // Not current if something was changed meanwhile: then the result may be older than the change.
+    // Not current if something was changed meanwhile: the result may be older than the change.
     const isCurrent = () => this.#asked.get(key) === asked;
     const asked = find()
       .then((principal) => {
@@ -93,7 +93,7 @@ export class Accounts {
     this.#asked.clear();
   }
 
-  /** Not awaited: the request does not depend on it, and the next use writes it as well. */
+  /** The write is not awaited: the request does not depend on it, and the next use of the token writes as well. */
   #touch({ id, lastUsedAt }: Token): void {
     const now = this.#world.clock.now();
     if (lastUsedAt !== null && now - lastUsedAt < TOUCH_EVERY_MS) return;
@@ -119,7 +119,7 @@ export class Accounts {
     return isKnown;
   }
 
-  /** Makes a token. Its text is in the result and nowhere else. */
+  /** Makes a token. Its text is in the result and stored nowhere. */
   async createToken(
     accountId: string,
     name: string,
@@ -151,14 +151,17 @@ export class Accounts {
   async endSession(secret: string): Promise<void> {
     const sessionId = hashText(secret);
     await this.#store.endSession(sessionId);
-    // Clears only this session: a caller that signs in and out all day costs no other caller a look-up.
+    // Clears only this session: a caller that signs in and out all day causes no look-up for other callers.
     const key = sessionKey(sessionId);
     this.#remembered.delete(key);
     this.#asked.delete(key);
     this.#announceEnd({ sessionId });
   }
 
-  /** Parallel to `principals`: whether the token and the session are still valid. Reads the store, never the cache. */
+  /**
+   * Whether the token and the session of each principal are still valid, in the order of `principals`. Reads the store,
+   * never the cache.
+   */
   areAdmitted(principals: readonly Principal[]): Promise<readonly boolean[]> {
     const credentials = principals.map(({ token, sessionId = null }) => ({ tokenId: token.id, sessionId }));
     return this.#store.areAdmitted(credentials, this.#world.clock.now());
@@ -232,7 +235,7 @@ export class Accounts {
     throw new Error(`there is no account "${name}"`);
   }
 
-  /** Two rotations: the second makes the key of the first the current one. */
+  /** Rotates the keys twice: the second rotation makes the key of the first the current one. */
   async #setKeys(accountId: string, { current, next }: SigningKeys): Promise<void> {
     for (const fresh of [current, next]) {
       const before = await this.#store.getSigningKeys(accountId);
@@ -241,7 +244,7 @@ export class Accounts {
   }
 }
 
-/** Prefixed, so that it differs from every token hash. */
+/** The cache key of a session. Its prefix makes it different from every token hash. */
 function sessionKey(sessionId: string): string {
   return `session ${sessionId}`;
 }

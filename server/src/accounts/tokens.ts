@@ -25,8 +25,8 @@ const USUAL_START = 'Bearer ';
 const PRINTABLE = /^[!-~]+$/;
 
 /**
- * The token in an Authorization header, or null. Bearer carries it as it is. Basic carries base64 of the token alone,
- * of `token:`, or of `anything:token`.
+ * The token in an Authorization header, or null. Bearer carries the token as it is. Basic carries base64 of the token
+ * alone, of `token:`, or of `anything:token`.
  */
 export function tokenFromHeader(header: string | undefined): string | null {
   if (header?.startsWith(USUAL_START)) {

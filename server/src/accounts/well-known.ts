@@ -6,7 +6,7 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 import type { Accounts } from './accounts.ts';
 import { hashToken } from './tokens.ts';
 
-/** The same on every machine, so that a command from the documentation works as printed. Only `dev` accepts it. */
+/** The token of `dev`. It is the same on every machine, so that a command from the documentation works as printed. */
 export const DEV_TOKEN = 'dev_postrider';
 
 /**
@@ -43,9 +43,9 @@ export async function ensureDevToken(
 }
 
 /**
- * Runs before `serve` listens: nobody may get in with a well-known token. With `isTakeOver` the well-known tokens are
- * revoked and the signing keys of their accounts replaced; returns the account that is left without its token. Without
- * it, a store that knows them is refused.
+ * Call this before `serve` listens, because nobody may get in with a well-known token. With `isTakeOver` the well-known
+ * tokens are revoked and the signing keys of their accounts replaced; returns the account that is left without its
+ * token. Without `isTakeOver`, a store that knows such a token is refused.
  */
 export async function refuseDevTokens(
   store: AccessStore,

@@ -90,12 +90,12 @@ export function buildEngine(base: NodeBase, network: Network | undefined): { eng
     observe,
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
-  // A manual clock stops for upkeep only where there is some.
+  // A manual clock stops only for upkeep work that the engine knows of, so the engine looks for work after each change.
   if (base.manualTime) store.onJournal(() => engine.lookAhead());
   return { engine, policy };
 }
 
-/** Null unless the clock is a manual one. */
+/** Moves a manual clock. Null for every other clock. */
 export function steerClock({ manualTime, node, config, store, service }: NodeBase, engine: Engine): Steering | null {
   if (!manualTime) return null;
   const expired = retention(store, config.tiers);
@@ -131,7 +131,7 @@ function keepAlerts({ config, log, store, disk, facts, publications, manualTime 
     store,
     tiers: config.tiers,
     plan: async (alert, account, body) => {
-      // The disk is what this alert is about. Its message is small, and there are few of them.
+      // This alert is about the disk, so a full disk must not prevent its message. Such messages are small and few.
       const diskMark = alert.rule.type === 'diskLow' ? 'none' : facts().diskMark;
       const why = whyNothingIsMade({ ...facts(), diskMark });
       return why ? { problem: why } : planAlertMessage(publications, config.headerPrefix, alert, account, body);

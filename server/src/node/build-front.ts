@@ -132,7 +132,7 @@ export async function buildFront(
     reader: config.httpReader,
     onFault,
   });
-  // Opened by the first lane alone: it has the numbers of all of them.
+  // Only the first lane opens this listener: it has the numbers of all lanes.
   const metricsListener = hasMetrics ? null : new MetricsListener({ read: readMetrics, access, ownHosts, onFault });
   return { api, listener, metricsListener, streams, ownHosts };
 }
@@ -196,7 +196,7 @@ function addRoutes(
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
-  // Earlier than publishing stops, so that there is time to react.
+  // The alert begins before publishing stops, so that there is time to react.
   const freeBytes = config.store === null ? Math.max(1, 2 * config.minFreeDiskBytes) : null;
   alertRoutes(api, context, { freeBytes });
   eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
@@ -220,7 +220,7 @@ function createPublishHandler(
   });
 }
 
-/** Not registered with the others, because it must query the store. */
+/** This metric is not registered with the others, because it must query the store. */
 function readyMetric(isReady: boolean): Metrics {
   const metrics = new Metrics();
   metrics.gauge('postrider_ready', '1 while /readyz returns 200, else 0.', () => (isReady ? 1 : 0));

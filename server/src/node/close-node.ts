@@ -7,7 +7,7 @@ import type { NodeBase } from './node-base.ts';
 
 /** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;
-/** A store that does not respond is abandoned after this time: nothing that was acknowledged depends on closing it. */
+/** How long to wait until the store has closed. Nothing that was acknowledged depends on closing it. */
 const STORE_CLOSING_MS_MAX = 3000;
 
 /** Accepts nothing more and lets running attempts end. Returns how many attempts could not be settled. */
@@ -19,7 +19,7 @@ export async function drain(
   service.isServing = false;
   const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
   streams.close();
-  // Runs while the last callers finish: nothing starts meanwhile.
+  // The engine stops while the last callers finish: nothing starts meanwhile.
   const accepted = listener.close();
   const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
   cancelCutOff();
@@ -33,7 +33,7 @@ export async function closeStore({ store, openFiles }: NodeBase): Promise<boolea
     isClosed = true;
   };
   const storeClosed = store.close(onLeft).then(() => openFiles?.close());
-  // In real time, because a database outage lasts in real time.
+  // The wait is in real time, because a database outage lasts in real time.
   await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
   return isClosed;
 }

@@ -14,7 +14,7 @@ import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
 import { createNodeBase } from './node-base.ts';
 import { ThreadRequests } from './thread-requests.ts';
 
-/** The main thread queries every lane, and gives each of them a second. It may itself be busy. */
+/** How long to wait for the numbers of all lanes. The main thread gives each lane a second, and may itself be busy. */
 const ALL_FACTS_MS_MAX = 5000;
 
 const port = parentPort!;
@@ -30,7 +30,7 @@ async function run(data: LaneData): Promise<void> {
   const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: base.metrics.values() });
   const allFacts = async () => {
     const all = await requests.ask((id) => say({ kind: 'askAllFacts', id }));
-    // No numbers are better than those of one lane: monitoring takes a counter that falls for a restart.
+    // No numbers are better than those of one lane: monitoring would take a counter that falls for a restart.
     if (!all) throw new ApiError('overloaded', 'metrics of some threads timed out; try again shortly');
     return all;
   };

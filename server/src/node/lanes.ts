@@ -25,9 +25,9 @@ export interface LaneFacts {
   readonly metrics: MetricValues;
 }
 
-/** The store knows the lane as `node`; people see the process as `shownAs`. */
+/** What a lane is started with. The store knows the lane as `node`; people see the process as `shownAs`. */
 export interface LaneData {
-  /** Of the node as a whole. */
+  /** The settings of the node as a whole. */
   readonly config: Config;
   readonly lane: number;
   readonly lanes: number;
@@ -60,7 +60,7 @@ export type FromLane =
   | { readonly kind: 'askAllFacts'; readonly id: number };
 
 export interface LanesOptions {
-  /** Of the node as a whole. */
+  /** The settings of the node as a whole. */
   readonly config: Config;
   readonly count: number;
   readonly address: LaneData['address'];
@@ -75,7 +75,7 @@ export interface LanesOptions {
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
   readonly connect: () => Pick<LaneData, 'writer' | 'readers'>;
-  /** The claims of a lane that has ended have no owner. */
+  /** Records that a lane has ended, so that its claims can be recovered at once. */
   readonly noteDead: (node: string) => Promise<void>;
   readonly ownFacts: () => LaneFacts;
   readonly log: (level: 'info' | 'error', fields: Readonly<Record<string, unknown>>, text: string) => void;
@@ -83,19 +83,19 @@ export interface LanesOptions {
 
 /** How often `mayStart` is checked. */
 const ASK_EVERY_MS = 100;
-/** The pause before a lane is replaced. It doubles for each replacement that follows. */
+/** The pause before a lane is replaced. It doubles with each further replacement. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
-/** How long a lane may take beyond the time to drain. */
+/** How long a lane may take to close, beyond the time to drain. */
 const CLOSING_MS_MAX = 10_000;
-/** For a lane that does not respond within this time, its last numbers are used. */
+/** How long to wait for the numbers of a lane. After this, its last numbers are used. */
 const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
   readonly closed: Promise<EndReport>;
   isReady: boolean;
-  /** The numbers of its last response. */
+  /** The numbers of the lane's last response. */
   facts: LaneFacts | null;
 }
 
@@ -113,7 +113,7 @@ export function laneConfig(config: Config, lanes: number, lane: number): Config 
 
 export class Lanes {
   readonly #options: LanesOptions;
-  /** By number. The lane of the main thread, number 0, is not among them. */
+  /** The running lanes by number. The lane of the main thread, number 0, is not among them. */
   readonly #running = new Map<number, Running>();
   readonly #requests: ThreadRequests<LaneFacts>;
   /** The last known counts of lanes that have ended: a counter must not go back. */
@@ -126,7 +126,7 @@ export class Lanes {
     this.#requests = new ThreadRequests(options.timers, FACTS_MS_MAX);
   }
 
-  /** How many lanes listen, with that of the main thread. */
+  /** How many lanes listen, including the lane of the main thread. */
   get listening(): number {
     return 1 + [...this.#running.values()].filter(({ isReady }) => isReady).length;
   }
@@ -142,14 +142,14 @@ export class Lanes {
     else for (let lane = 1; lane < count; lane += 1) this.#startLane(lane);
   }
 
-  /** The numbers of all lanes; of the main thread first. */
+  /** The numbers of all lanes, those of the main thread first. */
   async facts(): Promise<readonly LaneFacts[]> {
     const asked = [...this.#running.values()].map(async (running) => {
       const ask = (id: number) => running.worker.postMessage({ kind: 'askFacts', id } satisfies ToLane);
       running.facts = (await this.#requests.ask(ask)) ?? running.facts;
     });
     await Promise.all(asked);
-    // A lane that has ended meanwhile is counted among the ended ones.
+    // A lane that has ended meanwhile is counted in `#ended`.
     const others = [...this.#running.values()].flatMap(({ facts }) => facts ?? []);
     return [this.#options.ownFacts(), { attemptsInFlight: 0, metrics: this.#ended }, ...others];
   }

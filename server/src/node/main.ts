@@ -41,11 +41,13 @@ export interface Postrider {
   readonly url: string;
   /** Null when the metrics are on the port of the API. */
   readonly metricsUrl: string | null;
-  /** Where its data is. */
+  /** Where the data of the service is. */
   readonly location: string;
-  /** Whether other machines may reach it. */
+  /** Whether other machines may reach the service. */
   readonly listensBeyond: boolean;
-  /** In dev always. In serve only a token just made: no token had the admin scope, or a dev store was taken over. */
+  /**
+   * In dev, its token. In serve, only a token just made: no token had the admin scope, or a dev store was taken over.
+   */
   readonly token: string | null;
   readonly store: Store;
   /** Every route except the publishing calls. */
@@ -54,7 +56,7 @@ export interface Postrider {
   onFault(error: unknown): string;
   /** Whether the engine and all of its tasks wait for the clock or for work. */
   isAsleep(): boolean;
-  /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
+  /** Stops accepting, lets running attempts end, closes the store. A second call has no further effect. */
   close(): Promise<EndReport>;
 }
 
@@ -78,7 +80,7 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
   const steering = steerClock(base, engine);
   const front = await buildFront(base, engine, { allFacts, callerTimes: options.callerTimes, steering });
   const { bound, metricsBound, token } = await openToCallers(base, front);
-  // Before the first heartbeat, which sends it to other nodes.
+  // Set before the first heartbeat, which sends the address to other nodes.
   base.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
@@ -116,7 +118,7 @@ async function openToCallers(base: NodeBase, front: Front) {
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
     const metricsBound = (await metricsListener?.listen(config.host, config.metricsPort!)) ?? null;
-    // Last: if a start failed after the first token was made, nobody would ever see that token.
+    // The token is made last: if a start failed after that, nobody would ever see the token.
     return { bound, metricsBound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
     await abandon(base, front);
@@ -124,7 +126,7 @@ async function openToCallers(base: NodeBase, front: Front) {
   }
 }
 
-/** A failed start leaves nothing open. */
+/** Closes everything that a failed start has opened. */
 async function abandon({ store, openFiles }: NodeBase, { listener, metricsListener }: Front): Promise<void> {
   await listener.close();
   metricsListener?.close();
@@ -132,7 +134,7 @@ async function abandon({ store, openFiles }: NodeBase, { listener, metricsListen
   openFiles?.close();
 }
 
-/** The first lane runs on this thread, so there is nothing to start for a single one. */
+/** Starts the further lanes. The first lane runs on this thread, so a single lane needs no start. */
 function startLanes(base: NodeBase, engine: Engine, front: Front, bound: AddressInfo): Lanes | null {
   const { whole, world, clock, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = base;
   if (count === 1 || !connectLane) return null;
@@ -166,7 +168,7 @@ async function close(base: NodeBase, engine: Engine, front: Front, lanes: Lanes 
   const [left, others] = await Promise.all([drain(base, engine, front), lanes?.close() ?? []]);
   // The metrics can be read until the attempts have ended.
   front.metricsListener?.close();
-  // Last, because the lanes write through it.
+  // The store is closed last, because the lanes write through it.
   const isStoreClosed = await closeStore(base);
   return {
     left: others.reduce((sum, other) => sum + other.left, left),
@@ -175,7 +177,7 @@ async function close(base: NodeBase, engine: Engine, front: Front, lanes: Lanes 
   };
 }
 
-/** With an address that callers can use, for the address we listen on. */
+/** The URL of an address that we listen on, with a host that callers can use. */
 function urlOf({ address, port }: AddressInfo): string {
   const isAny = address === '0.0.0.0' || address === '::';
   const host = address.includes(':') ? `[${address}]` : address;

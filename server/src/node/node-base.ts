@@ -43,12 +43,12 @@ export interface StartOptions {
   readonly network?: Network;
   /** How long callers may take. Tests use shorter times. */
   readonly callerTimes?: Partial<CallerTimes>;
-  /** Added to the times in which a database must reply. Tests use a longer time. */
+  /** How much longer than usual a database may take to reply. Tests use a longer time. */
   readonly morePatienceMs?: number;
   readonly log?: Log;
   /** The store is broken for good. The process can only end. */
   readonly onBroken?: (error: Error) => void;
-  /** Set on the thread of a further lane. */
+  /** What a further lane was started with. Absent on the main thread. */
   readonly lane?: LaneData;
   /** Another program is about to change the store so that this one cannot serve it any more: close the node. */
   readonly onOutdated?: (why: string) => void;
@@ -103,7 +103,7 @@ export async function createNodeBase(whole: Config, options: StartOptions) {
     config,
     log,
     clock,
-    /** Only in `dev --clock manual`. Null in every other service. */
+    /** Null unless the service is `dev --clock manual`. */
     manualTime,
     world,
     newId,
@@ -135,7 +135,7 @@ export async function createNodeBase(whole: Config, options: StartOptions) {
   };
 }
 
-/** Runs beside the opening of the store. Every lane tests for its own thread; the first one logs. */
+/** Runs beside the opening of the store. Every lane tests its own thread; only the first lane logs. */
 function testThread({ store }: Config, lane: LaneData | null, log: Log): Promise<void> {
   if (!lane) reportBrokenFeatures(logBrokenFeature(log));
   return testInternals(store !== null);
@@ -198,7 +198,7 @@ function watchDisk(
   return diskWatch({ directory, freeBytesMin, clock, reserve, freeInside: store.freeInside, emptyLog });
 }
 
-/** One watch for all lanes. */
+/** Watches the store's files, once for all lanes. */
 function watchFiles(config: Config, lane: LaneData | null, log: Log) {
   const filesGone = lane?.filesGone ?? new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const openFiles = lane ? null : storeFiles(config);
@@ -206,7 +206,7 @@ function watchFiles(config: Config, lane: LaneData | null, log: Log) {
   return { filesGone, openFiles, files };
 }
 
-/** The command is checked too: whatever its settings say, `serve` never has a clock that callers move. */
+/** The command is checked too: whatever the settings say, `serve` never has a clock that callers move. */
 function hasManualClock({ command, clock }: Config): boolean {
   return command === 'dev' && clock === 'manual';
 }
@@ -223,13 +223,16 @@ function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime
   });
 }
 
-/** With a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
+/**
+ * A node on a database has one lane, because more nodes do what more lanes would. `dev` has one lane, because the sink
+ * is on the main thread.
+ */
 async function lanesOf(config: Config, log: Log): Promise<number> {
   const { command, store, concurrency, hostConcurrency, accountConcurrency } = config;
   if (command === 'dev' || store !== null) return 1;
   const limits = [concurrency, hostConcurrency, accountConcurrency];
   const count = laneCount(config.lanes, availableParallelism(), limits);
-  // Before the limits are divided: a single lane must have all of them.
+  // Checked before the limits are divided: a single lane must have all of them.
   if (count === 1 || (await canSharePorts())) return count;
   log.warn({}, 'this system does not let several threads listen on one port, so there is only one lane');
   return 1;

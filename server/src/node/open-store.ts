@@ -1,5 +1,5 @@
-// Opens the store that the settings name, and moves one store into the other. Besides main.ts, the only file that knows
-// the store adapters.
+// Opens the store that the settings name, and moves one store into the other. The only file that knows the store
+// adapters.
 
 import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
@@ -48,7 +48,7 @@ export interface OpenStoreOptions {
   readonly onBroken?: ((error: Error) => void) | undefined;
   /** A newer program is about to change the store. This program cannot serve it after that. */
   readonly onOutdated?: ((why: string) => void) | undefined;
-  /** Added to the times in which a database must reply. */
+  /** How much longer than usual a database may take to reply. */
   readonly morePatienceMs?: number | undefined;
 }
 
@@ -59,9 +59,9 @@ export interface OpenedStore {
   readonly store: Store;
   /** Makes the ports through which a further lane writes and reads; null if there can be none. */
   readonly connectLane: (() => Pick<LaneData, 'writer' | 'readers'>) | null;
-  /** Moves the log of a file into it. Null on a further lane, and for a database. */
+  /** Moves the log of a store's file into the file. Null on a further lane, and for a database. */
   readonly emptyLog: (() => Promise<void>) | null;
-  /** Null for a file, whose reserve is a file too. */
+  /** The reserve in a database. Null for a file, whose reserve is a file too. */
   readonly reserve: DatabaseReserve | null;
 }
 
@@ -74,7 +74,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     return { ...opened, store: inTurn(opened.store, FILE_AT_ONCE, realMs) };
   }
   const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
-  // Loaded only where it is used: a node on a file needs none of it.
+  // The adapter is loaded only where it is used: a node on a file needs none of it.
   const { openPostgres } = await import('../store/postgres/sessions/open.ts');
   const { ACCOUNT_CONNECTIONS } = await import('../store/postgres/sessions/connections.ts');
   const { store, reserve } = await openPostgres({
@@ -93,7 +93,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   return { store: shared, connectLane: null, emptyLog: null, reserve };
 }
 
-/** The main thread closes the process if the store breaks. */
+/** Opens the store on the thread of a lane. If the store breaks, the main thread closes the process. */
 function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
   const { node, about, world, inbox, channel } = options;
   const store = createSqliteStore({
@@ -136,7 +136,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
       try {
         log.fatal({ err: error }, 'the server can no longer write to the store');
       } finally {
-        // Even if logging fails: nothing may be accepted any more.
+        // Called even if logging fails: nothing may be accepted any more.
         onBroken?.(error);
       }
     },
@@ -153,7 +153,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
   return { store, connectLane, emptyLog: executor.emptyLog!, reserve: null };
 }
 
-/** Reaches all lanes of the process that use the same name. */
+/** A channel that reaches all lanes of the process that use the same name. */
 function laneChannel(name: string): NodeChannel {
   const channel = new BroadcastChannel(`postrider ${name}`);
   return {
@@ -182,8 +182,8 @@ function logFound(log: Log, { problems, unchecked }: StartCheck, directory: stri
 }
 
 /**
- * The same store for a command that makes a small change, possibly while a service runs on it. It neither creates nor
- * migrates the store: the service does that.
+ * Opens the same store for a command that makes a small change, possibly while a service runs on the store. It neither
+ * creates nor migrates the store: the service does that.
  */
 export async function openStoreBeside(config: Config): Promise<Store> {
   const { clock } = systemWorld();
@@ -202,8 +202,8 @@ export async function openStoreBeside(config: Config): Promise<Store> {
 }
 
 /**
- * The files that a running service has open. None for a database. Close this after the store, and only once in a process:
- * closing a file drops all locks of the process on it, also those that other threads need.
+ * The files that a running service has open. A database has none. Close this after the store, and only once in a
+ * process: closing a file drops all locks of the process on it, also those that other threads need.
  */
 export function storeFiles(config: Config): WatchedFiles & { close(): void } {
   if (config.store !== null) return { paths: [], overwritten: async () => null, close: () => {} };

@@ -7,20 +7,20 @@ import { type Config, TEMPORARY_DATA } from './settings/config.ts';
 
 export interface TemporaryData {
   readonly config: Config;
-  /** Does nothing for a directory that is kept. */
+  /** Removes the temporary directory. Does nothing for a directory that is kept. */
   remove(): void;
 }
 
-/** The settings with a directory that exists, if they ask for a temporary one. */
+/** Creates a directory if the settings ask for a temporary one, and returns the settings with it. */
 export function withTemporaryData(config: Config): TemporaryData {
   if (config.data !== TEMPORARY_DATA) return { config, remove: () => {} };
   const data = mkdtempSync(join(tmpdir(), 'postrider-'));
   const remove = () => {
     process.off('exit', remove);
-    // A thread that is just closing may still hold a file on some systems.
+    // On some systems a thread that is just closing may still hold a file.
     rmSync(data, { recursive: true, force: true, maxRetries: 3 });
   };
-  // For an end without a close, such as a second signal.
+  // The process may end without a close, such as after a second signal.
   process.on('exit', remove);
   return { config: { ...config, data }, remove };
 }

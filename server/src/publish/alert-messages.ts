@@ -1,4 +1,5 @@
-// The message to the target of an alert: planned like any publish, so that what is accepted can be sent.
+// The message to the target of an alert. It is planned like any publish, so that a message that is accepted can be
+// sent.
 
 import type { Account } from '../rules/accounts/account.ts';
 import { ALERT_LABEL, type Alert } from '../rules/alerts/alert.ts';

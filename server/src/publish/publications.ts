@@ -1,5 +1,5 @@
-// Turns a publication into messages: finds the topic, reads the settings, plans. Publish, enqueue, batch, schedules and
-// the retry of a dead letter all go through here.
+// Turns a publication into messages: finds the topic, reads the settings, plans the messages. Publish, enqueue, batch,
+// schedules and the retry of a dead letter all go through here.
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../rules/accounts/account.ts';
@@ -74,8 +74,8 @@ export class Publications {
   }
 
   /**
-   * Makes no message yet, so that all messages of a request can be counted first. Returns at once for a URL, which
-   * needs no look-up, and a promise for a topic.
+   * Reads a publication. Makes no message yet, so that all messages of a request can be counted first. Returns at once
+   * for a URL, which needs no look-up, and a promise for a topic.
    */
   read(publication: Publication, account: Publisher, topics: NamedTopics | null = null): Draft | Promise<Draft> {
     const destination = parseDestination(publication.destination);
@@ -103,7 +103,7 @@ export class Publications {
   make(draft: PublishRequest, account: Publisher, descendantsLeft: number): readonly NewMessage[] {
     const { world, newId, tiers, deduplicationWindowMs } = this.#options;
     const { now, wallNow } = timeFor(draft, world.clock);
-    // Written out: spreading parts would cost several times as much.
+    // Written out, because spreading parts would take several times as long.
     const context = { now, wallNow, newId, deduplicationWindowMs, sha256 };
     return makeMessages(draft, { accountId: account.id, tier: tiers[account.tier] }, context, descendantsLeft);
   }
@@ -155,7 +155,7 @@ function withUnused(draft: ReadRequest, sent: HeaderList, headerPrefix: string):
   return { ...draft, unknownNames: [...draft.unknownNames, ...unused] };
 }
 
-/** Reads the wall clock only for a calendar time that the caller named. */
+/** The times to plan with. The wall clock is read only for a calendar time that the caller named. */
 function timeFor({ notBefore }: PublishRequest, clock: Clock): PlanTime {
   const now = clock.now();
   return { now, wallNow: notBefore === null ? now : clock.wallNow() };

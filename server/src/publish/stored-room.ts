@@ -10,11 +10,11 @@ import type { Problem } from '../rules/requests/problem.ts';
 import type { Clock } from '../runtime/world.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 
-/** How long a number is used without reading it again. */
+/** How long the stored bytes of an account are used without reading them again. */
 const FRESH_MS = 5000;
 /**
- * How long a number is used for a refusal without reading it again: this bounds the reads, however often an account is
- * refused.
+ * How long the stored bytes are used for a refusal without reading them again. This bounds the reads, however often an
+ * account is refused.
  */
 const FRESH_FOR_REFUSAL_MS = 200;
 const KNOWN_MAX = 10_000;
@@ -84,7 +84,7 @@ export class StoredRoom {
     return this.#checkAgain(account, more);
   }
 
-  /** Whether there is room for something optional, such as a response. If so, it is counted. */
+  /** Whether there is room for something optional, such as a response. If so, its bytes are counted. */
   takes(account: Storing, bytes: number): boolean {
     if (this.#options.mark() === 'all') return false;
     if (this.#isUnlimited(account)) return true;
@@ -94,7 +94,10 @@ export class StoredRoom {
     return true;
   }
 
-  /** Until when a message that is cancelled now is kept: space that is scarce becomes free soon. */
+  /**
+   * Until when a message that is cancelled now is kept. If space is scarce, the message is not kept, so that space
+   * becomes free.
+   */
   async cancelledUntil(account: Storing, now: number): Promise<number> {
     const { tiers, mark } = this.#options;
     const { storedBytesMax: max, retentionMs } = tiers[account.tier];
@@ -120,7 +123,7 @@ export class StoredRoom {
     return storedProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
   }
 
-  /** Reads the store in the background if the number is old. Nothing is known of an account before its first read. */
+  /** Reads the store in the background if the number is old. Before its first read, an account counts as empty. */
   #look(accountId: string, freshMs: number): Known {
     const { clock, store } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -137,11 +140,11 @@ export class StoredRoom {
       asked.asking = store
         .storedBytes(accountId)
         .then((bytes) => {
-          // What was accepted meanwhile may not be written yet.
+          // Messages accepted meanwhile may not be written yet.
           asked.bytes = bytes + Math.max(0, asked.bytes - before);
         })
         .catch(() => {
-          // This refuses nobody: whatever needs the store reports by itself that it is unavailable.
+          // A failed read refuses nobody: whatever needs the store reports by itself that it is unavailable.
           asked.atMs = Number.NEGATIVE_INFINITY;
         })
         .finally(() => {

@@ -1,5 +1,5 @@
-// The log line for an attempt, as text: one is written for every attempt, and the logger needs three times as long to
-// make it from an object. It has the format of the logger. Most parts of a line are the same as in the line before it.
+// The log line for an attempt, as text: every attempt has a line, and the logger needs three times as long to make it
+// from an object. The line has the format of the logger. Most of its parts are the same as in the line before.
 
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 
@@ -8,7 +8,7 @@ const INFO = 30;
 type AttemptEvent = EngineEvent & { readonly kind: 'attempt' };
 type Next = AttemptEvent['settlement']['next'];
 
-/** Never a body, a header or a key. */
+/** The line for an attempt. It never contains a body, a header or a key. */
 export function attemptLines(now: () => number): (event: AttemptEvent) => string {
   const time = remembering((nowMs: number) => new Date(nowMs).toISOString());
   const start = remembering(
@@ -43,7 +43,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Makes the text again only when its parts differ from the last time. */
+/** Caches the last text, and makes it again only when its parts differ. */
 function remembering<A, B = undefined, C = undefined>(
   make: (a: A, b: B, c: C) => string,
 ): (a: A, b?: B, c?: C) => string {

@@ -15,7 +15,7 @@ export type Log = Logger;
 
 export function createLog(level: string): Log {
   const destination = pino.destination({ fd: 2, sync: true });
-  // The reader of the log may end. That is no reason to stop delivering.
+  // The program that reads the log may end. That is no reason to stop delivering.
   destination.on('error', () => {});
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
@@ -32,7 +32,7 @@ export function logGone(log: Log, path: string | null): void {
   }
 }
 
-/** One line for each feature that does not work with this version of Node.js or of a package. */
+/** Logs one line for each feature that does not work with this version of Node.js or of a package. */
 export function logBrokenFeature(log: Log): (feature: Feature, why: string) => void {
   return (feature, why) => {
     log.warn(
@@ -42,7 +42,7 @@ export function logBrokenFeature(log: Log): (feature: Feature, why: string) => v
   };
 }
 
-/** One line when the wall clock stops being trusted, and one when it is trusted again. */
+/** Logs one line when the wall clock stops being trusted, and one when it is trusted again. */
 export function logClock(log: Log): (change: ClockChange) => void {
   return (change) => {
     if (change.kind === 'doubted') {
@@ -57,7 +57,7 @@ export function logClock(log: Log): (change: ClockChange) => void {
   };
 }
 
-/** The most misspelt settings that are logged for one account, so that no account can fill the log. */
+/** Limit for the misspelt settings that are logged for one account, so that no account can fill the log. */
 const PER_ACCOUNT_MAX = 5;
 const ACCOUNTS_MAX = 1000;
 
@@ -73,7 +73,7 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
   };
 }
 
-/** One line when this node's time was off, and one when it is accurate again. */
+/** Logs one line when this node's time was off, and one when it is accurate again. */
 export function logClockOff(log: Log): (change: ClockOff) => void {
   return (change) => {
     if (change.kind === 'right') {
@@ -104,7 +104,10 @@ function warnOfAttempt(log: Log, event: Extract<EngineEvent, { kind: 'attempt' }
   }
 }
 
-/** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
+/**
+ * Logs one wide line for every attempt: who, what, how it went, what follows. It never contains a body, a header or a
+ * key.
+ */
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
   const lineOf = attemptLines(now);
   const stream = linesOf(log);

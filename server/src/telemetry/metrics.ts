@@ -10,7 +10,7 @@ import type { Store } from '../store/ports/store.ts';
 interface Family {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
-  /** Key: the label set, as it is written between the braces. */
+  /** The values by label set, as it is written between the braces. */
   readonly values: ReadonlyMap<string, number>;
 }
 
@@ -129,7 +129,7 @@ function sumsOf(all: readonly Iterable<[labels: string, value: number]>[]): Map<
   return sums;
 }
 
-/** The sum of the counters of both. Gauges are left out, because they describe the current state. */
+/** Adds up the counters of both. Gauges are left out, because they describe the current state. */
 export function addCounters(some: MetricValues, more: MetricValues): MetricValues {
   const sums = new Map(some);
   for (const [name, family] of more) {
@@ -198,7 +198,7 @@ export function countingStore(
       noteWrite(null);
       return heard;
     },
-    // Not async: each publish passes here, and `then` allocates half as much.
+    // Not async, because each publish passes here and `then` allocates half as much.
     accept(messages, now, dayMax) {
       const count = (answer: AcceptAnswer) => {
         noteWrite(null);
@@ -250,7 +250,7 @@ interface ShownClock {
   readonly offMs: number;
 }
 
-/** The time that the node uses, and how far the wall clock is from it. */
+/** Shows the time that the node uses, and how far the wall clock is from it. */
 export function showClock(metrics: Metrics, clock: ShownClock): void {
   metrics.gauge(
     'postrider_clock_believed',
@@ -272,7 +272,7 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
   );
 }
 
-/** How many accounts the metrics of the event loop name, for each lane. */
+/** Limit for the accounts that the metrics of the event loop name, for each lane. */
 const NAMED_MAX = 5;
 
 interface SharedLoop {
@@ -280,7 +280,7 @@ interface SharedLoop {
   most(count: number): { readonly accounts: readonly (readonly [string, number])[]; readonly unknownMs: number };
 }
 
-/** The users of the event loop's time. Accounts are named only where not everybody can read it. */
+/** Shows who uses the event loop's time. Accounts are named only where not everybody can read the metrics. */
 export function showLoop(metrics: Metrics, loop: SharedLoop, isHidden: boolean): void {
   metrics.gauges(
     'postrider_loop_used_seconds',

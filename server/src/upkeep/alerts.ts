@@ -1,5 +1,5 @@
-// Evaluates alerts, some in one run, and notifies their targets. However many nodes evaluate an alert, the store lets
-// only one of them write the result, together with the message to the target.
+// Evaluates due alerts, some of them in each run, and notifies their targets. However many nodes evaluate an alert, the
+// store lets only one of them write the result, together with the message to the target.
 
 import type { Account } from '../rules/accounts/account.ts';
 import { type Alert, alertBody, eventToReport, nextEvaluationAt, standingAfter } from '../rules/alerts/alert.ts';
@@ -16,14 +16,19 @@ import type { EvaluatedAlert, UpkeepStore } from '../store/ports/upkeep-store.ts
 
 /** How often a node looks for an alert to evaluate. */
 const IDLE_MS = 5000;
-/** A manual clock stops at each of these moments, so there are fewer than in a running service. */
+/**
+ * How often alerts are evaluated with a manual clock. The clock stops each time, so this is rarer than in a service.
+ */
 const EVALUATED_BY_HAND_EVERY_MS = 60_000;
-/** Longer than the time between two stops of a manual clock, so that it is not a stop itself. */
+/**
+ * How often to look for alerts with a manual clock. It is longer than the time between two stops, so that a look is not
+ * a stop itself.
+ */
 const IDLE_BY_HAND_MS = 2 * EVALUATED_BY_HAND_EVERY_MS;
 /** Shown as the `problem` of an alert. */
 const UNREADABLE = 'the messages of its account could not be read';
 const UNWRITTEN = 'the message to its target could not be stored';
-/** The pause between two runs while there is more to evaluate, for other work. */
+/** The pause between two runs while there are more alerts to evaluate. It leaves time for other work. */
 const PIECE_EVERY_MS = 20;
 
 export type PlanAlert = (
@@ -40,7 +45,7 @@ export interface AlertKeeperOptions {
   readonly freeBytes: () => number | null;
   /** Whether the clock is moved by hand. */
   readonly isByHand?: boolean;
-  /** A target should be notified and cannot be. Called once for each reason. */
+  /** Called when a target should be notified and cannot be: once for each reason. */
   readonly onProblem: (alert: Alert, why: string) => void;
 }
 
@@ -92,7 +97,7 @@ async function evaluateAccount(
 ): Promise<Look> {
   const { store, tiers } = options;
   const account = await store.getAccount(accountId);
-  // Nothing of a suspended account changes.
+  // The alerts of a suspended account do not change.
   if (!account || account.suspendedAt !== undefined)
     return { evaluated: alerts.map((alert) => withoutNotification(options, alert, null, now)), mayChange: false };
   let facts: AlertFacts;
@@ -101,8 +106,8 @@ async function evaluateAccount(
     if (alerts.some(({ rule }) => rule.type === 'quotaNear')) storedBytes = await store.storedBytes(accountId);
     facts = await store.alertFacts(accountId, neededFacts(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
-    // If the store is unavailable, writing will fail as well. If not, the alerts of the other accounts must not wait
-    // for this one.
+    // If the store is unavailable, writing will fail as well. If it is available, the alerts of the other accounts must
+    // not wait for this account.
     return {
       evaluated: alerts.map((alert) => withoutNotification(options, alert, UNREADABLE, now, error)),
       mayChange: true,
@@ -142,7 +147,7 @@ async function evaluateOne(options: AlertKeeperOptions, alert: Alert, known: Kno
   return { ...withoutNotification(options, alert, null, now), notification: { message, standing }, dayMax };
 }
 
-/** The account sees the problem. The error behind it is only logged. */
+/** The account sees only the problem. The error behind it is logged. */
 function withoutNotification(
   options: AlertKeeperOptions,
   alert: Alert,
@@ -158,7 +163,7 @@ function withoutNotification(
   return { alert, nextAt, problem, notification: null, dayMax: null };
 }
 
-/** If writing them together fails, each is tried alone, so that a bad one does not block the others. */
+/** If writing all results together fails, each is tried alone, so that a bad one does not block the others. */
 async function notify(options: AlertKeeperOptions, evaluated: readonly EvaluatedAlert[], now: number): Promise<void> {
   const { store, onProblem } = options;
   try {
@@ -185,10 +190,10 @@ async function notify(options: AlertKeeperOptions, evaluated: readonly Evaluated
  */
 class AlertStops {
   #plannedAt: number | null = null;
-  /** Alerts that are due until then get their stop. */
+  /** A manual clock stops for alerts that are due until then. */
   #changingUntil = Number.NEGATIVE_INFINITY;
 
-  /** A run that was not planned was woken: something has happened, and may still happen at this moment. */
+  /** A run before the planned time was woken: something has happened, and more may still happen at this moment. */
   begin(now: number): void {
     if (this.#plannedAt === null || now < this.#plannedAt) this.noteChange(now);
     this.#plannedAt = null;
@@ -199,7 +204,7 @@ class AlertStops {
     this.#changingUntil = now + EVALUATED_BY_HAND_EVERY_MS;
   }
 
-  /** The next run is wanted at this time. */
+  /** Notes when the next run is wanted. */
   plan(at: number): void {
     this.#plannedAt = at;
   }

@@ -1,5 +1,5 @@
-// Keeps the reserve in the database. The free space of its disk is not visible: while there is no room for the reserve,
-// the disk counts as full, and nothing is published.
+// Keeps the reserve in the database. The free space of a database's disk is not visible: while there is no room for the
+// reserve, the disk counts as full, and nothing is published.
 
 import { markAfterFull, recreateAfterMs } from '../rules/limits/disk-marks.ts';
 import type { Clock } from '../runtime/world.ts';
@@ -9,16 +9,16 @@ import type { DiskWatch } from './disk.ts';
 
 const LOOK_EVERY_MS = 5000;
 const BUSY_MS = 1000;
-/** The wait after the reserve could not be created for another reason than space. */
+/** How long to wait after the reserve could not be created for another reason than space. */
 const REFUSED_MS = 60_000;
 
 export interface DatabaseDiskOptions {
   readonly reserve: DatabaseReserve;
   readonly bytes: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** It was created, or released. */
+  /** Called when the reserve was created or released. */
   readonly onChange: (isThere: boolean) => void;
-  /** It cannot be created, and publishing continues without it. */
+  /** Called when the reserve cannot be created. Publishing continues without it. */
   readonly onRefused: (error: unknown) => void;
 }
 
@@ -52,7 +52,7 @@ class DatabaseDisk {
   #isThere = false;
   #failures = 0;
   #tryAtMs = Number.NEGATIVE_INFINITY;
-  /** How often it was released. Results from before the last time are outdated. */
+  /** How often the reserve was released. Results from before the last release are outdated. */
   #givenUp = 0;
   #looking: Promise<number> | null = null;
 
@@ -62,7 +62,7 @@ class DatabaseDisk {
     options.reserve.onBack(() => void this.look().catch(() => {}));
   }
 
-  /** Returns in how many milliseconds to check again. */
+  /** Checks the reserve. Returns in how many milliseconds to check again. */
   look(): Promise<number> {
     this.#looking ??= this.#lookOnce().finally(() => {
       this.#looking = null;
@@ -84,7 +84,7 @@ class DatabaseDisk {
     const { reserve, bytes, clock, onRefused } = this.#options;
     let result: Awaited<ReturnType<DatabaseReserve['make']>>;
     try {
-      // Not with the last free page: publishing would stop again at once.
+      // The reserve must not take the last free page: publishing would stop again at once.
       result = await reserve.make(bytes, this.isFull ? bytes : 0);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;

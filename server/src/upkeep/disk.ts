@@ -17,7 +17,7 @@ export interface DiskWatch {
   /** Null before the first check, and for a store that is not on our disk. */
   freeBytes(): number | null;
   wasFull(): boolean;
-  /** The result of a write: the error, or null. */
+  /** Notes the result of a write: the error, or null. */
   noteWrite(error: unknown): void;
 }
 
@@ -26,7 +26,7 @@ export interface DiskWatchOptions {
   readonly directory: string | null;
   readonly freeBytesMin: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Null where none is kept. Every lane may release it; only one creates it. */
+  /** Null where no reserve is kept. Every lane may release the reserve; only one lane creates it. */
   readonly reserve: Reserve | null;
   /** Bytes that are free inside the file of the store. */
   readonly freeInside: () => Promise<number>;
@@ -39,7 +39,7 @@ export interface DiskWatchOptions {
   readonly freeOf?: (directory: string) => Promise<number>;
 }
 
-/** Whether the reserve was given up now. */
+/** Creates or releases the reserve. Returns whether it was released now. */
 async function keepReserve(reserve: Reserve, diskBytes: number, freeBytesMin: number): Promise<boolean> {
   const step = reserveStep(diskBytes, freeBytesMin, reserve.isThere());
   if (step === 'giveUp') reserve.giveUp();
@@ -65,7 +65,8 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       const before = mark;
       mark = diskMark({ diskBytes, insideBytes }, freeBytesMin);
       const isGivenUp = reserve !== null && (await keepReserve(reserve, diskBytes, freeBytesMin));
-      // While there is space for it: what is in the log and not in the file needs space a second time.
+      // The log is emptied while there is space for that: what is in the log and not in the file needs space a second
+      // time.
       if (isGivenUp || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
       return nextCheckMs(diskBytes, freeBytesMin);
     },

@@ -1,5 +1,5 @@
 // Checks that the files of the store are still those that were opened. A process can continue to write into files that
-// were removed, replaced or overwritten, but all of it is lost when the process ends. No such message may be
+// were removed, replaced or overwritten, but all these writes are lost when the process ends. No message in them may be
 // acknowledged.
 
 import { statSync } from 'node:fs';
@@ -18,14 +18,14 @@ export interface FilesWatch {
   run(): Promise<number>;
 }
 
-/** What the watch found, for all lanes of a process. `memory` has four bytes. */
+/** Whether the watch has found that files are gone. All lanes of a process share `memory`, which has four bytes. */
 export function areFilesGone(memory: SharedArrayBuffer): boolean {
   return Atomics.load(new Int32Array(memory), 0) !== 0;
 }
 
 /**
- * For files that are already open, if any. `onChange` gets the path that is missing, and null when all are back. The
- * result is in `memory`.
+ * Watches files that are already open, if any. `onChange` gets the path that is missing, and null when all are back.
+ * The result is written to `memory`.
  */
 export function filesWatch(
   { paths, overwritten }: WatchedFiles,

@@ -1,5 +1,5 @@
-// Runs bulk operations in small pieces, so that they keep their pace and continue after a restart. They go from the
-// newest message to the oldest: messages accepted while one runs are not touched.
+// Runs bulk operations in small pieces, so that they keep their pace and continue after a restart. An operation goes
+// from the newest message to the oldest: messages accepted while it runs are not touched.
 
 import type { Account } from '../rules/accounts/account.ts';
 import { JOBS_AT_ONCE, type Job, type JobWork, jobFilter } from '../rules/delivery/job.ts';
@@ -12,15 +12,15 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 import type { MessageStore } from '../store/ports/message-store.ts';
 import type { UpkeepStore } from '../store/ports/upkeep-store.ts';
 
-/** The messages of a piece are not shown, so they may be more than a page. */
+/** The messages of a piece are not sent to a caller, so their bodies together may be larger than a page allows. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 2000;
-/** Messages of one piece. Fewer when their bodies are read, which may be large. */
+/** How many messages one piece has. It has fewer when their bodies are read, which may be large. */
 const PIECE_MAX = 100;
 const PIECE_WITH_BODIES_MAX = 10;
 /**
- * The clocks of two nodes differ, and a timer may fire a little early: a piece may come too early by this part of its
- * interval.
+ * A piece may come too early by this part of its interval: the clocks of two nodes differ, and a timer may fire a
+ * little early.
  */
 const TOLERANCE = 0.1;
 
@@ -41,8 +41,8 @@ export function jobRunner(options: JobRunnerOptions) {
     /** The pieces of a job keep their pace by the time of the service. */
     dueBelowMs: IDLE_MS,
     /**
-     * One piece of one job for each account. The jobs of an account take turns: the one that waited longest comes
-     * first. One that can do nothing now uses no turn.
+     * Runs one piece of one job for each account. The jobs of an account take turns: the one that waited longest comes
+     * first. A job that can do nothing now uses no turn.
      */
     async run(now: number): Promise<number> {
       const jobs = await store.runningJobs();
@@ -53,7 +53,7 @@ export function jobRunner(options: JobRunnerOptions) {
         if (await takeTurn(options, job, now)) served.add(job.accountId);
         else idle.push(job);
       }
-      // There may be more running jobs. Those that wait must not keep them out of the list.
+      // There may be more running jobs than were read. Jobs that wait must not keep the others out of the list.
       if (jobs.length >= JOBS_AT_ONCE) await Promise.all(idle.map((job) => giveTurn(options, job, now)));
       return Math.min(IDLE_MS, ...jobs.map(everyMs));
     },
@@ -68,7 +68,7 @@ function everyMs(job: Job): number {
   return (1000 * pieceOf(job)) / job.perSecond;
 }
 
-/** False if it can do nothing now, and so uses no turn. */
+/** Returns false if the job can do nothing now, and so uses no turn. */
 async function takeTurn(options: JobRunnerOptions, job: Job, now: number): Promise<boolean> {
   const account = isJustDone(job, now) ? null : await options.store.getAccount(job.accountId);
   if (!account) return true;
@@ -77,7 +77,7 @@ async function takeTurn(options: JobRunnerOptions, job: Job, now: number): Promi
   return true;
 }
 
-/** Another node did this piece: several nodes must not run a job faster than requested. */
+/** Whether another node did this piece: several nodes must not run a job faster than requested. */
 function isJustDone(job: Job, now: number): boolean {
   return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
 }
@@ -86,7 +86,7 @@ function giveTurn({ store }: JobRunnerOptions, { accountId, id, atSeq }: Job, no
   return store.runJobStep(accountId, id, { action: 'wait' }, { atSeq, now });
 }
 
-/** One piece: one transaction, or several if the messages are large. */
+/** Runs one piece: one transaction, or several if the messages are large. */
 async function advance(options: JobRunnerOptions, job: Job, account: Account, now: number): Promise<void> {
   const { store } = options;
   const isRetry = job.action === 'retry';
@@ -104,7 +104,7 @@ async function advance(options: JobRunnerOptions, job: Job, account: Account, no
     const done = await store.runJobStep(account.id, job.id, work, { atSeq: found.cursor, now });
     cursor = found.cursor;
     left -= found.messages.length;
-    // It was stopped, has nothing here for now, or has read as much as one call may.
+    // The job was stopped, has nothing here for now, or has read as much as one call may.
     if (cursor === null || done === 0 || isRetry) return;
   }
 }

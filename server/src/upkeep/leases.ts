@@ -11,17 +11,19 @@ import type { NodeClock } from './node-clock.ts';
 export const NODE_TTL_MS = 15_000;
 const BEAT_EVERY_MS = 5000;
 /**
- * A node starts attempts only this long after its last heartbeat. The rest of the time is for the request to be written
+ * How long after its last heartbeat a node may start attempts. The rest of the time is for the request to be written
  * (`WIRE_WITHIN_MS`).
  */
 const START_WITHIN_MS = NODE_TTL_MS / 2;
-/** A request is not written so late that it could arrive after another node has taken the message over. */
+/**
+ * How long after its last heartbeat a node may write requests. Later ones could arrive after another node's takeover.
+ */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 
 /** How soon a node whose time is off checks the time again. */
 const OFF_BEAT_EVERY_MS = 1000;
 
-/** Keeps the time with every heartbeat. */
+/** A heartbeat of the node. Each one also keeps the time in the store. */
 export function heartbeat(
   store: DeliveryStore,
   node: string,
@@ -54,7 +56,7 @@ export interface Recoverer {
  */
 export const STRAY_LOOK_MS = 10_000;
 
-/** How many claims one check finds at most, beyond the attempts in flight. */
+/** Limit for the claims that one check finds, beyond the attempts in flight. */
 const PIECE_MAX = 2000;
 
 export interface StrayOptions {
@@ -67,7 +69,8 @@ export interface StrayOptions {
 
 /**
  * Releases claims that are leased to this node without its knowledge, because a response was lost. No other node takes
- * them over while this node lives. It needs two checks, because one may find a claim that is just being handed over.
+ * them over while this node lives. A release needs two checks, because one check may find a claim that is just being
+ * handed over.
  */
 export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) {
   let found = new Set<string>();

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/world.ts';
 import type { DeliveryStore, LastKeptTime } from '../store/ports/delivery-store.ts';
 import type { NodeClock } from './node-clock.ts';
 
-/** Something that happens when the time has come. */
+/** Something that happens at a set time. */
 interface Wait {
   readonly at: number;
   readonly fire: () => void;
@@ -23,13 +23,13 @@ export class ManualTime implements NodeClock {
   readonly #real: Clock;
   /** The time when it was last moved, stopped or started. */
   #at: number;
-  /** The monotonic clock when it was last started. Null while it is stopped. */
+  /** The monotonic time at which this clock was last started. Null while it is stopped. */
   #goesFromMs: number | null = null;
-  /** One for each loop of the engine that waits for the time, so there are few. */
+  /** One wait for each loop of the engine that waits for this clock, so there are few. */
   readonly #waits = new Set<Wait>();
   #cancelTimer = () => {};
 
-  /** It begins with the machine's time, stopped. */
+  /** The clock begins with the machine's time, stopped. */
   constructor(real: Clock) {
     this.#real = real;
     this.#at = real.now();
@@ -69,7 +69,7 @@ export class ManualTime implements NodeClock {
     this.#real.shortly(fire);
   }
 
-  /** Waits by the time of this clock, in place of real time. */
+  /** Timers that wait by the time of this clock, in place of real time. */
   readonly dueTimers: Pick<Clock, 'after'> = {
     after: (ms, fire) => {
       const wait = { at: this.now() + Math.max(0, Math.ceil(ms)), fire };
@@ -104,14 +104,14 @@ export class ManualTime implements NodeClock {
     this.#setTimer();
   }
 
-  /** Moves the time forward, and ends the waits that are over by then. It never goes back. */
+  /** Moves the time forward, and ends the waits that are over by then. Time never goes back. */
   moveTo(at: number): void {
     this.#at = Math.max(at, this.now());
     if (this.#goesFromMs !== null) this.#goesFromMs = this.#real.monotonicMs();
     this.#fireDue();
   }
 
-  /** The store may have been used before: its time continues. */
+  /** Continues from the time in the store, because the store may have been used before. */
   async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const { kept, newestAt } = await store.storedTime();
     this.#at = Math.max(this.#at, kept?.orderAt ?? 0, newestAt ?? 0);

@@ -13,16 +13,17 @@ export interface NodeClock extends Clock {
    * knows.
    */
   keep(keep: (time: KeptTime) => Promise<LastKeptTime>): Promise<void>;
-  /** For a further lane of the process. Null for a clock of a process that has no further lanes. */
+  /** The state for a further lane of the process. Null for a clock of a process that has no further lanes. */
   readonly state: KeeperState | null;
   readonly isBelieved: boolean;
-  /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
+  /** How far this clock had run ahead of the store's clock at the last heartbeat. It was corrected then. */
   readonly offMs: number;
   /**
-   * Whether it runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it is off.
+   * Whether this clock runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it
+   * is off.
    */
   readonly isOff: boolean;
-  /** Whether the time is certain enough to delete by. */
+  /** Whether the time is certain enough to decide what has expired. */
   readonly isProven: boolean;
   /** How far the wall clock is ahead of the trusted time. */
   readonly aheadMs: number;

@@ -15,7 +15,7 @@ export interface Reserve {
   giveUp(): void;
 }
 
-/** `isMaker`: of several lanes, one creates the file. `onChange`: it was created or released. */
+/** `isMaker`: whether this lane creates the file; only one lane does. `onChange`: the file was created or released. */
 export function reserveFile(
   directory: string,
   bytes: number,
@@ -31,7 +31,7 @@ export function reserveFile(
       try {
         const file = await open(path, 'w', 0o600);
         try {
-          // Written and not only set to its size: a sparse file reserves nothing.
+          // The file is written and not only set to its size: a sparse file reserves nothing.
           const piece = Buffer.alloc(Math.min(PIECE_BYTES, bytes), 1);
           for (let at = 0; at < bytes; at += piece.length)
             await file.write(piece, 0, Math.min(piece.length, bytes - at));
@@ -40,7 +40,7 @@ export function reserveFile(
         }
         onChange(true);
       } catch {
-        // The disk became full meanwhile. It is tried again when there is space.
+        // The disk became full meanwhile. The next try is when there is space.
         remove();
       }
     },

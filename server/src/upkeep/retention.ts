@@ -1,6 +1,6 @@
 // Deletes expired data, a few rows at a time, so that the file stays bounded and no other work waits: ended messages,
-// the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended. One run covers the journals and
-// the usage of only some accounts.
+// the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended. One
+// run covers the journals and the usage of only some accounts.
 
 import { firstKeptDay } from '../rules/accounts/account.ts';
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../rules/accounts/activity.ts';
@@ -12,11 +12,11 @@ import { WALK_START, type Walked, type WalkPosition } from '../store/ports/upkee
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
-/** The pause while there is much to delete: short enough to keep up, long enough for other work. */
+/** The pause while there is much to delete: short enough to keep up with new data, long enough for other work. */
 const CATCHING_UP_MS = 20;
 /**
  * The pause between two pieces of a walk over rows most of which stay. A walk must not take days: an account with a
- * million flow keys in use could meanwhile create others, which are not counted, faster than they are deleted.
+ * million flow keys in use could meanwhile create further keys, which are not counted, faster than they are deleted.
  */
 const WALKING_MS = 250;
 
@@ -29,15 +29,15 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
   let after = '';
   /** Whether some account had more to delete since the first account of this pass. */
   let isBehind = false;
-  /** Pieces of walks before the next whole run. */
+  /** How many pieces of walks come before the next whole run. */
   let piecesLeft = 0;
 
   /** Returns whether there is more to delete. */
   async function runWhole(now: number): Promise<boolean> {
     const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
     const messages = await store.deleteExpired(now, rows);
-    // Fewer than the limit can mean that nothing is left, or that the bodies were too large for more. A second call
-    // finds out.
+    // If fewer than the limit were deleted, nothing is left, or the bodies were too large for more. A second call finds
+    // out.
     const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
     const keys = await store.deleteDeduplication(now, rows);
     const keep = {
@@ -58,7 +58,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
     return isMore;
   }
 
-  /** A whole run, or a piece of the walks between two of them. Returns whether there may be much left. */
+  /** Does a whole run, or a piece of the walks between two whole runs. Returns whether there may be much left. */
   async function runPiece(now: number): Promise<boolean> {
     if (piecesLeft > 0) {
       piecesLeft -= 1;
@@ -71,7 +71,7 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
 
   return {
     name: 'retention',
-    /** Deletes all that has expired by then, without pauses. */
+    /** Deletes everything that has expired by `now`, without pauses. */
     async runThrough(now: number): Promise<void> {
       if (!isTimeProven()) return;
       while (await runWhole(now));
@@ -107,7 +107,7 @@ class Walks {
     return this.#walks.some(({ at }) => at !== WALK_START);
   }
 
-  /** The next piece of all walks, or of those that have begun. Returns whether there may be much to delete. */
+  /** Does the next piece of all walks, or of those that have begun. Returns whether there may be much to delete. */
   async walk(now: number, which: 'all' | 'begun'): Promise<boolean> {
     let most = 0;
     for (const walk of this.#walks) {

@@ -1,5 +1,5 @@
-// Publishes the messages of due schedules, some in one run. A tick that was missed while nothing ran is run once
-// afterwards, and the next one is computed from now. However many nodes try, the store gives each tick to only one.
+// Publishes the messages of due schedules, some of them in each run. A tick that was missed while no node ran is made
+// up for once, and the next tick is computed from now. However many nodes try, the store gives each tick to only one.
 
 import type { Account } from '../rules/accounts/account.ts';
 import type { NewMessage } from '../rules/delivery/message.ts';
@@ -12,7 +12,7 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 import { StoreUnavailable } from '../store/ports/store.ts';
 import type { Tick, UpkeepStore } from '../store/ports/upkeep-store.ts';
 
-/** The pause after other nodes have taken everything that was due. */
+/** The pause after other nodes have taken all schedules that were due. */
 const LEFT_MS = 20;
 
 export type PlanTick = (
@@ -27,15 +27,15 @@ export interface ScheduleRunnerOptions {
   readonly plan: PlanTick;
   readonly tiers: Tiers;
   /**
-   * A tick made no message: its publish cannot be planned (for example, its topic is gone) or written, or the quota is
-   * used up.
+   * Called when a tick made no message: its publish cannot be planned (for example, its topic is gone) or written, or
+   * the quota is used up.
    */
   readonly onSkipped: (schedule: Schedule, why: string) => void;
 }
 
 /**
- * One run: takes some of the schedules that are due by the trusted wall clock. Returns when to run again, or null when
- * there is no schedule.
+ * Returns one run: it takes some of the schedules that are due by the trusted wall clock, and returns when to run
+ * again, or null when there is no schedule.
  */
 export function scheduleRunner(options: ScheduleRunnerOptions): (wallNow: number) => Promise<number | null> {
   const { store } = options;
@@ -83,8 +83,8 @@ async function planTick(
 }
 
 /**
- * Returns how many ticks were taken. If writing them together fails, each is tried alone, so that a bad one does not
- * block the others.
+ * Returns how many ticks were taken. If writing all ticks together fails, each is tried alone, so that a bad one does
+ * not block the others.
  */
 async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[]): Promise<number> {
   if (ticks.length === 0) return 0;
@@ -107,7 +107,7 @@ async function fireTogether(options: ScheduleRunnerOptions, ticks: readonly Tick
   return made.filter((each) => each !== null).length;
 }
 
-/** Takes a tick whose messages cannot be written, without them. */
+/** Takes a tick without its messages, because they cannot be written. */
 function skip(options: ScheduleRunnerOptions, tick: Tick, error: unknown): Promise<number> {
   if (tick.messages.length === 0) throw error;
   options.onSkipped(tick.schedule, error instanceof Error ? error.message : String(error));

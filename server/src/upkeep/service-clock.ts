@@ -15,13 +15,13 @@ import type { DeliveryStore, LastKeptTime } from '../store/ports/delivery-store.
 import type { NodeClock } from './node-clock.ts';
 import type { SharedTime } from './shared-time.ts';
 
-/** A slower response is too imprecise. */
+/** Limit for the time of a response from the store. The time in a slower response is too imprecise. */
 const ANSWER_MS_MAX = 2000;
 
 export interface ServiceClockOptions {
   /** The machine's clock. */
   readonly machine: Clock;
-  /** Shared with other lanes of the process. */
+  /** The time that this lane shares with the other lanes of the process. */
   readonly shared?: SharedTime | undefined;
   /** The state of a running lane: a further lane continues with its time, and not from the store. */
   readonly joins?: KeeperState | undefined;
@@ -52,7 +52,7 @@ export class ServiceClock implements NodeClock {
   now(): number {
     this.#read();
     const { orderAt } = this.#keeper;
-    // Before `begin` it may be far ahead: it is the wall clock, which has not been checked yet.
+    // Before `begin` the time may be far ahead: it is the wall clock, which has not been checked yet.
     return this.#hasBegun ? (this.#options.shared?.atLeast(orderAt) ?? orderAt) : orderAt;
   }
 
@@ -124,19 +124,20 @@ export class ServiceClock implements NodeClock {
     return this.#keeper.isBelieved;
   }
 
-  /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
+  /** How far this clock had run ahead of the store's clock at the last heartbeat. It was corrected then. */
   get offMs(): number {
     return this.#offMs;
   }
 
   /**
-   * Whether it runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it is off.
+   * Whether this clock runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it
+   * is off.
    */
   get isOff(): boolean {
     return Math.abs(this.#offMs) > CLOCK_OFF_MS_MAX;
   }
 
-  /** Whether the time is certain enough to delete by. */
+  /** Whether the time is certain enough to decide what has expired. */
   get isProven(): boolean {
     this.#read();
     return this.#keeper.isProven;
@@ -168,7 +169,7 @@ export class ServiceClock implements NodeClock {
     if (this.#storeOffset !== null && nowMs - askedMs > ANSWER_MS_MAX) return;
     const reckoned = this.#wallAt(nowMs);
     const right = correctedTime(reckoned, shownAt, nowMs - askedMs);
-    // Before the first response it was the machine's clock, which had not been used for anything.
+    // Before the first response our time was the machine's clock, which had not been used for anything.
     if (this.#storeOffset !== null) this.#noteOff(reckoned - right);
     this.#storeOffset = right - nowMs;
   }

@@ -7,7 +7,7 @@ export interface SharedTime {
   atLeast(at: number): number;
 }
 
-/** `memory` has eight bytes, and is given to all lanes. */
+/** `memory` has eight bytes, and all lanes share it. */
 export function sharedTime(memory: SharedArrayBuffer): SharedTime {
   const cell = new BigInt64Array(memory);
   return {

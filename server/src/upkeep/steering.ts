@@ -7,9 +7,9 @@ import type { Problem } from '../rules/requests/problem.ts';
 import { ADVANCE_STEPS_MAX, type ClockOrder, type ClockOrderResult } from '../rules/time/clock-order.ts';
 import type { ManualTime } from './manual-time.ts';
 
-/** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */
+/** How many turns of the event loop an attempt that has ended in the network needs until its settlement begins. */
 const CALM_TURNS = 2;
-/** This many turns without a pause, then one check every millisecond: an attempt may take long. */
+/** How many turns are checked without a pause. Then there is one check every millisecond: an attempt may take long. */
 const EAGER_TURNS = 50;
 
 export interface SteeredEngine {

@@ -9,9 +9,9 @@ import { connectWords, tlsWords } from '../http/failure.ts';
 import { checkAddress, type EgressPolicy } from './egress.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
-/** A retry cannot help. The message is for people. */
+/** A retry cannot help. Users see the text of this error. */
 export class RefusedError extends Error {
-  /** The message with the address, for the operator. Null when there is nothing to add. */
+  /** The text with the address, for the operator. Null when there is nothing to add. */
   readonly detail: string | null;
   constructor(message: string, detail: string | null) {
     super(message);
@@ -26,16 +26,16 @@ export interface Network {
 }
 
 /**
- * `dns.lookup`, not Node's own resolver, because only it honours /etc/hosts and the search domains that short names in
- * Docker and Kubernetes need. It runs on libuv's pool, of which look-ups get half: bin/postrider.js makes that half as
- * large as the budget of look-ups (docs/decisions/0017-name-look-ups.md).
+ * This is `dns.lookup` and not the resolver of Node.js, because only `dns.lookup` honours /etc/hosts and the search
+ * domains that short names in Docker and Kubernetes need. It runs on libuv's pool, of which look-ups get half:
+ * bin/postrider.js makes that half as large as the budget of look-ups (docs/decisions/0017-name-look-ups.md).
  */
 export const systemNetwork: Network = {
   lookup: async (hostname) => (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address),
   connect,
 };
 
-/** Node gives up on an address after this time if there is another; its own 500 ms are less than one lost packet. */
+/** How long Node.js tries an address if there is another. Its default of 500 ms is too short if one packet is lost. */
 const ADDRESS_TIMEOUT_MS = 1_500;
 
 export type DialTarget = Pick<TargetUrl, 'protocol' | 'hostname' | 'port'>;
@@ -88,7 +88,6 @@ export function createDial(world: {
   };
 }
 
-/** A lookup for `net.connect` that returns the allowed addresses and makes no DNS query. */
 /** A bare address has no name to send. Then the certificate must be valid for the address itself. */
 async function secure(socket: Socket, hostname: string): Promise<Socket> {
   const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
@@ -97,6 +96,7 @@ async function secure(socket: Socket, hostname: string): Promise<Socket> {
   return secured;
 }
 
+/** A lookup for `net.connect` that returns the allowed addresses and makes no DNS query. */
 function answerWith(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_hostname, options, callback) => {

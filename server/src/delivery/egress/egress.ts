@@ -1,5 +1,5 @@
-// The rules of the egress guard: which addresses a delivery may be sent to. Pure. It neither resolves names nor
-// connects: dial.ts does, and checks here before and after.
+// The rules of the egress guard: which addresses a delivery may be sent to. They are pure: dial.ts resolves names and
+// connects, and checks addresses here before and after.
 
 import { isIP } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Opaque: only parseAllowList makes it. */
+/** A range of addresses. Only parseAllowList makes one. */
 export interface AddressRange {
   readonly base: Address;
   readonly bits: number;
@@ -44,7 +44,9 @@ const RANGE_WORDS: ReadonlyMap<string, string> = new Map([
   ['teredo', 'a Teredo address'],
 ]);
 
-/** All public IPv6 is in here. Addresses outside are refused even when no table names them, such as ::a.b.c.d. */
+/**
+ * All public IPv6 is in this range. Addresses outside it, such as ::a.b.c.d, are refused even when no table names them.
+ */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
@@ -74,7 +76,7 @@ export function checkAddress(ip: string, port: number, policy: EgressPolicy): st
   return null;
 }
 
-/** IPv4-mapped IPv6 becomes the IPv4 address it holds: that is the one the kernel connects to. */
+/** IPv4-mapped IPv6 becomes the IPv4 address that it contains, because the kernel connects to that address. */
 function parseAddress(ip: string): Address {
   if (isIP(ip) === 4) return ipaddr.parse(ip);
   // Converted to pure hex by URL, because ipaddr.js 2.5 reads ::8.8.8.8 as ::ffff:8.8.8.8, which is not the address
@@ -87,7 +89,7 @@ function contains(range: AddressRange, address: Address): boolean {
   return range.base.kind() === address.kind() && address.match(range.base, range.bits);
 }
 
-/** Addresses and CIDR ranges, separated by commas or blanks. */
+/** Parses addresses and CIDR ranges, separated by commas or blanks. */
 export function parseAllowList(text: string): readonly AddressRange[] | { readonly problem: string } {
   const ranges: AddressRange[] = [];
   const problems: string[] = [];
@@ -102,7 +104,7 @@ export function parseAllowList(text: string): readonly AddressRange[] | { readon
 function parseRange(item: string): AddressRange | string {
   const [ip = '', bitsText, ...rest] = item.split('/');
   const family = isIP(ip);
-  // isIP first: ipaddr.js alone would accept 0x7f.1 and 010.0.0.1, which people read in different ways.
+  // isIP is asked first: ipaddr.js alone would accept 0x7f.1 and 010.0.0.1, which people read in different ways.
   if (family === 0 || rest.length > 0 || ip.includes('%')) {
     return 'is not an IP address or range; write it like 10.0.0.0/8 or fd00::/8';
   }

@@ -9,9 +9,9 @@ import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
 import { lookupWords } from '../http/failure.ts';
 
-/** A retry may help. The message is for people. */
+/** A retry may help. Users see the text of this error. */
 export class UnreachableError extends Error {
-  /** The message with addresses, for the operator. Null when there is nothing to add. */
+  /** The text with addresses, for the operator. Null when there is nothing to add. */
   readonly detail: string | null;
   constructor(message: string, detail: string | null = null) {
     super(message);
@@ -25,15 +25,15 @@ export class NoLookupError extends Error {}
 /** Returns addresses. For an unknown name it rejects or returns an empty list. */
 export type LookUp = (hostname: string) => Promise<readonly string[]>;
 
-/** After this time, callers get an error. The look-up itself continues, because it cannot be cancelled. */
+/** How long callers wait. After this they get an error, but the look-up continues, because it cannot be cancelled. */
 const SILENT_MS = 5_000;
-/** Long enough for many connections to one host, short enough for a change of address. */
+/** How long a result is kept: long enough for many connections to one host, short enough for a change of address. */
 const KEPT_MS = 5_000;
 
 type Answer = readonly string[] | UnreachableError;
 
 interface Running {
-  /** Null once the look-up took too long. */
+  /** The callers that wait. Null once the look-up took too long. */
   waiting: ((answer: Answer) => void)[] | null;
 }
 
@@ -53,7 +53,7 @@ export class Lookups {
   readonly #clock: Clock;
   readonly #lookUp: LookUp;
   readonly #running = new Map<string, Running>();
-  /** The oldest first. */
+  /** The kept results, the oldest first. */
   readonly #kept = new Map<string, Kept>();
   readonly #waitingByAccount = new Map<string, Set<Waiting>>();
   readonly #waitingByName = new Map<string, Set<Waiting>>();
@@ -102,7 +102,7 @@ export class Lookups {
   }
 
   #known(hostname: string): Answer | null {
-    // A literal address needs no look-up. Node and undici would call no lookup hook for it.
+    // A literal address needs no look-up. Node.js and undici would call no lookup hook for it.
     if (isIP(hostname) !== 0) return [hostname];
     const kept = this.#kept.get(hostname);
     if (kept === undefined) return null;
@@ -111,7 +111,7 @@ export class Lookups {
     return null;
   }
 
-  /** Returns false when the account has no room for one more. */
+  /** Starts a look-up. Returns false when the account has no room for one more. */
   #begin(accountId: string, hostname: string): boolean {
     if (this.pool.take(accountId, 1) !== null) return false;
     const running: Running = { waiting: [] };
@@ -159,7 +159,7 @@ export class Lookups {
     }
   }
 
-  /** The name is being looked up, so its other callers need not wait for room. */
+  /** Stops the wait of all callers of a name: the name is being looked up, so they need no room. */
   #goAll(hostname: string): void {
     const all = [...(this.#waitingByName.get(hostname) ?? [])];
     for (const waiting of all) this.#forget(waiting);

@@ -1,14 +1,13 @@
-// Claims that have arrived and are about to start, together with the others of the same turn of the event loop. Many of
-// them start in pieces, by turns of accounts, so that no turn is long and no account waits behind thousands of claims
-// of another.
+// Collects the claims that arrive in one turn of the event loop, and starts them together. Many claims start in pieces,
+// by turns of accounts, so that no turn of the loop is long and no account waits behind thousands of claims of another.
 
 import type { Claim } from '../../rules/delivery/message.ts';
 import { takeInTurn } from '../../rules/limits/take-in-turn.ts';
 import type { Clock } from '../../runtime/world.ts';
 
-/** If more attempts than this are to start, they start in pieces of it. */
+/** How many attempts one piece starts. Up to this many attempts start in a single piece. */
 const STARTED_AT_ONCE = 16;
-/** How long attempts may start, before everything else that has reached the process is handled. */
+/** How long attempts may be started before the event loop handles everything else that has reached the process. */
 const STARTING_MS_MAX = 4;
 
 export interface ArrivalsOptions {

@@ -6,13 +6,13 @@ import type { DeliveryStore } from '../../store/ports/delivery-store.ts';
 
 export interface CancelsOptions {
   readonly store: Pick<DeliveryStore, 'cancelledClaims'>;
-  /** Releases those of these leases that are not being sent, and prevents them from starting. */
+  /** Releases the given leases whose attempts are not being sent, and prevents these attempts from starting. */
   readonly drop: (leases: readonly string[]) => Promise<void>;
 }
 
 export class Cancels {
   readonly #options: CancelsOptions;
-  /** The cancelled leases found by the last look. Claims with these leases may still arrive from the store after it. */
+  /** The cancelled leases found by the last look. Claims with these leases may still arrive from the store later. */
   #leases: ReadonlySet<string> = new Set();
   #looking: Promise<void> | null = null;
   #next: Promise<void> | null = null;

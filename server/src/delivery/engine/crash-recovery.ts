@@ -39,32 +39,32 @@ export class CrashRecovery {
     this.#pace = new RecoveryPace(options.concurrency);
   }
 
-  /** How many messages are held, at the last look. */
+  /** How many messages were held back at the last look. */
   get held(): number {
     return this.#held;
   }
 
-  /** Only a message that starts alone may start. */
+  /** When true, only a message that starts alone may start. */
   get isClosed(): boolean {
     return this.#pace.isClosed;
   }
 
-  /** Nothing is held back, and no message waits to start alone. */
+  /** True when nothing is held back and no message waits to start alone. */
   get isOver(): boolean {
     return this.#isKnown && this.#aloneAt === null && this.#pace.isOver;
   }
 
-  /** Nothing may start until the attempts left by the last crash are known. */
+  /** After this call nothing may start until the attempts left by the last crash are known. */
   waitForLook(): void {
     this.#isKnown = false;
   }
 
-  /** Settles all attempts that one dead node had in flight, together. */
+  /** Settles together all attempts that one dead node had in flight. */
   async settleCrash(claims: readonly Claim[]): Promise<void> {
     const { clock, inFlight, settle } = this.#options;
     const at = clock.now();
     this.#pace.noteCrash(claims.length, inFlight(), clock.monotonicMs());
-    // The offer was made for as many attempts as could start before the crash.
+    // The current offer was made before this crash was found, and has too many slots.
     this.#options.wake();
     const alone = claims[aloneInCrash(claims.map(({ message }) => message))];
     await settle(
@@ -98,13 +98,15 @@ export class CrashRecovery {
     return this.#pace.limit(free, this.#options.inFlight(), this.#options.clock.monotonicMs());
   }
 
-  /** Whether a message that starts alone may start now. Ask this before claiming others: it holds them back. */
+  /**
+   * Whether a message that starts alone may start now. Call this before other messages are claimed: it holds them back.
+   */
   mayStartAlone(): boolean {
     const { clock, inFlight } = this.#options;
     return this.#isKnown && this.#pace.mayStartAlone(this.#isAloneDue, inFlight(), clock.monotonicMs());
   }
 
-  /** Claims the message whose turn it is. Null when that message must wait for a reason of its own. */
+  /** Claims the message whose turn it is to start alone. Null when that message must wait for a reason of its own. */
   async claimAlone(): Promise<Claim | null> {
     const { store, clock } = this.#options;
     const { claim, nextAt } = await store.claimAlone(clock.now());

@@ -16,7 +16,9 @@ import type { Heartbeat } from './trust.ts';
 /** A task that runs beside the claims, one piece at a time. Returns in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
-  /** A wait shorter than this is for work that becomes due by the time of the service. By default no wait is. */
+  /**
+   * Waits shorter than this are for work that becomes due by the time of the service. Default: there are no such waits.
+   */
   readonly dueBelowMs?: number;
   run(now: number): Promise<number>;
 }
@@ -30,7 +32,7 @@ export type EngineEvent =
       readonly settlement: Settlement;
       readonly result: SettleResult;
     }
-  /** The store held claims for this node that the node did not know of. They were released. */
+  /** The store held claims for this node that the node did not know of. These claims were released. */
   | { readonly kind: 'strays'; readonly count: number }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
@@ -41,9 +43,11 @@ export interface EngineOptions {
   readonly store: DeliveryStore;
   readonly sender: Sender;
   readonly world: World;
-  /** Times the waits for what becomes due, with a clock that is moved by hand. Default: the world's clock. */
+  /**
+   * The timers for waits until work becomes due. A clock that is moved by hand has its own. Default: the world's clock.
+   */
   readonly dueTimers?: Pick<Clock, 'after'> | undefined;
-  /** What is done for attempts is charged to their accounts. */
+  /** Charges the work for attempts to their accounts. */
   readonly turns: Turns;
   readonly newId: NewId;
   readonly tiers: Tiers;

@@ -1,6 +1,6 @@
-// The delivering half of a node: claims due messages, hands them to the sender, settles the results as rules/delivery/settle.ts
-// decides. No poll interval: it sleeps until the next known deadline or until it is woken. Only the heartbeat may delay
-// a claim; schedules and upkeep run in loops of their own.
+// The delivering half of a node: claims due messages, hands them to the sender, and settles the results as
+// rules/delivery/settle.ts decides. It does not poll: it sleeps until the next known deadline or until it is woken.
+// Only the heartbeat may delay a claim; schedules and upkeep run in loops of their own.
 
 import type { Claim } from '../../rules/delivery/message.ts';
 import { isAwaited } from '../../rules/delivery/settle.ts';
@@ -28,7 +28,9 @@ import { areLate, WirePulse } from './wire-pulse.ts';
 
 export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
 
-/** Limit for a store that does not respond: a drain must end. Unsettled attempts are found after the next start. */
+/**
+ * How long a drain waits for a store that does not respond. The next start finds the attempts that are still unsettled.
+ */
 const LAST_SETTLING_MS_MAX = 5_000;
 const LAST_BEAT_MS_MAX = 1_000;
 
@@ -52,7 +54,7 @@ export class Engine {
   #isStopping = false;
   #isOver = false;
   readonly #arrived: Arrivals;
-  /** A `claimDue` call is under way. */
+  /** Whether a `claimDue` call is under way. */
   #isLooking = false;
   #isOfferingAgain = false;
   /** When the next schedule is due, as far as is known. */
@@ -92,7 +94,7 @@ export class Engine {
     store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
     store.onClaims((claims) => this.#receive(claims));
-    // #settleReports has reported its errors itself.
+    // #settleReports reports its errors itself.
     sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
     sender.onWritten((leases) => this.#letGo(leases));
   }
@@ -101,7 +103,7 @@ export class Engine {
     return this.#inFlight.count;
   }
 
-  /** The shared pools, by name in the table of budgets. Nothing is refused: messages wait. */
+  /** The shared pools, by name in the table of budgets. They refuse nothing: messages wait. */
   get pools() {
     return this.#inFlight.pools;
   }
@@ -115,7 +117,7 @@ export class Engine {
     return this.#arrived.isEmpty && this.#loops().every((loop) => loop.isAsleep);
   }
 
-  /** Whether nothing is left to do before time passes, apart from the attempts under way. */
+  /** Whether there is nothing to do until time passes, apart from the attempts under way. */
   get isCaughtUp(): boolean {
     return this.#arrived.isEmpty && this.#mayStart && this.#loops().every((loop) => loop.isDone);
   }
@@ -141,7 +143,8 @@ export class Engine {
     await this.#within(drainMs, this.#drain(accepted));
     await this.#options.sender.close();
     await this.#within(LAST_SETTLING_MS_MAX, this.#drain(accepted));
-    // Without heartbeats another node would take over the attempts. The last one keeps the time for the next start.
+    // Heartbeats end only now: without them another node would take over the attempts. The last heartbeat keeps the
+    // time for the next start.
     const last = this.#heart?.stop().then(async () => void (await this.#options.heartbeat!.run()));
     if (last) await this.#within(LAST_BEAT_MS_MAX, last).catch((error) => this.#trouble('heartbeat', error));
     this.#isOver = true;
@@ -166,7 +169,7 @@ export class Engine {
     this.#wirePulse?.allowUntil(startedAtMs + heartbeat.wireForMs);
     // A node that cancels our claims notifies us, but the notification may be missed.
     if (this.#inFlight.count > 0) void this.#cancels.look().catch((error) => this.#trouble('cancelling', error));
-    // Even if trust was never lost: a notification of new work may have been missed.
+    // Wakes the loop even if trust was never lost: a notification of new work may have been missed.
     this.#claims.wake();
     return Math.max(0, startedAtMs + againMs - clock.monotonicMs());
   }
@@ -176,7 +179,7 @@ export class Engine {
     return this.#trust.isGood && this.#trust.lapses === this.#lapsesSeen;
   }
 
-  /** While this node's time is off, nothing starts. */
+  /** Whether this node's time is off. While it is, nothing starts. */
   get #isTimeOff(): boolean {
     return this.#options.heartbeat?.isTimeRight() === false;
   }
@@ -185,13 +188,13 @@ export class Engine {
     return !this.#isStopping && this.#isTrusted && !this.#isTimeOff;
   }
 
-  /** Claims due messages. Returns in how many milliseconds more are due. */
+  /** Claims due messages. Returns in how many milliseconds more messages are due. */
   async #claimDue(): Promise<number> {
     const { lapses } = this.#trust;
     const isOff = this.#isTimeOff;
     if (isOff || lapses !== this.#lapsesSeen) this.#withdraw();
     this.#lapsesSeen = lapses;
-    // The next heartbeat wakes us.
+    // The next heartbeat wakes this loop.
     if (isOff || !this.#isTrusted) return Number.POSITIVE_INFINITY;
     this.#recovery.mayStartAlone();
     this.#offer();
@@ -204,7 +207,7 @@ export class Engine {
     if (!this.#isTrusted) return 0;
     if (this.#recovery.isClosed && (await this.#startAlone())) return 0;
     const waitMs = this.#recovery.changesInMs();
-    // Without a free slot only a settlement can help, and that wakes us.
+    // Without a free slot nothing can start before a settlement, and a settlement wakes this loop.
     if (nextDueAt === null || this.#freeSlots().slots <= 0) return waitMs;
     return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
   }
@@ -217,13 +220,13 @@ export class Engine {
     this.#options.store.offer(this.#freeSlots());
   }
 
-  /** Withdraws the offer and releases claims that have not started. Another node may own them by now. */
+  /** Withdraws the offer and releases claims that have not started: another node may own these claims by now. */
   #withdraw(): void {
     this.#options.store.offer(NO_SLOTS);
     this.#arrived.giveAllBack();
   }
 
-  /** Takes slots for the claims at once. They start together with the other claims of this turn. */
+  /** Takes slots for the claims at once. The claims start together with the other claims of this turn. */
   #receive(claims: readonly Claim[]): void {
     for (const claim of claims) this.#inFlight.add(claim);
     this.#arrived.add(claims);
@@ -235,8 +238,8 @@ export class Engine {
   }
 
   /**
-   * A claim took long to get here: the database is slow, or this process was paused. It may have been cancelled
-   * meanwhile.
+   * Handles claims that took long to get here: the database is slow, or this process was paused. Their messages may
+   * have been cancelled meanwhile.
    */
   async #startOld(claims: readonly Claim[]): Promise<void> {
     let isKnown = false;
@@ -289,7 +292,7 @@ export class Engine {
   #wake(): void {
     this.#claims.wake();
     if (!this.#isLooking || this.#isOfferingAgain) return;
-    // A look may take long. Messages accepted meanwhile can use the slots that became free.
+    // A `claimDue` call may take long. Messages accepted meanwhile can use the slots that became free.
     this.#isOfferingAgain = true;
     this.#options.world.clock.soon(() => {
       this.#isOfferingAgain = false;
@@ -307,7 +310,7 @@ export class Engine {
     const { clock } = this.#options.world;
     const now = clock.wallNow();
     if (this.#scheduleAt > now) return this.#scheduleAt - now;
-    // Times noted during the call count too.
+    // Reset before the call, so that times noted during the call are kept.
     this.#scheduleAt = Number.POSITIVE_INFINITY;
     const nextAt = await this.#options.fireSchedules(now).catch((error) => {
       this.#scheduleAt = Number.NEGATIVE_INFINITY;
@@ -317,7 +320,7 @@ export class Engine {
     return Math.max(0, this.#scheduleAt - clock.wallNow());
   }
 
-  /** Their bodies are written, so messages that wait for bytes may have room. */
+  /** The bodies of these attempts are written, so messages that wait for bytes may have room. */
   #letGo(leases: readonly string[]): void {
     let isRoom = false;
     for (const lease of leases) if (this.#inFlight.wrote(lease)) isRoom = true;
@@ -343,7 +346,7 @@ export class Engine {
     this.#options.observe({ kind: 'trouble', during, error });
   }
 
-  /** `known`: how many of them ended with a known result. */
+  /** `known`: how many of the claims ended with a known result. */
   #leave(claims: readonly Claim[], known: number): void {
     for (const claim of claims) this.#inFlight.remove(claim);
     this.#recovery.noteEnds(claims, known);
@@ -387,7 +390,7 @@ export class Engine {
     this.#withdraw();
     await Promise.all([this.#claims, this.#schedules, ...this.#upkeep].map((loop) => loop.stop()));
     await accepted;
-    // Includes claims leased to us meanwhile: they are in flight until they are released.
+    // This includes claims that are leased to us meanwhile: they are in flight until they are released.
     if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 

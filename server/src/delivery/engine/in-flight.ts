@@ -10,7 +10,7 @@ export interface EngineLimits {
   /** Null: the account has no limit of its own, only its fair share. */
   readonly accountConcurrency: number | null;
   readonly hostConcurrency: number;
-  /** Bytes of message bodies held in memory by attempts in flight. Only bodies that count are in it. */
+  /** Limit for the bytes of message bodies that attempts in flight hold in memory. Small bodies are not counted. */
   readonly bodyBytes: number;
 }
 
@@ -32,15 +32,15 @@ interface Host {
 
 interface Flight {
   claim: Claim;
-  /** The counted bytes of its body, while the body is held. */
+  /** The counted bytes of the body, while the body is held. */
   bytes: number;
-  /** Its body was larger than its share, so it is counted outside the pool. */
+  /** True if the body was larger than the account's share, so that it is counted outside the pool. */
   readonly isOversized: boolean;
 }
 
 /**
- * Up to this many accounts, a claim names all of them. Above it, only the busy ones: that keeps the claim short when
- * there are thousands.
+ * Limit for the accounts that a claim names. With more accounts in flight, a claim names only the busy ones, so that it
+ * stays short when there are thousands.
  */
 const NAMED_ACCOUNTS_MAX = 256;
 const NAMED_HOSTS_MAX = 32;
@@ -99,8 +99,8 @@ export class InFlight {
   }
 
   /**
-   * The body is written, so it is released unless a callback will repeat it. Returns whether this made room for other
-   * messages.
+   * Call this when the body is written. The body is released unless a callback will repeat it. Returns whether this
+   * made room for other messages.
    */
   wrote(lease: string): boolean {
     const flight = this.#flights.get(lease);
@@ -130,14 +130,15 @@ export class InFlight {
   }
 
   /**
-   * Whether its slot may go straight to the next message of its queue. Not when its account has more than its share.
+   * Whether the slot of this attempt may go straight to the next message of its queue. It may not when the account has
+   * more than its share.
    */
   mayPassOn({ message: { accountId, host } }: Claim): boolean {
     const { concurrency, hostConcurrency } = this.#limits;
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
     const atHost = this.#hosts.get(host);
     const ownAtHost = atHost?.accounts.get(accountId) ?? 0;
-    // Counts as if this attempt had already ended.
+    // These numbers are as if this attempt had already ended.
     const free = concurrency - this.#flights.size + 1;
     const freeAtHost = hostConcurrency - (atHost?.attempts ?? 0) + 1;
     return slotsRoom(free, account - 1, true) > 0 && slotsRoom(freeAtHost, ownAtHost - 1, true) > 0;
@@ -166,8 +167,8 @@ export class InFlight {
 
   #freeAtHosts(): Pick<ClaimLimits, 'hostsFree' | 'hostsOther' | 'busyAtHosts'> {
     const { hostConcurrency } = this.#limits;
-    // A host that is not named may have this many attempts. A quarter is then safe for any account, whatever it has in
-    // flight at that host.
+    // A host that is not named has at most this many attempts. As this is only a quarter of the limit of a host, it is
+    // safe for any account, whatever it has in flight at that host.
     const leftOut = this.#hosts.size <= NAMED_HOSTS_MAX ? 0 : Math.floor(hostConcurrency / 4);
     const hostsFree: [string, number, number][] = [];
     const busyAtHosts: [string, string, number][] = [];
@@ -205,7 +206,7 @@ export class InFlight {
   }
 }
 
-/** A callback repeats the sent body, so the body must be kept for it. */
+/** A body must be kept if a callback will repeat it. */
 function canLetGo({ callback, failureCallback }: Message): boolean {
   return callback === null && failureCallback === null;
 }

@@ -1,6 +1,6 @@
 // The port between the engine, which decides, and the sender, which sends. Both directions carry batches of plain data,
 // so that sending can move to other threads without any decision moving with it. A test puts a network of its own
-// behind it.
+// behind the port.
 
 import type { HeaderList, Method, Outcome } from '../../rules/delivery/message.ts';
 
@@ -9,15 +9,15 @@ export interface Delivery {
   /** The claim's lease: identifies this attempt. */
   readonly lease: string;
   readonly messageId: string;
-  /** The account whose share of the shared pools it uses. */
+  /** The account whose share of the shared pools this delivery uses. */
   readonly accountId: string;
-  /** Exactly as the user wrote it. The signature covers it. */
+  /** The URL exactly as the user wrote it. The signature covers it. */
   readonly url: string;
   readonly method: Method;
   /** All headers of the request but Host, Content-Length and the signatures. */
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** For the whole exchange, from connecting to the last byte of the response. */
+  /** Limit for the whole exchange, from connecting to the last byte of the response. */
   readonly timeoutMs: number;
   readonly signingKey: string;
 }
@@ -26,18 +26,19 @@ export interface SendReport {
   readonly lease: string;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `unsent`: it was too late to start, or it never had its turn. Not a byte of it was written. */
+  /** `unsent`: the attempt was too late to start, or never had its turn. Not a byte of its request was written. */
   readonly outcome: Outcome | 'unsent';
 }
 
 export interface Sender {
   /** Starts the attempts. Each one is reported exactly once, whatever happens. */
   send(deliveries: readonly Delivery[]): void;
-  /** Called with what has ended since the last call. Set once, before the first `send`. */
+  /** The listener gets the attempts that have ended since its last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
   /**
-   * Called with attempts whose bodies are written to their connections: nothing of them is held here any more. Only
-   * large bodies are named, those that count among the bytes in flight. Set once, before the first `send`.
+   * The listener gets the attempts whose bodies are written to their connections: nothing here holds these bodies any
+   * more. Only attempts with large bodies are named, because only large bodies count among the bytes in flight. Set
+   * once, before the first `send`.
    */
   onWritten(listener: (leases: readonly string[]) => void): void;
   /**
@@ -46,8 +47,8 @@ export interface Sender {
    */
   mayStartUntil(untilMs: number): void;
   /**
-   * Prevents these attempts from starting. Returns those of which not a byte was written: they are not reported. The
-   * others are being sent, or have ended.
+   * Prevents these attempts from starting. Returns the attempts of which not a byte was written: they are not reported.
+   * The others are being sent, or have ended.
    */
   drop(leases: readonly string[]): readonly string[];
   /** Cuts off running attempts (reported as `interrupted`) and closes every connection. */

@@ -1,5 +1,5 @@
-// Turns ended attempts into settlements: which are settled together, what follows from each (rules/delivery/settle.ts decides),
-// and which of them pass their slots to the next message of their queue.
+// Turns ended attempts into settlements: which attempts are settled together, what follows from each
+// (rules/delivery/settle.ts decides), and which of them pass their slots to the next message of their queue.
 
 import type { Claim, Settlement } from '../../rules/delivery/message.ts';
 import { decideSafely } from '../../rules/delivery/settle.ts';
@@ -22,7 +22,7 @@ export function accountOfEnded([claim]: EndedAttempt): string {
 /** Limit for the bodies of messages settled together. A larger body is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Attempts that were made, and claims that were not sent. A lease that is not known any more is left out. */
+/** Separates attempts that were made from claims that were not sent. A lease that is not known any more is left out. */
 export function sorted(
   reports: readonly SendReport[],
   claimOf: (lease: string) => Claim | undefined,
@@ -42,7 +42,9 @@ function isMade(report: SendReport): report is SendReport & Ended {
   return report.outcome !== 'unsent';
 }
 
-/** Callbacks repeat the sent body and make it larger, so many attempts are settled in several pieces. */
+/**
+ * Splits many attempts into pieces, which are settled separately: callbacks repeat the sent body and make it larger.
+ */
 export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly EndedAttempt[]> {
   for (let at = 0; at < ended.length; ) {
     let bytes = 0;

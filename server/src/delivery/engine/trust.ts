@@ -31,12 +31,12 @@ export class Trust {
     return this.#clock.monotonicMs() - this.#heardOfAtMs < this.#goodForMs;
   }
 
-  /** How often trust was lost and regained. Another node may own what was claimed before a lapse. */
+  /** How often trust was lost and regained. Another node may own claims from before the last lapse. */
   get lapses(): number {
     return this.#lapses;
   }
 
-  /** A heartbeat that was sent at this time has reached the store. */
+  /** Call this when a heartbeat that was sent at this time has reached the store. */
   renew(sentAtMs: number): void {
     if (!this.isGood) this.#lapses += 1;
     this.#heardOfAtMs = sentAtMs;

@@ -1,6 +1,6 @@
-// Repeatedly allows new requests for a short time ahead, while there are attempts. If the process was paused for
-// longer, that time has passed when it continues. Unsent messages are then released and claimed again, because they may
-// have been cancelled meanwhile.
+// While there are attempts, repeatedly allows new requests for a short time ahead. If the process was paused for
+// longer, the allowed time has passed when it continues. Unsent messages are then released and claimed again, because
+// they may have been cancelled meanwhile.
 
 import type { Claim } from '../../rules/delivery/message.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -10,7 +10,7 @@ const PULSE_EVERY_MS = 1000;
 /** After a pause of this length, the process sends nothing that it had claimed before. */
 export const STILL_MS_MAX = 2000;
 
-/** Whether one of the claims took that long to get here. */
+/** Whether one of the claims took longer than `STILL_MS_MAX` to get here. */
 export function areLate(claims: readonly Claim[], now: number): boolean {
   return claims.some(({ message: { claimedAt } }) => claimedAt !== null && claimedAt < now - STILL_MS_MAX);
 }

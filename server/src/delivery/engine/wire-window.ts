@@ -1,6 +1,6 @@
-// Until when requests may be sent: a node owns its claims as long as its heartbeats reach the store. A process that was
-// paused, or lost the store, may have lost its claims to another node, and must not send the same messages. So the
-// check is made when a request is about to be written, not when it was claimed.
+// Says until when requests may be sent: a node owns its claims as long as its heartbeats reach the store. A process
+// that was paused, or lost the store, may have lost its claims to another node, and must not send the same messages. So
+// the check is made when a request is about to be written, not when its message was claimed.
 
 import type { Clock } from '../../runtime/world.ts';
 
@@ -16,7 +16,7 @@ export class WireWindow {
     return this.#clock.monotonicMs() < this.#untilMs;
   }
 
-  /** Returns true if it was closed before: jobs that waited then must not start any more. */
+  /** Returns true if the window was closed before: jobs that waited then must not start any more. */
   extend(untilMs: number): boolean {
     const hadClosed = !this.isOpen;
     this.#untilMs = untilMs;

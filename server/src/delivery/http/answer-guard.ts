@@ -8,7 +8,7 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 import { guardReads } from '../../runtime/node-internals/read-guard.ts';
 import { ChunkFollower } from './chunk-follower.ts';
 
-/** The response is larger than we accept. The message is for people. */
+/** The response is larger than we accept. Users see the text of this error. */
 export class AnswerTooLargeError extends Error {}
 
 /** Takes memory for a part of a response. Returns false when none is left. */
@@ -20,11 +20,14 @@ const CARRIAGE_RETURN = 0x0d;
 /** The start of a status line. A zero matches any digit. */
 const START = Buffer.from('HTTP/0.0 ');
 const ZERO = 0x30;
-/** At the start of a line. */
+/** The name of the header, at the start of a line. */
 const TRANSFER_ENCODING = '\r\ntransfer-encoding:';
 const SWITCHING_PROTOCOLS = 101;
 
-/** The socket that undici shall use. Call `expectAnswer` for every request on it: the next byte read starts its answer. */
+/**
+ * The socket that undici shall use. Call `expectAnswer` for every request on it: the next byte read starts its
+ * response.
+ */
 export interface GuardedSocket {
   readonly socket: Socket;
   expectAnswer(takeBytes: TakeBytes): void;
@@ -50,16 +53,18 @@ export function guardAnswer(given: Socket): GuardedSocket {
   };
 }
 
-/** Whether another head follows one with this status. */
+/** Whether another head follows a head with this status. */
 function isInterim(status: number): boolean {
   return status >= 100 && status < 200 && status !== SWITCHING_PROTOCOLS;
 }
 
 /** One response, from its first byte. */
 export class GuardedAnswer {
-  /** Why no bytes are read after those already passed on. */
+  /** If set: why no bytes are read after those already passed on. */
   failure: AnswerTooLargeError | null = null;
-  /** The final head without the empty line at its end, once it was passed on, and only if it looked like a head. */
+  /**
+   * The final head without the empty line at its end. Null until it was passed on, and if it did not look like a head.
+   */
   head: string | null = null;
   /** Whether a chunked body follows the head. */
   isChunked = false;
@@ -142,8 +147,8 @@ export class GuardedAnswer {
   }
 
   /**
-   * This is probably not HTTP. The parser will find that out by itself, so it gets the bytes, but no more than a head
-   * may have.
+   * These bytes are probably not HTTP. The parser will find that out by itself, so it gets them, but no more than a
+   * head may have.
    */
   #giveUp(bytes: Buffer): Buffer {
     let leftBytes = eachMax('answerHeadBytes');
@@ -160,7 +165,7 @@ export class GuardedAnswer {
 const NOTHING = Buffer.alloc(0);
 const PASS_ON = (rest: Buffer) => rest;
 
-/** One growing buffer. A list of one-byte chunks would cost a hundred times the memory. */
+/** Holds bytes in one growing buffer. A list of one-byte chunks would need a hundred times the memory. */
 class HeldBytes {
   readonly #takeBytes: TakeBytes;
   #buffer: Buffer = NOTHING;
@@ -177,7 +182,7 @@ class HeldBytes {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Holds only these bytes. They may be the end of what is held now. */
+  /** Holds only the given bytes. They may be the end of the bytes that are held now. */
   set(bytes: Buffer): void {
     if (bytes.buffer === this.#buffer.buffer) {
       this.#buffer.copyWithin(0, this.#length - bytes.length, this.#length);
@@ -211,7 +216,7 @@ function firstNonBreak(bytes: Buffer): number {
   return at;
 }
 
-/** Judging by the bytes so far. */
+/** Whether the bytes so far look like the start of a response. */
 function looksLikeAnswer(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, START.length);
   for (let at = 0; at < length; at += 1) {
@@ -220,7 +225,7 @@ function looksLikeAnswer(bytes: Buffer): boolean {
   return true;
 }
 
-/** Zero if there is no status. */
+/** The status of a head, or zero if it has none. */
 function statusOf(bytes: Buffer): number {
   let status = 0;
   for (let at = START.length; at < START.length + 3; at += 1) {
@@ -235,7 +240,10 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= ZERO + 9;
 }
 
-/** A bare line feed is not HTTP: the parser refuses it at once, while the end of such a head may never come. */
+/**
+ * Whether there is a bare line feed. It is not HTTP: the parser refuses it at once, while the end of such a head may
+ * never come.
+ */
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
     if (at === 0 || bytes[at - 1] !== CARRIAGE_RETURN) return true;
@@ -249,7 +257,7 @@ function lineBreaks(head: string): number {
   return count;
 }
 
-/** Whether a chunked body follows. The last coding of the last such header decides. */
+/** Whether a chunked body follows. The last coding of the last Transfer-Encoding header decides. */
 function isChunked(head: string): boolean {
   const lowerHead = head.toLowerCase();
   const at = lowerHead.lastIndexOf(TRANSFER_ENCODING);

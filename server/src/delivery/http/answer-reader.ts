@@ -9,7 +9,7 @@ import { ChunkReader } from './chunk-reader.ts';
 import { NotHttpError } from './failure.ts';
 import { type Exchange, IDLE_MS_MAX } from './http-client.ts';
 
-/** The reason phrase at its end is ignored. */
+/** The reason phrase at the end of the line is ignored. */
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
@@ -26,7 +26,7 @@ export class AnswerReader {
   reusableMs = 0;
   readonly #exchange: Exchange;
   readonly #guard: GuardedAnswer;
-  /** Bytes of the body that are still to come. Infinite when it ends with the connection. */
+  /** How many bytes of the body are still to come. Infinite when the body ends with the connection. */
   #leftBytes = 0;
   #chunks: ChunkReader | null = null;
   #isHeadRead = false;
@@ -42,8 +42,8 @@ export class AnswerReader {
   }
 
   /**
-   * Returns how many bytes of `chunk` are left when the response is complete, or null while it is not. Throws when it
-   * is too large or not HTTP.
+   * Returns how many bytes of `chunk` are left when the response is complete, or null while it is not. Throws when the
+   * response is too large or not HTTP.
    */
   read(chunk: Buffer): number | null {
     let bytes = this.#guard.pass(chunk);
@@ -145,13 +145,13 @@ class FramingHeaders {
   /** For how long the connection may be kept. */
   get keepsMs(): number {
     if (this.#closes || !(this.#isLatest || this.#keeps)) return 0;
-    // Older receivers know no encodings: what follows may be anything.
+    // HTTP/1.0 knows no encodings, so the bytes after the head may be anything.
     if (this.hasTransferEncoding && !this.#isLatest) return 0;
     return Math.max(0, Math.min(IDLE_MS_MAX, this.#hintMs - KEPT_SHORTER_MS));
   }
 
   note(name: string, value: string): void {
-    // The length of a name distinguishes most of them.
+    // The length of a name distinguishes most of the headers.
     switch (name.length) {
       case 10:
         if (isNamed(name, 'connection')) this.#noteConnection(value);
@@ -180,8 +180,8 @@ class FramingHeaders {
   }
 
   #noteLength(value: string): void {
-    if (this.contentLength !== null) throw new NotHttpError('it has two different lengths');
-    if (!DIGITS.test(value)) throw new NotHttpError('its length is not a number');
+    if (this.contentLength !== null) throw new NotHttpError('it has more than one Content-Length');
+    if (!DIGITS.test(value)) throw new NotHttpError('its Content-Length is not a number');
     this.contentLength = Number(value);
   }
 }

@@ -34,7 +34,7 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 const NOTHING = Buffer.alloc(0);
 const NO_HEADERS: HeaderList = [];
 const NOTHING_TO_CANCEL = () => {};
-/** How much of a response's body is kept. The rest is not read. */
+/** Limit for the part of a response's body that is kept. The rest is not read. */
 const BODY_BYTES_MAX = eachMax('answerBodyBytes');
 
 export interface AttemptWorld {
@@ -45,7 +45,7 @@ export interface AttemptWorld {
   readonly answers: Pool;
 }
 
-/** One for all attempts: each call names the attempt. */
+/** One owner serves all attempts: each call names the attempt. */
 export interface AttemptOwner {
   attemptEnded(lease: string, startedAt: number, outcome: Outcome | 'unsent'): void;
   bodyWritten(lease: string): void;
@@ -81,7 +81,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
 
   /**
    * Call this once. The owner is notified exactly once that the attempt ended, possibly before this returns. Before
-   * that it is notified when a large body is written and nothing here holds it any more.
+   * that, the owner is notified when a large body is written and nothing here holds the body any more.
    */
   start(request: AttemptRequest): void {
     const { accountId, target, body, timeoutMs } = request;
@@ -91,7 +91,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#request = isLarge
       ? { ...request, body: new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) }
       : request;
-    // The wait for a connection is included: the engine computes the lease from here.
+    // The deadline includes the wait for a connection: the engine computes the lease from here.
     this.#world.deadlines.start(this, timeoutMs);
     this.#cancelWaiting = this.#world.connections.acquire(target, accountId, this);
   }
@@ -113,7 +113,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#end(this.#isSent ? { kind: 'interrupted', reason, cause: 'drain' } : 'unsent');
   }
 
-  /** Ends the attempt now, unless it is already being sent. Returns whether it did. */
+  /** Ends the attempt now, unless it is already being sent. Returns whether it was ended. */
   dropUnsent(): boolean {
     if (this.#isSent || this.#isOver) return false;
     this.#end('unsent');
@@ -172,8 +172,8 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   }
 
   /**
-   * One growing buffer. A list of one-byte chunks would cost a hundred times the memory. Returns false when no memory
-   * is left.
+   * Appends to one growing buffer: a list of one-byte chunks would need a hundred times the memory. Returns false when
+   * no memory is left.
    */
   #append(bytes: Buffer): boolean {
     const needed = this.#bodyBytes + bytes.length;
@@ -205,7 +205,8 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#world.deadlines.cancel(this, this.#timeoutMs);
     this.#cancelWaiting();
     this.#world.answers.give(this.#accountId, this.#takenBytes);
-    // The outcome has the headers and the body now. A connection of undici keeps the attempt itself until its next one.
+    // The outcome has the headers and the body now. A connection of undici keeps this attempt until the next one, so
+    // this attempt must not keep them.
     this.#headers = NO_HEADERS;
     this.#body = NOTHING;
     if (this.#connection !== null) {

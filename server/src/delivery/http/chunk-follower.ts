@@ -1,12 +1,12 @@
 // Follows a chunked body as it passes, to know where its trailers are, how long its extensions are and how many chunks
-// it has. It removes the trailers and passes on the rest. A malformed chunk is passed on as well: the parser behind
-// refuses it.
+// it has. It removes the trailers and passes on the rest. A malformed chunk is passed on as well, because the response
+// parser refuses it.
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SEMICOLON = 0x3b;
 const LINE_BREAK = Buffer.from('\r\n');
-/** As many as a length needs. Further digits (leading zeros) are counted like extensions. */
+/** Limit for the digits of a chunk's length. Further digits (leading zeros) are counted like extensions. */
 const SIZE_DIGITS_MAX = 16;
 
 type State = 'size' | 'extension' | 'data' | 'trailers' | 'over';
@@ -14,8 +14,8 @@ type State = 'size' | 'extension' | 'data' | 'trailers' | 'over';
 export class ChunkFollower {
   #state: State = 'size';
   /**
-   * While the size line is read: the chunk's length. After it: the bytes still to come, with the line break behind
-   * them.
+   * While the size line is read: the chunk's length. After it: how many bytes of the chunk are still to come, with the
+   * line break at its end.
    */
   #size = 0;
   #sizeDigits = 0;
@@ -31,7 +31,7 @@ export class ChunkFollower {
     this.#leftChunks = chunksMax;
   }
 
-  /** There were too many extensions, trailers or chunks: no bytes are read after those already passed on. */
+  /** Whether there were too many extensions, trailers or chunks: no bytes are read after those already passed on. */
   get isOverLimit(): boolean {
     return this.#leftBytes < 0 || this.#leftChunks < 0;
   }
@@ -45,7 +45,7 @@ export class ChunkFollower {
     return this.#state === 'size' ? this.#readSize(bytes, at) : this.#skipExtension(bytes, at);
   }
 
-  /** Returns the bytes to be read. */
+  /** Returns the bytes that the parser may read. */
   pass(bytes: Buffer): Buffer {
     let at = 0;
     while (at < bytes.length && this.#state !== 'trailers') {

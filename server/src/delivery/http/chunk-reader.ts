@@ -1,5 +1,5 @@
-// Reads a chunked body (RFC 9112, 7.1). Extensions are passed over. Trailers never come here: the guard has removed
-// them. It bounds nothing itself.
+// Reads a chunked body (RFC 9112, 7.1). Extensions are passed over. The guard bounds the bytes and removes the trailers
+// before they come here.
 
 import { NotHttpError } from './failure.ts';
 import type { Exchange } from './http-client.ts';

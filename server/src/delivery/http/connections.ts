@@ -1,6 +1,7 @@
-// The open connections, by origin. Each is lent to one attempt at a time, rests a few milliseconds after it, and is then
-// kept a few seconds for the next. undici's own Agent is not used, because an attempt that is still connecting or queued
-// there cannot be cancelled: a host that swallows packets would hold its slots far beyond every deadline.
+// The open connections, by origin. A connection is lent to one attempt at a time, then rests for a few milliseconds,
+// and is then kept for the next attempt for a few seconds. undici's own Agent is not used, because an attempt that is
+// still connecting or queued in it cannot be cancelled: a host that swallows packets would hold its slots far beyond
+// every deadline.
 
 import type { TargetUrl } from '../../rules/publish/destination.ts';
 import { TurnoverSet } from '../../runtime/collections/turnover.ts';
@@ -13,7 +14,7 @@ import { OneShotOrigins } from './one-shot-origins.ts';
 import { PlainClient } from './plain-client.ts';
 import { UndiciClient } from './undici-client.ts';
 
-/** So that a busy connection does not outlive a change of DNS indefinitely. */
+/** How long a connection is used, so that a busy connection does not outlive a change of DNS indefinitely. */
 const AGE_MS_MAX = 60_000;
 
 const NOTHING_TO_TAKE_BACK = () => {};
@@ -25,7 +26,7 @@ interface Origin {
   readonly idle: Connection[];
   readonly waiting: Waiting[];
   openCount: number;
-  /** Connections that have rested and are free in the next turn, if nothing has come on them. */
+  /** How many connections have rested and are free in the next turn, if no bytes have come on them. */
   restedCount: number;
 }
 
@@ -43,9 +44,9 @@ export interface ConnectionTaker {
 export type ExchangeEnd = 'whole' | 'cut' | 'lost';
 
 /**
- * Some receivers close after each response without saying so, and some send a second response without a request. Both
- * arrive shortly after the response: a request written before they are read is lost, or gets the wrong response. So a
- * connection rests, and what has arrived on it is read (docs/decisions/0033-connections-rest.md).
+ * Some receivers close the connection after each response without saying so, and some send a second response without a
+ * request. This arrives shortly after the response: a request written before it is read is lost, or gets the wrong
+ * response. So a connection rests, and what has arrived on it is read (docs/decisions/0033-connections-rest.md).
  */
 type Stage = 'lent' | 'resting' | 'rested' | 'idle';
 
@@ -111,7 +112,9 @@ export class Connections {
     return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
-  /** Gives a connection at once, or when the host has a free one. Returns a function that cancels the wait. */
+  /**
+   * Gives the taker a connection at once, or when the host has a free one. Returns a function that cancels the wait.
+   */
   acquire(target: Target, accountId: string, taker: ConnectionTaker): () => void {
     const key = target.origin;
     const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0, restedCount: 0 };
@@ -120,7 +123,7 @@ export class Connections {
       this.#lend(connection, accountId, taker);
       return NOTHING_TO_TAKE_BACK;
     }
-    // The origin may have been removed with its last connection that was idle too long.
+    // The origin may have been removed with its last connection, which was idle too long.
     this.#origins.set(key, origin);
     const isOneComing = origin.restedCount > origin.waiting.length;
     if (origin.openCount < this.#hostConnectionsMax && !isOneComing) {
@@ -181,7 +184,10 @@ export class Connections {
     this.#clock.shortly(() => this.#endRest(resting));
   }
 
-  /** A timer fires before sockets are read. What has arrived until now is read before the next turn. */
+  /**
+   * Timers fire before sockets are read, so the connections are used only in the next turn: what has arrived is read
+   * first.
+   */
   #endRest(resting: readonly Connection[]): void {
     for (const connection of resting) {
       if (!this.#open.has(connection)) continue;
@@ -196,7 +202,7 @@ export class Connections {
     const nowMs = this.#clock.monotonicMs();
     for (const connection of rested) {
       const { origin } = connection;
-      // Its receiver may have closed it meanwhile.
+      // The receiver may have closed the connection meanwhile.
       if (!this.#open.has(connection)) continue;
       if (connection.idleUntilMs <= nowMs) {
         this.#discard(connection);
@@ -223,8 +229,8 @@ export class Connections {
   }
 
   /**
-   * A connection that is idle too long may be about to be closed by its receiver: a request written to it would be
-   * lost.
+   * Takes an idle connection. One that is idle too long is not taken, because its receiver may be about to close it: a
+   * request written to it would be lost.
    */
   #takeIdle(origin: Origin): Connection | null {
     for (;;) {
@@ -240,7 +246,7 @@ export class Connections {
     }
   }
 
-  /** One timer for all idle connections: most are used again long before it fires. */
+  /** One timer serves all idle connections: most are used again long before it fires. */
   #look(): void {
     this.#cancelLook = null;
     const nowMs = this.#clock.monotonicMs();

@@ -1,7 +1,7 @@
-// How an exchange can fail apart from errors of the system, and the errors of Node and undici as text for the reader of the
-// delivery log. It does not decide what an error means for the message.
+// The ways in which an exchange can fail beside system errors, and the errors of Node.js and undici as text for the
+// reader of the delivery log. It does not decide what an error means for the message.
 
-/** The response cannot be read as HTTP. The message continues "response is not HTTP:" and is for people. */
+/** The response cannot be read as HTTP. Users see the text of this error, after "response is not HTTP:". */
 export class NotHttpError extends Error {}
 
 /** The receiver closed the connection. */
@@ -14,7 +14,7 @@ interface SystemError extends Error {
   readonly code?: string;
   readonly address?: string;
   readonly port?: number;
-  /** OpenSSL's own short reason. Its full message is a line of internals. */
+  /** OpenSSL's own short reason. The full text of the error is a line of internals. */
   readonly reason?: string;
 }
 
@@ -65,7 +65,9 @@ export function tlsWords(error: SystemError): string {
   return `TLS: ${error.reason ?? error.message}${hint}`;
 }
 
-/** Compares messages, because undici has one code for all of these. */
+/**
+ * The text for an error of undici. It is found by the error's message, because undici has one code for all of these.
+ */
 function undiciWords({ message }: SystemError): string | null {
   if (message === 'bad upgrade') {
     return 'response is not HTTP: it switches protocols, which the request did not ask for';
@@ -73,7 +75,7 @@ function undiciWords({ message }: SystemError): string | null {
   return message === 'bad response' ? 'response is not HTTP: it does not belong to the request' : null;
 }
 
-/** For an established connection: what happened to the exchange on it. */
+/** What happened to an exchange on an established connection, as text. */
 export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
   const until = isAnswerBegun ? 'before the response was complete' : 'before a response';
   if (error instanceof ClosedError) return `connection closed ${until}`;
@@ -89,7 +91,7 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     default:
       break;
   }
-  // By name: undici is loaded only when a destination has HTTPS.
+  // Compared by name, because undici is loaded only when a destination has HTTPS.
   if (error.name === 'HTTPParserError') {
     return `response is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
   }

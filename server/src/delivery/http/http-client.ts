@@ -1,5 +1,5 @@
-// The port to one connection: the request of an attempt, and the events that it gets. There are two kinds: plain
-// HTTP/1.1 over our own socket, and HTTPS through undici.
+// The port to one connection: the request of an attempt, and the events that the attempt gets. There are two kinds of
+// connections: plain HTTP/1.1 over our own socket, and HTTPS through undici.
 
 import type { HeaderList, Method } from '../../rules/delivery/message.ts';
 import type { TargetUrl } from '../../rules/publish/destination.ts';
@@ -8,7 +8,7 @@ import type { LargeBody } from './large-body.ts';
 export interface HttpRequest {
   readonly method: Method;
   readonly target: Pick<TargetUrl, 'path' | 'hostHeader'>;
-  /** All but Host, Connection, Content-Length and the signatures. They have been checked. */
+  /** All headers but Host, Connection, Content-Length and the signatures. They have been checked. */
   readonly headers: HeaderList;
   /** The headers of the signatures: a name, its value, the next name, … */
   readonly signature: readonly string[];
@@ -30,19 +30,22 @@ export interface Exchange {
   takeBytes(bytes: number): boolean;
 }
 
-/** One connection. It carries one exchange at a time, and connects when the first one needs it. */
+/** One connection. It carries one exchange at a time, and connects when the first exchange needs it. */
 export interface HttpClient {
   send(request: HttpRequest, exchange: Exchange): void;
-  /** After an exchange that ended: for how long it may be kept for the next one. 0 when it must not be used again. */
+  /**
+   * After an exchange has ended: how long the connection may be kept for the next one. 0 when it must not be used
+   * again.
+   */
   readonly reusableMs: number;
-  /** Whether bytes came without a request. */
+  /** Whether bytes came that belong to no request. */
   readonly hasUnasked: boolean;
-  /** Cuts off what it does, without an event for its exchange. Resolves when the connection is closed. */
+  /** Cuts off the current exchange without an event for it. Resolves when the connection is closed. */
   destroy(): Promise<void>;
 }
 
 /**
- * Less than the 5 s that servers usually keep a connection. Otherwise we would write into connections that they are
- * closing.
+ * How long an idle connection is kept. This is less than the 5 s of most servers: otherwise we would write into
+ * connections that they are closing.
  */
 export const IDLE_MS_MAX = 4_000;

@@ -17,7 +17,7 @@ export class LargeBody {
   /** For undici, which asks for the next piece when the connection can take more. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < this.length; at += PIECE_BYTES) {
-      // It can be sent only once: it is unknown how much of it has arrived.
+      // The body can be sent only once: it is unknown how much of it has arrived.
       if (this.#bytes === null) throw new Error('the body was sent already');
       const isLast = at + PIECE_BYTES >= this.length;
       // The last piece is copied. A view would keep the whole body in memory until the connection has taken it.

@@ -1,5 +1,5 @@
-// Signs large bodies on threads beside the event loop: to sign 1 MB takes 6 ms. One at a time, by turns of accounts, because
-// look-ups of names need the same threads.
+// Signs large bodies on threads beside the event loop, because signing 1 MB takes 6 ms. It signs one body at a time, by
+// turns of accounts, because look-ups of names need the same threads.
 
 export interface LargeSignature {
   readonly accountId: string;
@@ -10,10 +10,10 @@ export interface LargeSignature {
 export class LargeSignatures {
   readonly #lines = new Map<string, Set<LargeSignature>>();
   #current: LargeSignature | null = null;
-  /** Whether the current one was cancelled. */
+  /** Whether the current signature was cancelled. */
   #isTakenBack = false;
 
-  /** Calls `done` later. The returned function cancels it. */
+  /** Signs later, then calls `done`. Returns a function that cancels the signature. */
   add(asked: LargeSignature): () => void {
     const line = this.#lines.get(asked.accountId);
     if (line) line.add(asked);
@@ -37,7 +37,7 @@ export class LargeSignatures {
       const [first] = line;
       line.delete(first!);
       this.#lines.delete(accountId);
-      // Behind the other accounts.
+      // The account's next body waits behind the other accounts.
       if (line.size > 0) this.#lines.set(accountId, line);
       return first!;
     }

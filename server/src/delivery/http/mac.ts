@@ -6,7 +6,7 @@ import { createHmac, hash, webcrypto } from 'node:crypto';
 
 const BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
-/** A longer message costs more to copy than is saved. */
+/** Limit for messages that are copied. Copying a longer message takes more time than is saved. */
 const COPIED_BYTES_MAX = 8 * 1024;
 /** How many prepared keys are kept. Each account signs with one. */
 const KEYS_MAX = 1000;
@@ -14,11 +14,14 @@ const KEYS_MAX = 1000;
 type Encoding = 'base64' | 'base64url';
 
 const NOTHING = new Uint8Array(0);
-/** Shared by all calls: no call waits while it uses this. */
+/** Shared by all calls, because no call waits while it uses the buffer. */
 const inner = Buffer.alloc(BLOCK_BYTES + COPIED_BYTES_MAX);
 const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
 
-/** The start of `inner`. Created again only when its length changes: most texts of one kind have the same length. */
+/**
+ * A view of the start of `inner`. Created again only when its length changes: most texts of one kind have the same
+ * length.
+ */
 class InnerView {
   bytes: Uint8Array = inner.subarray(0, 0);
 
@@ -38,8 +41,8 @@ interface Pads {
 }
 
 /**
- * Over the bytes of `start` and `text`, which are ASCII, followed by `body`. The text comes in two parts because
- * joining them would cost a copy. The key is the UTF-8 bytes of `key`.
+ * The HMAC over the bytes of `start` and `text`, which are ASCII, followed by `body`. The text comes in two parts
+ * because joining them would need a copy. The key is the UTF-8 bytes of `key`.
  */
 export function hmacSha256(
   key: string,

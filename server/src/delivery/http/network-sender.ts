@@ -21,14 +21,16 @@ import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeade
 export interface NetworkSenderOptions {
   readonly world: World;
   readonly policy: EgressPolicy;
-  /** Connections to one host and port. A delivery beyond this waits, within its own deadline. */
+  /** Limit for connections to one host and port. A delivery beyond it waits, within its own deadline. */
   readonly hostConnectionsMax: number;
   /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
   readonly network?: Network;
 }
 
-/** Signing a smaller body takes a few microseconds, less than handing it to another thread. */
+/**
+ * Smaller bodies are signed on this thread. That takes a few microseconds, less than handing a body to another thread.
+ */
 const SIGNED_BESIDE_FROM_BYTES = 64 * 1024;
 
 export interface NetworkSender extends Sender {
@@ -63,7 +65,7 @@ class SenderHere implements NetworkSender {
   #onWritten: (leases: readonly string[]) => void = () => {};
   #ended: SendReport[] = [];
   #isClosed = false;
-  /** This lease is being dropped, so its end is not reported. */
+  /** The lease that is being dropped. The end of its attempt is not reported. */
   #dropping: string | null = null;
 
   constructor(options: NetworkSenderOptions) {
@@ -131,7 +133,10 @@ class SenderHere implements NetworkSender {
     else this.#beginWithLookup(delivery, target);
   }
 
-  /** Until the name can be looked up, the attempt has not begun: no deadline runs, and nothing is signed. */
+  /**
+   * Waits until the name can be looked up. Until then the attempt has not begun: no deadline runs, and nothing is
+   * signed.
+   */
   #beginWithLookup(delivery: Delivery, target: TargetUrl): void {
     let hasBegun = false;
     const takeBack = this.#lookups.whenFree(delivery.accountId, target.hostname, () => {
@@ -147,7 +152,7 @@ class SenderHere implements NetworkSender {
       this.#attempt(delivery, target, this.#signer.signatureOf(delivery));
       return;
     }
-    // Until it is signed, the attempt has not begun either.
+    // Until the delivery is signed, the attempt has not begun either.
     const takeBack = this.#largeSignatures.add({
       accountId: delivery.accountId,
       sign: () => this.#signer.largeSignatureOf(delivery),
@@ -174,7 +179,7 @@ class SenderHere implements NetworkSender {
     }
   }
 
-  /** Returns true if not a byte of it was written. */
+  /** Returns true if not a byte of the request was written. */
   #drop(lease: string): boolean {
     const takeBack = this.#waiting.get(lease);
     if (takeBack) {
@@ -201,7 +206,7 @@ class SenderHere implements NetworkSender {
   }
 }
 
-/** Shared by all calls: no call waits while it uses this. */
+/** Shared by all calls, because no call waits while it uses the array. */
 const JTI = new Uint8Array(16);
 
 /** The signatures of a request as it goes out. */
@@ -216,14 +221,14 @@ class Signer {
     this.#signatureName = `${headerPrefix}Signature`;
   }
 
-  /** A name, its value, the next name, … */
+  /** The headers of the signatures: a name, its value, the next name, … */
   signatureOf(delivery: Delivery): string[] {
     return signatureHeaders(this.#signatureName, this.#inputOf(delivery));
   }
 
   largeSignatureOf(delivery: Delivery): Promise<string[]> {
     const input = this.#inputOf(delivery);
-    // Without memory for a copy of the body it is signed on this thread.
+    // If there is no memory for a copy of the body, the body is signed on this thread.
     return signatureHeadersBeside(this.#signatureName, input).catch(() => signatureHeaders(this.#signatureName, input));
   }
 

@@ -1,19 +1,21 @@
-// The origins whose connections serve only one request, for a minute: they closed a connection right after its first
-// response without saying so, or sent bytes without a request. The next request on such a connection could be lost, or
-// get the wrong response.
+// Remembers for a minute the origins whose connections serve only one request: they closed a connection right after its
+// first response without saying so, or sent bytes without a request. The next request on such a connection could be
+// lost, or get the wrong response.
 
 import { laneMax } from '../../runtime/lane-part.ts';
 
 const ONE_SHOT_MS = 60_000;
-/** Receivers that keep connections close them after a second or more, not at once. */
+/**
+ * How soon after a response a receiver closes a connection that it does not keep. Others close after a second or more.
+ */
 const CLOSED_AT_ONCE_MS = 100;
 
-/** How a connection that had served ended. */
+/** How a connection ended. */
 export interface Loss {
-  /** How many responses were read on it. */
+  /** How many responses were read on the connection. */
   readonly servedCount: number;
   readonly idleMs: number;
-  /** Bytes came while no response was pending. */
+  /** Whether bytes came while no response was pending. */
   readonly isUnasked: boolean;
 }
 
@@ -22,7 +24,7 @@ export class OneShotOrigins {
   readonly #untilMs = new Map<string, number>();
 
   has(origin: string, nowMs: number): boolean {
-    // The usual case.
+    // Usually no origin is remembered.
     if (this.#untilMs.size === 0) return false;
     const untilMs = this.#untilMs.get(origin);
     if (untilMs === undefined) return false;
@@ -31,7 +33,7 @@ export class OneShotOrigins {
     return false;
   }
 
-  /** Returns whether the origin is one of them now. */
+  /** Returns whether connections to the origin are now known to serve only one request. */
   note(origin: string, { servedCount, idleMs, isUnasked }: Loss, nowMs: number): boolean {
     if (!isUnasked && (servedCount !== 1 || idleMs > CLOSED_AT_ONCE_MS)) return false;
     this.#untilMs.delete(origin);

@@ -1,5 +1,5 @@
-// A connection for plain HTTP/1.1, directly on a socket. undici took half of the CPU time of a delivery. This does only
-// what a delivery needs: one request at a time, no upgrade, no pipelining, nothing sent twice.
+// A connection for plain HTTP/1.1, directly on a socket. undici took half of the CPU time of a delivery. This client
+// does only what a delivery needs: one request at a time, no upgrade, no pipelining, nothing sent twice.
 
 import type { OnReadOpts, Socket } from 'node:net';
 import type { WireWindow } from '../engine/wire-window.ts';
@@ -11,8 +11,8 @@ import { LargeBody } from './large-body.ts';
 import { isCopied, requestBytes } from './request-bytes.ts';
 
 /**
- * One buffer for the reads of all connections. What is read is handled before the next read on any of them, and what is
- * kept is copied.
+ * One buffer for the reads of all connections. The bytes of a read are handled before the next read on any connection,
+ * and bytes that are kept are copied.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -28,7 +28,7 @@ export class PlainClient implements HttpClient {
   #socket: Socket | null = null;
   #expectWrite = () => {};
   #exchange: Exchange | null = null;
-  /** Null until the request of the exchange is written. */
+  /** The reader of the response. Null until the request of the exchange is written. */
   #answer: AnswerReader | null = null;
   #isPouring = false;
   /** Whether a response was read on the connection. */
@@ -60,8 +60,8 @@ export class PlainClient implements HttpClient {
   }
 
   /**
-   * A separate function: closures of one function share all variables that any of them uses, and the socket keeps
-   * these. Otherwise it would keep the first request and its response for as long as it is open.
+   * A separate function, because closures of one function share all variables that any of them uses. The socket keeps
+   * this closure for as long as it is open, and would otherwise also keep the first request and its response.
    */
   #reading(): OnReadOpts {
     const callback = (length: number) => {
@@ -85,7 +85,7 @@ export class PlainClient implements HttpClient {
     );
   }
 
-  /** A separate function, for the same reason. */
+  /** A separate function, for the same reason as `#reading`. */
   #take(socket: Socket): void {
     this.#socket = socket;
     this.#expectWrite = guardFirstWrite(socket, this.#wire);
@@ -111,11 +111,12 @@ export class PlainClient implements HttpClient {
       socket.write(body);
       socket.uncork();
     }
-    // An error that is known here came from the first write: the system took nothing. The request can be sent again.
+    // An error that is known here came from the first write: the system took no bytes, and the request can be sent
+    // again.
     if (this.#hasServed && !socket.writable) this.#lose(new UnwrittenError('closed'));
   }
 
-  /** Writes as fast as the receiver takes it. */
+  /** Writes the pieces as fast as the receiver takes them. */
   async #pour(socket: Socket, body: LargeBody): Promise<void> {
     for await (const piece of body) {
       if (socket.destroyed) return;
@@ -128,7 +129,7 @@ export class PlainClient implements HttpClient {
     const answer = this.#answer;
     const exchange = this.#exchange;
     if (this.#isDestroyed) return;
-    // There is no request, or it is not written yet.
+    // There is no request, or the request is not written yet.
     if (answer === null || exchange === null) {
       this.hasUnasked = true;
       this.#lose(new NotHttpError('it does not belong to the request'));

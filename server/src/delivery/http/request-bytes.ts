@@ -5,7 +5,10 @@ import type { HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 
 const BLOCK_BYTES = 64 * 1024;
-/** A larger request gets its own memory, because it would waste the rest of a block. */
+/**
+ * Limit for a request in a shared block. A larger request gets its own memory, because it would waste the rest of a
+ * block.
+ */
 const SHARED_BYTES_MAX = 16 * 1024;
 /** Up to this size a body is copied behind its head, so that both are sent with one system call. */
 const COPIED_BODY_BYTES_MAX = 8 * 1024;
@@ -14,7 +17,10 @@ const BLANK = 0x20;
 const COLON = 0x3a;
 const CARRIAGE_RETURN = 0x0d;
 const LINE_FEED = 0x0a;
-/** Between the path and the host, between the host and the first header, and before the length of the body. */
+/**
+ * Fixed parts of a head: between the path and the host, between the host and the first header, and before the length of
+ * the body.
+ */
 const HOST = ' HTTP/1.1\r\nHost: ';
 const CONNECTION = '\r\nConnection: keep-alive\r\n';
 const LENGTH = 'Content-Length: ';
@@ -30,11 +36,11 @@ export function isCopied(body: HttpRequest['body']): body is Uint8Array {
   return !(body instanceof LargeBody) && body.length <= COPIED_BODY_BYTES_MAX;
 }
 
-/** With the body, if it is copied. Every text in it is Latin-1 and was checked. */
+/** The head, with the body if it is copied. Every text in the head is Latin-1 and was checked. */
 export function requestBytes(request: HttpRequest): Buffer {
   const { method, target, headers, signature, body } = request;
   const { path, hostHeader: host } = target;
-  // A method that usually has a body says with a length of 0 that there is none.
+  // For a method that usually has a body, a length of 0 says that there is none.
   const hasLength = body.length > 0 || (method !== 'GET' && method !== 'DELETE');
   const length = hasLength ? String(body.length) : '';
   const copied = isCopied(body) ? body : null;

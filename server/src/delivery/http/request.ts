@@ -1,4 +1,4 @@
-// The request that delivers a message: which headers go with it. The signature is added when it is sent.
+// The request that delivers a message: which headers go with it. The signature is added when the request is sent.
 
 import { descendantsOfRequest } from '../../rules/delivery/descent.ts';
 import type { Claim, HeaderList } from '../../rules/delivery/message.ts';
@@ -12,7 +12,7 @@ export interface RequestStyle {
   readonly userAgent: string;
 }
 
-/** Made once for all claims of a node, so that header names are not built for every message. */
+/** The maker is made once for all claims of a node, so that header names are not built for every message. */
 export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => Delivery {
   const names = {
     messageId: `${headerPrefix}Message-Id`,
@@ -50,7 +50,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
   };
 }
 
-/** Whether a User-Agent is among them. */
+/** Adds the forwarded headers. Returns whether a User-Agent is among them. */
 function addForwarded(headers: Header[], forwarded: HeaderList): boolean {
   let hasAgent = false;
   for (const header of forwarded) {
@@ -60,7 +60,7 @@ function addForwarded(headers: Header[], forwarded: HeaderList): boolean {
   return hasAgent;
 }
 
-/** Caches a header whose value is usually the same as for the message before. */
+/** Caches the last header, because its value is usually the same as for the message before. */
 function mostlySame(name: string): (value: string | number) => Header {
   let lastValue: string | number = '';
   let last: Header = [name, ''];

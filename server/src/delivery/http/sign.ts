@@ -17,20 +17,22 @@ export interface JwtInput {
 }
 
 /**
- * Memory in which a token is built. Concatenating strings would cost several times as much. Shared by all calls: no
- * call waits while it uses this.
+ * Memory in which a token is built, because concatenating strings would take several times as long. It is shared by all
+ * calls: no call waits while it uses this memory.
  */
 const scratch = Buffer.alloc(8 * 1024);
 /** A character of a JavaScript string takes at most this many bytes. */
 const UTF8_BYTES_A_CHARACTER = 3;
 /** Characters of base64 for each byte, rounded up. */
 const BASE64_LENGTH_A_BYTE = 4 / 3;
-/** The rest of a token beside its claims: the header, two dots, the signature, and what base64 rounds up. */
+/** Limit for the rest of a token beside its claims: the header, two dots, the signature, and what base64 rounds up. */
 const BESIDE_CLAIMS_BYTES = 128;
 
-/** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
+/**
+ * A JWT with HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body.
+ */
 export function signJwt(input: JwtInput): string {
-  // Unpadded. The public QStash clients strip the padding of both sides before they compare.
+  // The hash has no padding. The public QStash clients strip the padding of both sides before they compare.
   return jwtOf(input, hash('sha256', input.body, 'base64url'));
 }
 
@@ -71,7 +73,7 @@ function issuerClaim(issuer: string): string {
   return lastIssuerClaim;
 }
 
-/** Many consecutive messages go to the same URL, so the last one is cached. */
+/** The claim for the URL. The last one is cached, because many consecutive messages go to the same URL. */
 function subjectClaim(url: string): string {
   if (url !== lastUrl) {
     lastUrl = url;
@@ -109,9 +111,9 @@ export interface SignatureInput extends JwtInput {
 }
 
 /**
- * The headers of both signatures: a name, its value, the next name, … The second is Standard Webhooks, symmetric. Its
- * secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account has one key and not two. Libraries
- * that want base64 are given `whsec_` + base64(key).
+ * The headers of both signatures: a name, its value, the next name, … The second signature is Standard Webhooks,
+ * symmetric. Its secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account has one key and not
+ * two. Libraries that want base64 are given `whsec_` + base64(key).
  */
 export function signatureHeaders(name: string, input: SignatureInput): string[] {
   const { key, messageId, body, nowMs } = input;

@@ -36,7 +36,7 @@ export class UndiciClient implements HttpClient {
         onLost();
       });
     };
-    // Loaded by the first destination with HTTPS: it takes more memory than the rest of a delivery.
+    // undici is loaded by the first destination with HTTPS, because it takes more memory than the rest of a delivery.
     this.#opened = undici === null ? loadUndici().then(open) : Promise.resolve(open(undici));
   }
 
@@ -76,7 +76,7 @@ export class UndiciClient implements HttpClient {
       keepAliveTimeout: IDLE_MS_MAX,
       keepAliveMaxTimeout: IDLE_MS_MAX,
       maxHeaderSize: eachMax('answerHeadBytes'),
-      // Both are idle timers. We use one deadline for the whole attempt instead.
+      // Both are idle timers. The whole attempt has one deadline instead.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -141,7 +141,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** While no request is in flight, any byte is an error to undici's parser. */
+/** Whether bytes came without a request. While no request is in flight, any byte is an error to undici's parser. */
 function isUnasked(error: Error): boolean {
   return error.name === 'HTTPParserError' || error.message === 'bad response';
 }

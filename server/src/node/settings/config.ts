@@ -46,12 +46,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Real, or moved by hand, for tests. */
+/** The real clock, or a clock that is moved by hand, for tests. */
 const CLOCKS = ['real', 'manual'] as const;
 
 const HTTP_READERS = ['own', 'node'] as const;
 
-/** In place of a data directory: a temporary folder, made at the start and removed at the end. */
+/** A value in place of a data directory. It means a temporary folder, made at the start and removed at the end. */
 export const TEMPORARY_DATA = '';
 
 const KIB = 1024;
@@ -328,7 +328,7 @@ export type Config = { readonly command: Command } & {
   readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
 };
 
-/** For the commands that call the API, which have variables of their own beside the settings. */
+/** The environment of the commands that call the API, which have variables of their own beside the settings. */
 export function environment(): Environment {
   return process.env;
 }

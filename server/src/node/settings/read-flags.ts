@@ -1,14 +1,14 @@
-// Reads the flags and words of a command line, for the settings and for all other commands. Reports all errors; parseArgs
-// stops at the first one. Of an unknown flag or variable it says what was probably meant.
+// Reads the flags and words of a command line, for the settings and for all other commands. It reports all errors,
+// while parseArgs stops at the first one. For an unknown flag or variable it says what was probably meant.
 
 import { nearestName } from '../../rules/requests/nearest-name.ts';
 
 export interface KnownFlag {
-  /** One letter in place of the name. */
+  /** One letter that stands for the name. */
   readonly short?: string;
   /** The placeholder of the value in help. A switch has none. */
   readonly placeholder?: string | null;
-  /** Whether it may be repeated. */
+  /** Whether the flag may be repeated. */
   readonly isList?: boolean;
 }
 
@@ -33,10 +33,10 @@ class FlagReader {
   readonly words: string[] = [];
   readonly problems: string[] = [];
   isHelp = false;
-  /** A word after an unknown flag may be its value, or not. */
+  /** Whether there was an unknown flag. A word after such a flag may be its value, or not. */
   hasUnknown = false;
   readonly #names: readonly string[];
-  /** By their spelling on the command line: `--name` and `-n`. */
+  /** The flags by their spelling on the command line: `--name` and `-n`. */
   readonly #found = new Map<string, Found>();
 
   constructor(flags: ReadonlyMap<string, KnownFlag>) {
@@ -66,7 +66,7 @@ class FlagReader {
     return isNextTaken;
   }
 
-  /** The next argument is most likely its value, and is consumed with it: one mistake, one problem. */
+  /** The next argument is most likely the value of the refused flag, and is consumed too: one mistake, one problem. */
   #refuse(written: string): void {
     this.hasUnknown = true;
     const isLong = written.startsWith('--');
@@ -109,7 +109,7 @@ export function unknownFlag(flag: string, known: readonly string[]): string {
   return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
 }
 
-/** Only near misses: other programs and Kubernetes may set their own variables with our prefix. */
+/** Finds only near misses: other programs and Kubernetes may set their own variables with our prefix. */
 export function misspeltVariables(names: readonly string[], known: readonly string[], prefix: string): string[] {
   const bare = known.map((one) => one.slice(prefix.length));
   return names

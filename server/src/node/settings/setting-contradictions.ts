@@ -2,7 +2,7 @@
 
 import type { Scope } from '../../rules/accounts/account.ts';
 
-/** Undefined: the value could not be parsed, and has its own problem already. */
+/** The values that were read. Undefined: the value could not be parsed, and that problem is already reported. */
 export interface ReadSettings {
   readonly role?: string;
   readonly store?: string | null;

@@ -36,7 +36,7 @@ export function integer(min: number, max: number): Kind<number> {
   };
 }
 
-/** Null means no limit. */
+/** An integer, or null for no limit. */
 export function integerOrNone(min: number, max: number): Kind<number | null> {
   const { parse } = integer(min, max);
   return {
@@ -89,7 +89,7 @@ export const duration: Kind<number> = {
   show: formatDurationMs,
 };
 
-/** Null means the file in the data directory. */
+/** The URL of a database. Null means the file in the data directory. */
 export const storeUrl: Kind<string | null> = {
   placeholder: '<url>',
   isList: false,
@@ -151,7 +151,7 @@ export const hostNames: Kind<readonly string[]> = {
   show: (value) => (value.length === 0 ? 'none' : value.join(',')),
 };
 
-/** As a browser writes them, because they are compared as texts. */
+/** Origins, written as a browser writes them, because they are compared as texts. */
 export const origins: Kind<readonly string[]> = {
   placeholder: '<origin,…>',
   isList: true,
@@ -205,7 +205,10 @@ export const cidrs: Kind<readonly string[]> = {
   show: (value) => (value.length === 0 ? 'none' : value.join(',')),
 };
 
-/** Strict, because each entry opens a hole: a text that the library reads differently than a person is refused. */
+/**
+ * Why a range is wrong, or null. Strict, because each entry opens a hole: a text that the library reads differently
+ * than a person is refused.
+ */
 function wrongCidr(cidr: string): string | null {
   if (ipaddr.isValid(cidr)) {
     return `"${cidr}" has no prefix length; for this one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;

@@ -15,9 +15,9 @@ export interface Setting<T> {
   readonly defaults: Readonly<Record<ServiceCommand, T>>;
   readonly description: string;
   readonly commands: readonly Command[];
-  /** For commands where it means something else than `description` says. */
+  /** For commands where the setting means something else than `description` says. */
   readonly meanings?: Partial<Readonly<Record<Command, string>>>;
-  /** Its value is never printed: not in the summary, not in an error. */
+  /** Whether the value must never be printed: not in the summary, not in an error. */
   readonly isSecret: boolean;
 }
 
@@ -47,7 +47,7 @@ export function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
   return { ...of, commands: [command] };
 }
 
-/** Other commands use the default of `serve`. */
+/** The default for a command. Commands other than `dev` use the default of `serve`. */
 export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
   return defaults[command === 'dev' ? 'dev' : 'serve'];
 }
