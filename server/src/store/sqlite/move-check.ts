@@ -1,12 +1,12 @@
-// Reads a data directory a second time, to compare it with the target of a move. It reads whole tables in their own
-// order, with queries that share nothing with those of the copying.
+// Reads a data directory a second time, to compare it with the target of a move. Reads whole tables in their own order,
+// with queries of its own: an error in the queries that copied the data would show.
 
 import { hash } from 'node:crypto';
 import type { Field, MovedTable, Row } from '../move.ts';
 import { POSTGRES_COLUMNS } from '../rows/message-fields.ts';
 import type { Database } from './thread/database.ts';
 
-/** Values that the target stores in addition to the columns. */
+/** Columns that the target has in addition, with the values that they must have. */
 const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
   usage: 'SELECT *, 0 AS shard FROM usage',
   stored: 'SELECT *, 0 AS shard FROM stored',
@@ -17,7 +17,7 @@ const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
          GROUP BY account_id, queue_name)
     SELECT q.*, ifnull(line.line_at, 0) AS line_at FROM queues q
       LEFT JOIN line ON line.account_id = q.account_id AND line.queue_name = q.name`,
-  // An attempt without a message would be missing in the target, so it must be counted here.
+  // The target would not have an attempt without a message, so such an attempt must be counted here.
   attempts: `SELECT a.*, (SELECT account_id FROM messages WHERE seq = a.message_seq) AS account_id FROM attempts a
     UNION ALL
     SELECT seq, 1, first_started_at, ended_at, 'answered', last_status, NULL, NULL, coalesce(first_response_headers, '[]'), 0,

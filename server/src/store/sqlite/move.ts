@@ -1,4 +1,4 @@
-// A data directory as the source of a move: everything in it, in the form of PostgreSQL's tables. It is only read.
+// A data directory as the source of a move: everything in it, in the form of PostgreSQL's tables. Nothing is written.
 
 import { hash } from 'node:crypto';
 import { MOVED_TABLES, type MovedTable, type MoveSource, type Position, type Row } from '../move.ts';
@@ -9,9 +9,9 @@ import { compared } from './move-check.ts';
 import type { Database } from './thread/database.ts';
 
 interface Reading {
-  /** Selected in addition to the columns; it may use the table as `t`. */
+  /** SQL for further columns. It may use the table as `t`. */
   readonly more?: string;
-  /** Columns that identify a row, in the order of an index. */
+  /** The columns that identify a row, in the order of an index. */
   readonly key: readonly string[];
 }
 
@@ -23,8 +23,8 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   stored: { more: '0 AS shard', key: ['account_id'] },
   topics: { key: ['id'] },
   queues: {
-    // The position in the queue of the last message that was due when the move began: no later message may go before
-    // it.
+    // The position of the last message of the queue that was due when the move began. No later message may go before
+    // that message.
     more: `coalesce((SELECT max(m.first_due_at) FROM messages m WHERE m.account_id = t.account_id
       AND m.queue_name = t.name AND m.ended_at IS NULL AND m.first_due_at <= :startedAt), 0) AS line_at`,
     key: ['account_id', 'name'],
@@ -37,19 +37,19 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   bodies: { key: ['id'] },
   messages: { key: ['seq'] },
   message_labels: { key: ['account_id', 'label', 'message_seq'] },
-  // In the order of the messages, because the row of a message may be the only record of its attempt.
+  // Attempts follow the order of messages, because the row of a message may be the only record of its attempt.
   attempts: { key: ['message_seq', 'number'] },
   journal: { key: ['account_id', 'seq'] },
   activity_minutes: { more: '0 AS shard', key: ['account_id', 'at', 'kind'] },
   activity_hours: { key: ['account_id', 'at', 'kind'] },
 };
 
-/** Numbers of any size in any number of rows: their plain sum could overflow. */
+/** Adds up numbers of any size in any number of rows. Their plain sum could overflow. */
 const sum = (column: string) => `sum(${column} % 1000003)`;
 
 /**
- * Each of these changes when a service runs on the file, and none reads a body: which accounts there are, how much
- * data, and the latest positions. The comparison at the end finds a change that none of them shows.
+ * Each of these values changes when a service runs on the file, and none needs a body: the accounts, the amount of
+ * data, and the latest positions. The comparison at the end finds a change that none of these values shows.
  */
 const SIGNS = [
   "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
@@ -75,7 +75,7 @@ const SIGNS = [
   `SELECT max(at), ${sum('count')} FROM activity_hours`,
 ];
 
-/** `to` is the name of the target, for people. */
+/** `to` is the name of the target, as shown to people. */
 export function openMoveSource(directory: string, to: string): MoveSource {
   requireSameTarget(directory, to);
   const { database, close } = openStopped(directory);
@@ -100,9 +100,7 @@ export function openMoveSource(directory: string, to: string): MoveSource {
   }
 }
 
-/**
- * A move that was interrupted at its end is continued into the same database. Any other target would get a second copy.
- */
+/** A move that was interrupted at its end may only continue into the same database. Another would get a second copy. */
 function requireSameTarget(directory: string, to: string): void {
   const moved = readMoved(directory);
   if (moved !== null && (moved.isConfirmed || moved.to !== to)) throw new Error(movedText(directory, moved));
@@ -113,7 +111,7 @@ function countOf(database: Database, table: MovedTable): number {
   return count(table) + (table === 'attempts' ? count('messages WHERE first_started_at IS NOT NULL') : 0);
 }
 
-/** Read message by message: a message either has its own rows in attempts, or stores its attempt itself. */
+/** Reads message by message: a message either has its own rows in attempts, or stores its attempt itself. */
 function* attempts(database: Database, after: Position | null): ReturnType<typeof rows> {
   const [seq = 0, number = 0] = (after ?? []) as number[];
   const read = (sql: string) => database.each<AttemptOfMessage>(`SELECT m.account_id, ${sql}`, { seq });
@@ -155,8 +153,8 @@ function* rows(
 }
 
 /**
- * Includes numbers that only the journal or a job still has, so that no number is given to a second message. In the
- * target, bodies take their numbers from the same sequence.
+ * The highest number of a message or a body. Includes numbers that only the journal or a job still has, so that no
+ * number is given to a second message. In the target, bodies take their numbers from the same sequence.
  */
 function highestSeq(database: Database): number {
   const { seq } = database.get<{ seq: number }>(

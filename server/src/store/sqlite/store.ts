@@ -1,5 +1,5 @@
-// The store over SQLite: composes its ports. Calls that arrive while a transaction runs go into the next one (group
-// commit). The table of verbs says on which thread a verb runs and who is notified of it.
+// The store over SQLite: puts its ports together. Calls that arrive while a transaction runs share the next one (group
+// commit). The table of verbs says on which thread a verb runs and who is notified.
 
 import type { NodeDescription } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -28,10 +28,10 @@ export interface NodeChannel {
 }
 
 export interface SqliteStoreOptions {
-  /** The channel to nodes that write to the same file from other threads of this process; null if there are none. */
+  /** The channel to other lanes of this process, which write to the same file; null if there are none. */
   readonly channel?: NodeChannel | null;
   readonly executor: Executor;
-  /** For look-ups, and for lists and searches, which may take long; without them, the writer does both. */
+  /** The executors for look-ups, and for lists and searches, which may take long. Without them, the writer reads. */
   readonly readers?: Readers<Executor>;
   readonly clock: Clock;
   /**
@@ -39,15 +39,15 @@ export interface SqliteStoreOptions {
    * follows soon.
    */
   readonly timers?: Clock;
-  /** Names the claims of this process; a new name for every start. */
+  /** The id of this process in its claims. Every start has a new id. */
   readonly node: string;
-  /** Messages that wait to be accepted; by default the store has its own. */
+  /** The messages that wait to be accepted. By default the store creates its own inbox. */
   readonly inbox?: Inbox;
-  /** What people want to know about this node. */
+  /** The description of this node for people. */
   readonly about?: NodeDescription;
-  /** The node that people see, when this one is a lane of it. */
+  /** The node that people see, if this node is one of its lanes. */
   readonly shownAs?: ShownNode;
-  /** The file can no longer be written: the process must exit. */
+  /** Called when the file can no longer be written. The process must exit. */
   readonly onBroken: (error: Error) => void;
 }
 
@@ -83,8 +83,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...calls.all(onThread(RESOURCE_VERBS)),
     ...calls.all(ACCOUNT_VERBS),
     ...calls.all(onThread(ACCESS_VERBS)),
-    // The error is read beside the writer, so that no call waits for it. Then the writer corrects the count by the
-    // difference.
+    // A reader computes the error of the count, so that no call waits for that. Then the writer corrects the count by
+    // this difference.
     async recountStored(accountId) {
       const wrongBy = await calls.ask('storedError', accountId);
       await calls.ask('correctStored', accountId, -wrongBy);
@@ -113,10 +113,10 @@ function createCancelling(
     release: async (leases, now) => {
       await calls.ask('release', leases, node, now);
     },
-    // A silent lane of this process may only be paused: it may still start something.
+    // A silent lane of this process may only be paused, and may still start an attempt.
     holders: (accountId, ids) =>
       calls.ask('nodesHoldingCancelled', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
-    // Nodes that share the executor know of it. When the time is over, what they released has ended.
+    // Nodes on the same executor hear of the cancel from it. After `ms`, the messages that they released have ended.
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });
@@ -136,7 +136,7 @@ function createUpkeep(calls: Calls, offer: StandingOffer, cancelling: Cancelling
       const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
       if (work.action === 'cancel') {
         await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
-        // No caller waits for this.
+        // No caller waits for this look.
         if (requested.length > 0) void cancelling.look().catch(() => {});
       }
       return done;

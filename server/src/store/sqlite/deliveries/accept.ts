@@ -1,4 +1,4 @@
-// Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here.
+// Writes new messages. HTTP publishes, schedules and the callbacks of a settlement all use this code.
 
 import { COUNTED } from '../../../rules/accounts/activity.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
@@ -28,7 +28,7 @@ export function accept(database: Database, caches: TransactionCaches, command: A
   const rows: (number | null)[] = messages.map(nothing);
   const bodies = messages.length === 1 ? null : new Bodies(database, caches, messages);
   const newKeys = newOrderKeys(database, messages);
-  /** Created when needed: most messages are in no line. */
+  /** Created when it is needed, because most messages have no queue and no flow key. */
   let lines: Lines | null = null;
   let dueAt: number | null = null;
   for (let index = 0; index < messages.length; index += 1) {
@@ -60,12 +60,12 @@ export function accept(database: Database, caches: TransactionCaches, command: A
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
 }
 
-/** Whether a claim looks for it by its time alone. */
+/** Whether a claim finds the message by its time alone. */
 function isInNoLine(state: ReturnType<typeof firstState>): boolean {
   return state === 'delayed' || state === 'ready';
 }
 
-/** A new message counts as the first of its order key, unless others have the key. */
+/** A new message counts as the first of its order key, unless other messages have the key. */
 function noteOrderKey(database: Database, message: NewMessage, newKeys: ReadonlySet<NewMessage>, seq: number): void {
   const { accountId, queueName, orderKey } = message;
   if (orderKey === null || newKeys.has(message)) return;
@@ -74,8 +74,8 @@ function noteOrderKey(database: Database, message: NewMessage, newKeys: Readonly
 }
 
 /**
- * The messages whose order key no other message has, neither among these nor in the queue. Call this before the first
- * of them is written.
+ * The messages whose order key no other message has, neither in this list nor in the queue. Call this before the first
+ * message of the list is written.
  */
 function newOrderKeys(database: Database, messages: readonly NewMessage[]): ReadonlySet<NewMessage> {
   const ordered = messages.filter(({ orderKey }) => orderKey !== null);
@@ -94,10 +94,10 @@ function nothing(): null {
 /** The queues and flow keys that got new messages. */
 class Lines {
   readonly queues = new Map<string, { readonly accountId: string; readonly name: string; readonly dueAt: number }>();
-  /** The newest message of each flow key: its limits apply. */
+  /** The newest message of each flow key, because its limits apply. */
   readonly flows = new Map<string, NewMessage>();
 
-  /** A message of a queue is in no other line. */
+  /** A message of a queue is in the line of its queue only, also if it has a flow key. */
   add(message: NewMessage): void {
     const { accountId, queueName, flow, dueAt } = message;
     if (queueName !== null) {
@@ -108,8 +108,8 @@ class Lines {
 }
 
 /**
- * Starts what may start in a few of them. A claim does so in the others, because no other call is served meanwhile.
- * Returns the earliest time at which one of their messages can be claimed.
+ * Starts the messages that may start in a few of these lines. The other lines are left to a claim, because no other
+ * call is served meanwhile. Returns the earliest time at which a message of these lines can be claimed.
  */
 function startLines(
   database: Database,
@@ -139,7 +139,7 @@ function startLines(
   return dueAt;
 }
 
-/** The bodies that several messages share. The first message that has such a body stores it. */
+/** The bodies that several messages share. The first message with such a body stores it. */
 class Bodies {
   readonly #database: Database;
   readonly #caches: TransactionCaches;
@@ -152,7 +152,7 @@ class Bodies {
     this.#firsts = sharedBodies(messages);
   }
 
-  /** Null if the body is not shared. */
+  /** The id of the shared body; null if the body is not shared. */
   idOf({ accountId, body }: NewMessage, index: number): number | null {
     const first = this.#firsts[index] ?? null;
     if (first === null) return null;
@@ -163,8 +163,8 @@ class Bodies {
 }
 
 /**
- * SQLite rewrites a changed row with all its overflow pages: a body inside it would be written at each claim and
- * settle.
+ * From this size on, a body has its own row. SQLite rewrites a changed row with all its overflow pages, so a large body
+ * inside the row would be written at each claim and settlement.
  */
 const LARGE_BODY_BYTES = 16 * 1024;
 
@@ -172,7 +172,7 @@ function largeBodyId(database: Database, caches: TransactionCaches, { accountId,
   return body.length < LARGE_BODY_BYTES ? null : insertBody(database, caches, accountId, body);
 }
 
-/** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */
+/** The id of the message that has the same deduplication key. If there is none, this message takes the key. */
 function standingMessage(database: Database, message: NewMessage, now: number): string | null {
   if (!message.deduplication) return null;
   const standing = findStanding(database, message, now);

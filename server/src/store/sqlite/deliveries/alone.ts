@@ -1,4 +1,4 @@
-// Messages that crashes have interrupted repeatedly: they start alone, or they are held until a person releases them.
+// Messages that crashes have interrupted repeatedly: each starts alone, or is held until a person releases it.
 // rules/delivery/recovery.ts decides which.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
@@ -17,7 +17,7 @@ import { admitOne } from './flow-keys.ts';
 
 const HELD_COUNTED_MAX = 10_000;
 
-/** Written in addition to every settle, for a message that is or was interrupted. */
+/** Called in addition to the normal settle, for a message that is or was interrupted. */
 export function writeInterruptions(
   database: Database,
   seq: number,
@@ -39,7 +39,7 @@ interface Suspect extends Claimable {
   readonly alone_from_at: number;
 }
 
-/** Leases a message that waits to start alone: the one that has waited longest, unless its flow key blocks it. */
+/** Leases the message that has waited longest to start alone, unless its flow key blocks it. */
 export function claimAlone(database: Database, caches: TransactionCaches, to: LeaseHolder, now: number): AloneReply {
   caches.requestedFlowLimits.apply();
   const suspects = database.all<Suspect>(
@@ -69,7 +69,7 @@ function startAlone(
   return { lease, message: toMessage(new Bodies(database).fill(row)), ...caches.accountsAtClaim.get(accountId) };
 }
 
-/** The limits of its flow key apply as to any other message. */
+/** The limits of a flow key apply to this message as to any other. */
 function mayStart(database: Database, { seq, account_id: accountId, flow_key: key }: Suspect, now: number): boolean {
   return key === null || admitOne(database, accountId, key, seq, now);
 }
@@ -90,9 +90,7 @@ export function recovery(database: Database): Recovery {
   return { nextAloneAt: nextAloneAt(database), held };
 }
 
-/**
- * The messages wait for the clock again: they are due now and keep their positions. Earlier crashes no longer count.
- */
+/** The messages wait for their due time again: due now, at their old positions. Earlier crashes no longer count. */
 export function releaseHeld(
   database: Database,
   caches: TransactionCaches,

@@ -1,5 +1,5 @@
-// Bodies with their own row: those that several messages share, and large ones. Stored once, read once, and deleted
-// with the last message that has them.
+// Bodies with their own row: shared bodies and large ones. A body is stored once, read once, and deleted with the last
+// message that has it.
 
 import type { MessageRow } from '../../rows/message-row.ts';
 import type { Database } from '../thread/database.ts';
@@ -15,7 +15,7 @@ export function insertBody(database: Database, { stored }: Counting, accountId: 
   return database.insert('INSERT INTO bodies (account_id, bytes) VALUES (?, ?)', accountId, body);
 }
 
-/** Call it after deleting a message that had this body, in the same transaction. */
+/** Call this after deleting a message that had this body, in the same transaction. */
 export function deleteUnusedBody(database: Database, { stored }: Counting, id: number): void {
   const unused = database.get<{ account_id: string; bytes: number }>(
     `SELECT account_id, length(bytes) AS bytes FROM bodies
@@ -27,7 +27,7 @@ export function deleteUnusedBody(database: Database, { stored }: Counting, id: n
   database.run('DELETE FROM bodies WHERE id = ?', id);
 }
 
-/** Reads bodies during one call. Messages that share a body get the same bytes, not a copy each. */
+/** Reads bodies during one call. Messages that share a body get the same bytes, without a copy for each message. */
 export class Bodies {
   readonly #database: Database;
   readonly #keptMax: number;
@@ -35,8 +35,8 @@ export class Bodies {
   readonly #kept = new Map<number, Uint8Array>();
 
   /**
-   * `keptMax`: how many shared bodies are cached. All by default, for calls that return all of them anyway. `bytesMax`:
-   * how much of each body is read, if not all.
+   * `keptMax`: how many shared bodies are cached. Default: all, for calls that return all bodies anyway. `bytesMax`:
+   * how much of each body is read. Null: the whole body.
    */
   constructor(database: Database, keptMax = Number.POSITIVE_INFINITY, bytesMax: number | null = null) {
     this.#database = database;
@@ -49,13 +49,13 @@ export class Bodies {
     return id !== null && this.#kept.has(id);
   }
 
-  /** The body of a row that was read without it. */
+  /** The body of a row that was read without its body. */
   read({ seq, body_id: id }: Pick<MessageRow, 'seq' | 'body_id'>): Uint8Array {
     if (id !== null) return this.#shared(id);
     return this.#read('SELECT body AS bytes FROM messages WHERE seq = ?', seq);
   }
 
-  /** Fills in the body of a row that was read whole, if it is stored as a shared body. */
+  /** Fills in the body of a row that was read with its own body, if the message has a shared body. */
   fill(row: MessageRow): MessageRow {
     if (row.body_id !== null) row.body = this.#shared(row.body_id);
     return row;
@@ -73,7 +73,7 @@ export class Bodies {
   #read(sql: string, key: number): Uint8Array {
     if (this.#bytesMax === null) return this.#database.get<{ bytes: Uint8Array }>(sql, key)!.bytes;
     const cut = `SELECT substr(bytes, 1, ?) AS bytes FROM (${sql})`;
-    // SQLite returns null as the part of an empty body.
+    // SQLite returns null as a part of an empty body.
     return this.#database.get<{ bytes: Uint8Array | null }>(cut, this.#bytesMax, key)!.bytes ?? new Uint8Array(0);
   }
 }

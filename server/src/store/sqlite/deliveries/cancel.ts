@@ -14,8 +14,8 @@ const ENDED = `state = 'cancelled', holds_place = 0, ended_at = ?, expires_at = 
   due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
 const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
 /**
- * For messages that are not kept. A changed row is rewritten with its body: on a full disk there may be no space for
- * that, and without the body its space is free at once.
+ * For messages that are not kept. SQLite rewrites a changed row with its body, and a full disk may have no space for
+ * that. Without the body, the space of the body is free at once.
  */
 const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NULL WHERE seq = ?`;
 

@@ -29,25 +29,25 @@ export interface ClaimCommand {
   readonly node: string;
   readonly now: number;
   readonly limits: ClaimLimits;
-  /** The start of the lease ids: unique for this node and this call. */
+  /** The start of the lease ids. It is unique for this node and this call. */
   readonly leasePrefix: string;
 }
 
-/** How many accounts one claim reads, and how many backlogs in all. */
+/** Limits for one claim: the accounts that it reads, and their backlogs in all. */
 const ACCOUNTS_MAX = 512;
 const BACKLOGS_MAX = 1024;
 
 /**
- * How long one claim may take before it leaves the rest to the next one: no call gets a reply before the transaction
- * ends in which the claim runs. Half of it is for making messages ready.
+ * How long one claim may take before it leaves the rest to the next claim. No call of the same transaction gets a reply
+ * before the claim has ended. Half of the time is for making messages ready.
  */
 const CLAIM_MS_MAX = 8;
-/** This many are claimed however long it takes. Then the clock is read after every few, and after large bodies. */
+/** So many messages are claimed even if the time is over. The clock is read at intervals, and after large bodies. */
 const CLAIMS_MIN = 64;
 const CLAIMS_A_LOOK = 8;
 const BYTES_A_LOOK = 1024 * 1024;
 
-/** In `cut`, in place of an account: there are accounts that were not read. */
+/** In `cut`, in place of an account: some accounts were not read. */
 const ALL_ACCOUNTS = '';
 
 /** Remembers where the last claim stopped, so that the next one continues there. */
@@ -63,7 +63,7 @@ export class Claimer {
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
 
-  /** `nowMs`: a clock that never goes back. */
+  /** `nowMs` is a clock that never goes back. */
   constructor(database: Database, caches: TransactionCaches, nowMs: () => number) {
     this.#database = database;
     this.#caches = caches;
@@ -110,7 +110,7 @@ export class Claimer {
     };
   }
 
-  /** Searches for as many hosts of an account as its share may need, and for more if it uses all of those. */
+  /** Reads as many hosts of an account as its share of slots may need, and more if the share uses all of these. */
   #claimReady(claiming: Claiming): void {
     const { budget, claims } = claiming;
     let accounts = this.#readyAccounts(claiming);
@@ -127,9 +127,7 @@ export class Claimer {
     }
   }
 
-  /**
-   * Accounts with ready messages and room for them, as many as there are slots, beginning after the last one served.
-   */
+  /** Accounts with ready messages and free slots: at most one for each slot, beginning after the last one served. */
   #readyAccounts(claiming: Claiming): string[] {
     const { budget } = claiming;
     const accounts = keysFrom(this.#lastAccount, (after, upTo) => nextReadyAccount(this.#database, after, upTo));
@@ -147,9 +145,7 @@ export class Claimer {
     return found;
   }
 
-  /**
-   * Hosts of the account with ready messages and room for them, at most `most`, beginning after the last one served.
-   */
+  /** Hosts of the account with ready messages and free slots: at most `most`, beginning after the last host served. */
   #readyBacklogs({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Backlog[] {
     if (cut.has(accountId)) return [];
     const hosts = keysFrom(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
@@ -168,7 +164,7 @@ export class Claimer {
       if (budget.room(accountId, host) > 0) found.push({ accountId, host });
       if (found.length >= most) break;
       if (count < lookedMax) continue;
-      // The next claim begins after this host, whatever is found here.
+      // The next claim begins after this host, whether or not this one finds messages there.
       cut.add(accountId);
       this.#lastHosts.set(accountId, host);
       break;
@@ -182,7 +178,7 @@ export class Claimer {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1 || claiming.isOver) return 0;
-    // Read without bodies, so that a body beyond the byte limit is never read.
+    // The rows are read without bodies, so that a body beyond the byte limit is never read.
     const ready = this.#database.all<Claimable & { bytes: number }>(
       `SELECT seq, claimed_at, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
          ORDER BY due_at, seq LIMIT ?`,
@@ -193,7 +189,7 @@ export class Claimer {
     let taken = 0;
     for (const found of ready) {
       const { seq, bytes } = found;
-      // A small message need not wait for a large one before it.
+      // A small message after a large one need not wait for it.
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, this.#caches, found, { lease, node: command.node }, command.now);
@@ -208,22 +204,22 @@ export class Claimer {
     }
     if (taken > 0) this.#noteTurn(claiming, accountId, host);
     else if (ready.length > 0) {
-      // The next claim begins with the hosts after this one, so that a message that is too large for now does not block
-      // others.
+      // The next claim begins with the hosts after this one. So a message that is too large for now does not block
+      // other messages.
       this.#lastHosts.set(accountId, host);
       cut.add(accountId);
     }
     return taken;
   }
 
-  /** Where the next claim begins, unless a look that was cut short has said so already. */
+  /** Records where the next claim begins, unless a read that was cut short has recorded it already. */
   #noteTurn({ cut }: Claiming, accountId: string, host: string): void {
     if (!cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
     if (!cut.has(accountId)) this.#lastHosts.set(accountId, host);
   }
 }
 
-/** Whether it is time to read the clock, after one more claim with a body of this many bytes. */
+/** Whether to read the clock now, after one more claim with a body of this many bytes. */
 function isLook(claiming: Claiming, bytes: number): boolean {
   claiming.unlookedBytes += bytes;
   const { claims, unlookedBytes } = claiming;
@@ -233,7 +229,7 @@ function isLook(claiming: Claiming, bytes: number): boolean {
   return true;
 }
 
-/** Whether a message of any other account is ready. Steps from account to account. */
+/** Whether a message of any account outside `beside` is ready. Steps from account to account. */
 function hasReady(database: Database, beside: readonly string[]): boolean {
   if (beside.length === 0) return database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined;
   const others = keysFrom('', (after, upTo) => nextReadyAccount(database, after, upTo));
@@ -280,7 +276,7 @@ export function isPlain(row: ClaimedRow): boolean {
   return row.queue_name === null && row.flow_key === null && row.deduplication_key === null;
 }
 
-/** Claims the next message of a queue in place of the one that has just ended, if it may take over its slot. */
+/** Claims the next message of a queue in place of the one that has just ended, if it may take over that slot. */
 export function claimNext(
   database: Database,
   caches: TransactionCaches,
@@ -303,19 +299,19 @@ interface Claiming {
   readonly command: ClaimCommand;
   readonly budget: SlotBudget;
   readonly claims: Claim[];
-  /** How many hosts of each account were read. */
+  /** How many hosts were read for each account. */
   readonly looked: Map<string, number>;
   /** Accounts that may have ready messages at hosts that were not read. */
   readonly cut: Set<string>;
   readonly bodies: Bodies;
   readonly endsAtMs: number;
-  /** Bytes of bodies since the clock was last read. */
+  /** How many bytes of bodies were claimed since the clock was last read. */
   unlookedBytes: number;
-  /** Whether its time was up before all slots were used. */
+  /** Whether the time was over before all slots were used. */
   isOver: boolean;
 }
 
-/** When the next message that waits for the clock becomes due. */
+/** The earliest time at which a message that waits for its due time becomes due. */
 function nextDueAt(database: Database): number | null {
   const heads = [
     "SELECT due_at AS at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1",
@@ -356,14 +352,14 @@ export function release(
     }
     dueAt = now;
   }
-  // Only after all are released, because they go before messages that came later.
+  // This waits until all claims are released, because their messages go before messages that came later.
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
 }
 
 /**
- * The message is pending again. `claimed_at` stays: the start of this attempt is in the journal, and the next claim adds no
- * other.
+ * The message is pending again. `claimed_at` stays set: the journal already has the start of this attempt, and so the
+ * next claim adds none.
  */
 function putBack(database: Database, row: Released, now: number): void {
   const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;

@@ -1,5 +1,5 @@
-// The delivery port over SQLite. A message that is due at accept is leased to the engine at once if a slot is free. So
-// it is written only twice (accepted, settled) and never read back.
+// The delivery port over SQLite. If a message is due at accept and a slot is free, the message is leased to the engine
+// at once. Such a message is written only twice (accepted, settled) and never read back.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
@@ -61,17 +61,17 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     recovery: () => calls.ask('recovery'),
     ...lifeOf(options),
     storedTime: () => calls.ask('storedTime'),
-    // The disk and the files are watched elsewhere (upkeep/disk.ts, upkeep/files.ts).
+    // Other code watches the disk and the files (upkeep/disk.ts, upkeep/files.ts).
     whyNotWritable: async () => null,
   };
 }
 
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
   return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> =>
-    // One promise and no `then`, because this runs for each publish.
+    // One promise without `then`, because this code runs for each publish.
     new Promise((resolve, reject) => {
       const bytes = inbox.take(messages);
-      // Under a quota nothing is leased at accept, because all of it may be refused.
+      // Under a quota no message is leased at accept, because all messages of the call may be refused.
       const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
       const command = { messages, leases, node, now, dayMax };
       const onReply = (reply: AcceptReply) => {
@@ -96,7 +96,7 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
 function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
   return async (settlements, now, { takesOver = [], canWait = false } = {}) => {
     const successors = offer.successorLeases(takesOver);
-    // While ready messages wait for slots, the slots that become free are needed at once.
+    // While ready messages wait for slots, the slots that this settlement frees are needed at once.
     const asked =
       canWait && offer.isCaughtUp(now)
         ? calls.writer.callSometime('settle', settlements, now, successors)
@@ -112,7 +112,7 @@ function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] 
   };
 }
 
-/** The file belongs to one process, so there is no other node to list. Its lanes are not listed. */
+/** The file belongs to one process, so there is no other node to list. The lanes of the process are not listed. */
 function lifeOf({ calls, clock, node, about, shownAs }: DeliveriesOptions) {
   const shown = shownAs ?? { id: node, startedAt: clock.now() };
   let aliveUntil = clock.now();

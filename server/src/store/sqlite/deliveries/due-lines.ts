@@ -1,5 +1,5 @@
-// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step
-// takes, first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+// Selects the queues and flow keys that are due longest; if more are due than one step takes, first a few of each
+// account. A step continues where the last one stopped: no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
@@ -9,7 +9,7 @@ export interface DueLine {
   readonly name: string;
 }
 
-/** Where the due times are stored. Each of these columns has its own index, and one by account. */
+/** The tables and columns that store the due times. Each of these columns has its own index, and one by account. */
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at', byAccount: 'queues_next_start_of_account' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at', byAccount: 'flow_keys_next_start_of_account' },
@@ -38,7 +38,7 @@ export class DueLines {
       WHERE account_id = ? AND ${at} <= ? ORDER BY ${at} LIMIT ?`;
   }
 
-  /** At most `max`. `hasMore`: others are due as well. */
+  /** Returns at most `max` lines. `hasMore`: further lines are due as well. */
   take(now: number, max: number): { readonly lines: readonly DueLine[]; readonly hasMore: boolean } {
     const longestDue = this.#database.all<DueLine>(this.#longestDue, now, max + 1);
     if (longestDue.length <= max) return { lines: longestDue, hasMore: false };
@@ -64,11 +64,11 @@ export class DueLines {
   }
 }
 
-/** This many are taken however long it takes. Then the clock is read after every few. */
+/** So many lines are taken even if the time is over. Then the clock is read after each few lines. */
 const LINES_MIN = 64;
 const LINES_A_LOOK = 8;
 
-/** Yields the lines until the time is up. */
+/** Yields the lines until the time is over. */
 export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boolean): Generator<DueLine> {
   for (const [index, line] of lines.entries()) {
     if (index >= LINES_MIN && index % LINES_A_LOOK === 0 && isOver()) return;
@@ -76,7 +76,7 @@ export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boole
   }
 }
 
-/** Sorts after every key. */
+/** A text that sorts after every key. */
 const LAST = '\u{10ffff}';
 
 /** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */

@@ -1,5 +1,6 @@
-// Flow control by key: which messages of a key may start. Every change that could free a place ends in `admitWaiting`;
-// nothing else makes a message that waits for its key `ready`. rules/lines/admission.ts plans what is admitted.
+// Flow control by key: which messages of a flow key may start. Every change that could free a place ends in
+// `admitWaiting`; no other code makes messages that wait for a key `ready`. rules/lines/admission.ts plans the
+// admissions.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
@@ -27,8 +28,8 @@ import { READY_NOW } from './message-sql.ts';
 export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
 
 /**
- * Creates the key, or takes the limits of its newest message unless they are pinned. Returns whether the limits
- * changed.
+ * Creates the key, or applies the limits of its newest message unless the key's limits are pinned. Returns whether the
+ * limits changed.
  */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
@@ -50,7 +51,7 @@ export function deferLimits(database: Database, accountId: string, key: string, 
   );
 }
 
-/** Applies noted limits to a few keys. Returns whether more are noted. */
+/** Applies noted limits to a few keys. Returns whether other keys still have noted limits. */
 export function applyDeferredLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
   const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   for (const { account_id, name } of lines) {
@@ -62,8 +63,8 @@ export function applyDeferredLimits(database: Database, requestedFlowLimits: Due
 }
 
 /**
- * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; a claim
- * checks a new one from `newDueAt` on.
+ * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; then a claim
+ * checks the key from `newDueAt` on.
  */
 export function areLimitsUnchanged(
   database: Database,
@@ -117,9 +118,7 @@ export function setLimits(database: Database, row: FlowRow, limits: FlowLimits):
   return !isSame;
 }
 
-/**
- * Messages that are ready but not started wait again and no longer count as started. Call `admitWaiting` afterwards.
- */
+/** Messages that are ready but not started wait again and do not count as started. Then call `admitWaiting`. */
 export function takeBack(database: Database, row: FlowRow): void {
   const count = database.run(
     `UPDATE messages SET state = 'queued', holds_place = 0
@@ -135,9 +134,7 @@ function uncount(database: Database, row: FlowRow, count: number): void {
     writeWindow(database, row, { window: withoutStarts(windowOf(row), count), nextStartAt: row.next_start_at });
 }
 
-/**
- * A claim was released before its attempt began. Its start no longer counts, if its window is still the current one.
- */
+/** For a claim released before its attempt began: its start no longer counts, if its period is still current. */
 export function uncountStart(database: Database, accountId: string, key: string, claimedAt: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (row) uncount(database, row, startsIn(windowOf(row), [claimedAt]));
@@ -172,7 +169,7 @@ export function admitWaiting(
   return plan.dueAt;
 }
 
-/** For a new message that waits under the key: a claim will check the key. Admits nothing itself. */
+/** For a new message that waits for its key: a claim will check the key. This function admits no message. */
 export function markKeyDue(database: Database, accountId: string, key: string, at: number): void {
   database.run(
     `UPDATE flow_keys SET next_start_at = ?3
@@ -183,7 +180,7 @@ export function markKeyDue(database: Database, accountId: string, key: string, a
   );
 }
 
-/** Lets one message start at once if the limits of its key allow it. Returns whether it may. */
+/** Lets one message start at once if the limits of its key allow that. Returns whether it may start. */
 export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return false;
@@ -204,7 +201,7 @@ const BEHIND = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ?
 const COUNT = `SELECT (SELECT count(*) FROM (${LET_IN} LIMIT ?3)) AS active,
   (SELECT count(*) FROM (${LET_IN} AND state = 'ready' LIMIT ?4)) AS unstarted,
   (SELECT count(*) FROM (${BEHIND} LIMIT ?5)) AS waiting`;
-/** SQLite's value for LIMIT without a limit. */
+/** With this value, SQLite's LIMIT has no effect. */
 const NO_LIMIT = -1;
 
 /** Counts the messages of a key, up to the given limits. */
@@ -247,8 +244,8 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
 }
 
 /**
- * Admits messages of keys that have a new period or have just become due. A key that could not admit all of them, or
- * was not reached, stays due.
+ * Admits messages of keys that have a new period or have just become due. A key stays due if it was not reached, or if
+ * not all of its messages could be admitted.
  */
 export function admitDueKeys(database: Database, dueKeys: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);

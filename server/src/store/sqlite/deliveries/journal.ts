@@ -1,15 +1,15 @@
-// The journal: what happened, in order, one row for each step. A row is written in the transaction of its step.
+// The journal: what happened to messages, in order. Each step has one row, written in the transaction of the step.
 
 import type { TierName } from '../../../rules/limits/tier.ts';
 import type { JournalDeletion, JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 import type { RowGroup } from './row-group.ts';
 
-/** Positions in each millisecond, so that a position shows the time and is never used twice. */
+/** How many positions each millisecond has. A position shows its time and is never used twice. */
 const POSITIONS_PER_MS = 1024;
 /**
- * Reached in the year 2109. After that, positions only count up. So they stay integers that JavaScript can represent
- * exactly.
+ * Positions show the time until they reach this value, in the year 2109. Then they only count up, so that JavaScript
+ * can still represent them as exact integers.
  */
 const POSITION_OF_TIME_MAX = 2 ** 52;
 
@@ -21,9 +21,9 @@ export function firstPositionAt(at: number): number {
 export class Journal {
   readonly #database: Database;
   readonly #rows: RowGroup;
-  /** The last position given or found here. Its row may have been deleted, but the position is not used again. */
+  /** The last position that was given or found here. It is never given again, even if its row was deleted. */
   #last = 0;
-  /** Accounts whose last position was looked up in this transaction. All rows since then were added here. */
+  /** The accounts whose last position was read in this transaction. All their later rows were added by this object. */
   readonly #known = new Set<string>();
 
   constructor(database: Database) {
@@ -39,9 +39,9 @@ export class Journal {
     this.#rows.add(accountId, this.#last, at, messageSeq, step);
   }
 
-  /** The table may have rows from an earlier process, and another process may write between two transactions. */
+  /** The table may have rows of an earlier process, and another process may write between two transactions. */
   #lookUp(accountId: string): void {
-    // None of its rows is still in the group: they would have been added after this.
+    // No row of this account is still in the group, because rows are added only after this read.
     const row = this.#database.getBesideGroups<{ seq: number }>(
       'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
       accountId,
@@ -52,8 +52,8 @@ export class Journal {
 }
 
 /**
- * Deletes a few rows that are older than the given times. Rows of a deleted message are deleted with the message
- * instead.
+ * Deletes a few rows that are older than the given times. The rows of a deleted message are not deleted here, but with
+ * the message.
  */
 export function deleteJournal(
   database: Database,
@@ -81,7 +81,7 @@ export function deleteJournal(
 }
 
 /**
- * If the row limit was reached, there may be more rows; the next call continues after the last account that lost a row.
+ * If the row limit was reached, more rows may be left: the next call continues after the last account that lost a row.
  */
 function stoppedAt(gone: readonly { account_id: string }[], rows: number, last: string | null): string | null {
   if (gone.length < rows) return last;

@@ -1,4 +1,4 @@
-// The rows of new messages and of their labels. Gives each message its number, which is the order of acceptance.
+// The rows of new messages and of their labels. Gives each message its number; the numbers are the order of acceptance.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
@@ -8,7 +8,7 @@ import type { Database } from '../thread/database.ts';
 import { addRow, INSERTED_COLUMNS } from '../thread/message-code.ts';
 import type { RowGroup } from './row-group.ts';
 
-/** A message with a larger body is inserted alone: a prepared statement keeps a copy of the values it ran with. */
+/** A message with a larger body is inserted alone: a prepared statement keeps a copy of its last values. */
 const GROUPED_BODY_BYTES_MAX = 16 * 1024;
 
 const EMPTY = new Uint8Array(0);
@@ -17,7 +17,7 @@ export class NewMessages {
   readonly #database: Database;
   readonly #rows: RowGroup;
   readonly #stored: Stored;
-  /** The last number given in this transaction. */
+  /** The last number that was given in this transaction. */
   #last: number | null = null;
 
   constructor(database: Database, stored: Stored) {
@@ -30,7 +30,7 @@ export class NewMessages {
     database.onTransaction({ beforeCommit: forget, onRollback: forget });
   }
 
-  /** Returns the number of the message. `bodyId`: the shared body, if it has one. */
+  /** Returns the number of the message. `bodyId` is the id of its shared body, or null. */
   add(
     message: NewMessage,
     state: RowState,

@@ -1,4 +1,4 @@
-// A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
+// A message that has not ended, with its queue and its keys. For code that ends or releases such a message.
 
 import { CANCELLED } from '../../rows/rows.ts';
 import type { Database } from '../thread/database.ts';
@@ -6,7 +6,7 @@ import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { correctOrderKey, startHeads } from './queues.ts';
 
-/** A message that has not ended, and what waits for its end. */
+/** A message that has not ended, and the lines in which other messages wait for its end. */
 export interface OpenMessage {
   readonly seq: number;
   readonly account_id: string;
@@ -22,7 +22,7 @@ export interface OpenMessage {
 export const OPEN_MESSAGE =
   'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted, cancel_requested_at';
 
-/** Starts the messages that waited for this one's place: in its queue, for its order key, under its flow key. */
+/** Starts the messages that waited for a place of this message: in its queue, for its order key, under its flow key. */
 export function startWaitingMessages(
   database: Database,
   held: Pick<OpenMessage, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,

@@ -21,13 +21,13 @@ export function leasesOf(database: Database, node: string, limit: number): strin
 /** The node that checks whether other nodes are alive, and when. */
 export interface LifeCheck {
   readonly asker: string;
-  /** On the monotonic clock. */
+  /** A time on the monotonic clock. */
   readonly nowMs: number;
-  /** Whether the checking process, and so its lanes, may have been paused recently. */
+  /** Whether the checking process was perhaps paused recently. Its lanes were paused with it. */
   readonly stoodStill: boolean;
 }
 
-/** All claims of one process that is no longer alive, or of its lanes that are not, without their bodies. */
+/** All claims of the dead lanes of one process, without bodies. If the process has crashed, all its lanes are dead. */
 export function orphanedClaims(database: Database, look: LifeCheck): Claim[] {
   for (let at = ''; ; ) {
     const next = database.get<{ node: string }>(
@@ -43,21 +43,21 @@ export function orphanedClaims(database: Database, look: LifeCheck): Claim[] {
 }
 
 /**
- * All dead lanes of the process that `node` was a lane of. If the process has crashed, these are all of its lanes: only
- * all of them together show which message was in flight alone.
+ * All dead lanes of the process to which the lane `node` belongs. If the process has crashed, these are all of its
+ * lanes. Only the claims of all lanes together show which message was in flight alone.
  */
 function deadLanes(database: Database, node: string, look: LifeCheck): string[] {
   const process = processOf(node);
   const lanes = database.all<{ node: string }>(
     "SELECT DISTINCT node FROM messages WHERE state = 'claimed' AND node BETWEEN ? AND ?",
     process,
-    // Sorts after all texts that begin with the name of the process and a character that names can have.
+    // This text sorts after the name of the process with any other character that names can have.
     `${process}~`,
   );
   return lanes.map((lane) => lane.node).filter((lane) => processOf(lane) === process && isDead(database, lane, look));
 }
 
-/** A node never counts itself as dead. */
+/** Whether a node is dead. The node that asks never counts itself as dead. */
 export function isDead(database: Database, node: string, { asker, nowMs, stoodStill }: LifeCheck): boolean {
   if (node === asker) return false;
   const row = database.get<{ until: number }>('SELECT alive_until AS until FROM nodes WHERE id = ?', node);

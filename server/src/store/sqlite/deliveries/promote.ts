@@ -1,27 +1,27 @@
-// Makes due messages ready, so that they can be claimed: in pieces, as long as there is time, and a few of every account.
+// Makes due messages ready, so that they can be claimed: in pieces, while there is time, and a few of every account.
 
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { keysFrom } from './due-lines.ts';
 import { markKeyDue } from './flow-keys.ts';
 
-/** The clock is read after this many messages. */
+/** After how many messages the clock is read. */
 const PROMOTE_AT_ONCE = 100;
 
-/** Remembers where it stopped, so that the next call continues there. */
+/** Remembers where the last call stopped, so that the next call continues there. */
 export class Promoter {
   readonly #database: Database;
   readonly #nowMs: () => number;
   #lastAccount = '';
 
-  /** `nowMs`: a clock that never goes back. */
+  /** `nowMs` is a clock that never goes back. */
   constructor(database: Database, nowMs: () => number) {
     this.#database = database;
     this.#nowMs = nowMs;
   }
 
   /**
-   * Promotes the messages that are due longest. If not all of them are promoted, also promotes a few of other accounts,
+   * Promotes the messages that are due longest. If some due messages remain, it also promotes a few of other accounts,
    * which would otherwise wait behind them. No piece begins after `endsAtMs`.
    */
   promote(now: number, endsAtMs: number): void {
@@ -47,7 +47,7 @@ export class Promoter {
   }
 }
 
-/** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
+/** Makes due messages ready, or lets them wait for their flow key. Returns the number of these messages. */
 function promoteDue(
   database: Database,
   which: 'due_at <= ?' | 'account_id = ? AND due_at <= ?',
@@ -66,7 +66,7 @@ function promoteDue(
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
-  // The keys take turns with all other due keys.
+  // The flow keys of these messages take turns with all other due keys.
   for (const [accountId, key] of keys.values()) markKeyDue(database, accountId, key, now);
   return due.length;
 }

@@ -1,6 +1,6 @@
 // FIFO queues: which messages of a queue may start. Every change that could free or fill a place ends in `startHeads`;
-// nothing else in this adapter makes a `queued` message of a queue `ready`. Of the messages with one order key, only
-// the first can be a head (`orderKey`).
+// no other code of this adapter makes a `queued` message `ready`. Of the messages with one order key (`orderKey`), only
+// the first can be a head.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
@@ -37,9 +37,7 @@ export function isPaused(database: Database, accountId: string, name: string): b
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!.is_paused === 1;
 }
 
-/**
- * For a new message: creates the queue if it is missing, and lets a claim after `at` check it. Starts nothing itself.
- */
+/** For a new message: creates the queue if it is missing, and lets a claim after `at` check it. Starts no message. */
 export function markQueueDue(database: Database, accountId: string, name: string, at: number, now: number): void {
   database.run(
     `INSERT INTO queues (account_id, name, parallelism, is_paused, created_at, updated_at, next_start_at)
@@ -56,8 +54,8 @@ export function markQueueDue(database: Database, accountId: string, name: string
 }
 
 /**
- * Makes as many messages ready as there are free places, at most `most`, in order, and records when the next one may
- * start. Returns the earliest time at which this queue has something to claim, or null.
+ * Makes messages ready in order: as many as there are free places, but at most `most`. Records when the next message
+ * may start. Returns the earliest time at which this queue has a message to claim, or null.
  */
 export function startHeads(
   database: Database,
@@ -90,7 +88,7 @@ export function startHeads(
   return plan.dueAt;
 }
 
-/** The first `free` messages that wait for a place. Of those not yet due, only the next one. */
+/** The first `free` messages that wait for a place. At most one of them, the next one, is not yet due. */
 function readLine(database: Database, { account_id, name }: QueueRow, free: number, now: number) {
   if (free === 0) return [];
   const line = database.all<QueuedMessage & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
@@ -106,12 +104,12 @@ const LINE = `SELECT seq, first_due_at AS firstDueAt, due_at AS dueAt FROM messa
     AND first_due_at`;
 const IN_ORDER = 'ORDER BY first_due_at, seq LIMIT ?';
 
-/** When the clock lets the next message of the queue start. */
+/** The time at which the next message of the queue may start; null if no message waits for a time. */
 export function nextStartAt(database: Database, accountId: string, name: string): number | null {
   return database.get<QueueRow>(GET_QUEUE, accountId, name)?.next_start_at ?? null;
 }
 
-/** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
+/** For a queue whose parallelism was lowered: its last heads without a running attempt wait in the queue again. */
 function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
   database.run(
     `UPDATE messages SET state = 'queued', holds_place = 0 WHERE seq IN
@@ -124,9 +122,9 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 }
 
 /**
- * Call it when an attempt is over and its message is not. The message releases its place if one before it in the order
- * lost its own to a lower parallelism; `startHeads` then gives the place to the first. A message that has never had a
- * place does not count (`ready_at`): it came after this message had started, from a node whose clock is behind.
+ * Call this when an attempt has ended but its message has not. If an earlier message lost its place to a lower
+ * parallelism, this one releases its own, and `startHeads` gives it to the earlier one. A message that never had a
+ * place (`ready_at`) does not count: it came after this one had started, from a node whose clock is behind.
  */
 export function releasePlaceIfOvertaken(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
@@ -151,8 +149,8 @@ export function isOrderKeyInQueue(
 }
 
 /**
- * Makes only the first of the open messages with this order key a head. Call it after each message that came or ended;
- * the previous first message is then among the first two.
+ * Makes only the first of the open messages with this order key a head. Call this after each message that came or
+ * ended; then the previous first message is among the first two.
  */
 export function correctOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
@@ -176,7 +174,7 @@ export function correctOrderKey(database: Database, accountId: string, queueName
   }
 }
 
-/** Starts the heads of queues whose next message has become due. A queue that could start more, or was not reached, stays due. */
+/** Starts the heads of due queues. A queue stays due if it was not reached, or if it could start more heads. */
 export function startDueQueues(database: Database, dueQueues: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueQueues.take(now, PROMOTE_QUEUES_MAX);
   const most = promotedPerQueueMax(lines.length);
@@ -189,7 +187,7 @@ export function lockOrCreateQueue(database: Database, accountId: string, name: s
 }
 
 /**
- * After a change of its rules: sets the heads of the queue to the states of a paused or resumed queue, and starts those
+ * After a change of the queue's rules: gives the heads the states of a paused or resumed queue, and starts the heads
  * that may start.
  */
 export function applyQueueRules(
@@ -213,7 +211,7 @@ export function applyQueueRules(
   startHeads(database, accountId, name, now);
 }
 
-/** How many open messages a queue has. */
+/** How many messages of the queue have not ended. */
 export function queueLag(database: Database, { account_id, name }: QueueRow): number {
   return database.get<{ lag: number }>(
     `SELECT count(*) AS lag FROM

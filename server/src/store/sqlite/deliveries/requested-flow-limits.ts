@@ -1,6 +1,6 @@
-// Limits that messages of the running transaction carry for flow keys, if they differ from the key's own. They are
-// applied once, at its end: even if many messages contradict each other, the key checks its messages again only once.
-// If there are too many keys for one transaction, the limits of the others are noted, and the next claims apply them.
+// The limits that messages of the running transaction give to flow keys, where they differ from the key's own. They are
+// applied once, at the end of the transaction: then a key checks its messages once, even if many messages contradict
+// each other. Limits of too many keys for one transaction are noted, and the next claims apply them.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
@@ -19,7 +19,7 @@ export class RequestedFlowLimits {
   readonly #unapplied = new Map<string, Said>();
   /** How many keys had their limits changed in the running transaction. */
   #checked = 0;
-  /** How many keys admitted messages after that. */
+  /** How many keys have admitted messages after such a change. */
   #admitted = 0;
 
   constructor(database: Database) {
@@ -39,8 +39,8 @@ export class RequestedFlowLimits {
   }
 
   /**
-   * `said` is from the newest message of a key. If the limits are unchanged, admits up to `most` messages, or leaves
-   * that to a claim. Returns when the key may have something to claim.
+   * `said` comes from the newest message of a key. If the limits are unchanged, this admits up to `most` messages, or
+   * leaves that to a claim. Returns when the key may have a message to claim.
    */
   say(said: Said, most: number | 'later'): number | null {
     const { accountId, key, limits, now } = said;
@@ -55,7 +55,7 @@ export class RequestedFlowLimits {
     return now;
   }
 
-  /** Called at the end of a transaction, and before anything that starts messages or shows a key. */
+  /** Called at the end of a transaction, and before any code that starts messages or shows a key. */
   apply(): void {
     for (const [id, { accountId, key, limits, now }] of this.#unapplied) {
       this.#unapplied.delete(id);

@@ -1,5 +1,5 @@
-// Writes the end of an attempt: its record, the next state of the message and the callbacks, if the lease is still
-// valid. Also `deliverNow`.
+// Writes the end of an attempt, if its lease is still valid: the record of the attempt, the next state of the message
+// and the callbacks. Also contains `deliverNow`.
 
 import { countedEnd } from '../../../rules/accounts/activity.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
@@ -67,8 +67,8 @@ export function settle(
 }
 
 /**
- * The common case in one statement: the row is known, nothing but the message changes, and this was its last attempt.
- * Changes nothing and returns false if the lease is gone, or if there is more to do.
+ * The common case in one statement: the row is known, only the message changes, and this was its last attempt. If the
+ * lease is no longer valid or more must change, this changes nothing and returns false.
  */
 function endPlain(database: Database, caches: TransactionCaches, settlement: Settlement): boolean {
   const { row, messageId, accountId, lease, isPlain, retried, interrupted, attempt } = settlement;
@@ -76,7 +76,7 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
   if (endedAt === null) return false;
   const first = firstAttempt(settlement);
-  // Its row is not in a group: a lease is handed out after the transaction of its message.
+  // The row of the message is not in a group: a lease is handed out after the transaction of its message.
   const changes = database.runBesideGroups(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
@@ -104,7 +104,7 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
   return true;
 }
 
-/** The journal row and the counts of an attempt, whatever follows from it. */
+/** Writes the journal row and the counts of an attempt, whatever its outcome. */
 function record(caches: TransactionCaches, seq: number, { accountId, attempt, lagMs }: Settlement): void {
   caches.journal.add(accountId, seq, attempt.number, attempt.endedAt);
   caches.stored.add(accountId, bytesOfAttempt(attempt));
@@ -191,12 +191,12 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
     );
   }
   if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement.aloneAtCrash, after);
-  // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
+  // A failed message releases its deduplication key, so that a later message sent to replace it is no duplicate.
   if (after.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
   return earlier(after.startAt, startWaitingMessages(database, held, now));
 }
 
-/** Makes a message that waits for the clock due now. */
+/** Makes a message due now, if it waits for its due time. */
 export function deliverNow(database: Database, accountId: string, messageId: string, now: number): DeliverNowResult {
   const row = database.get<UnclaimedMessage & { seq: number }>(
     `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages

@@ -1,4 +1,4 @@
-// Heartbeats, the last known time, and when schedules run.
+// Heartbeats of nodes, the last known time, and when schedules run.
 
 import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
 import type { KeptTime } from '../../../rules/time/clock.ts';
@@ -6,12 +6,10 @@ import type { StoredTime } from '../../ports/delivery-store.ts';
 import type { ScheduleTime } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
-/**
- * How many of the newest messages are read: a message that took a little longer may come after one with a later time.
- */
+/** How many of the newest messages are read. A later message may have an earlier time, if its request took longer. */
 const NEWEST_ROWS = 100;
 
-/** `aliveUntilMs` is on the monotonic clock of the machine. A lane that has ended stays dead: its last heartbeat may come late. */
+/** `aliveUntilMs` is on the machine's monotonic clock. A late heartbeat does not revive a lane that has ended. */
 export function heartbeat(
   database: Database,
   node: string,

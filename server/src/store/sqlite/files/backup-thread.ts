@@ -1,4 +1,4 @@
-// The thread that makes a backup, so that the command can react to a signal meanwhile.
+// The thread that makes a backup. The main thread stays free, so that the command can react to a signal.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type BackupAnswer, type BackupWork, copyStore } from './backup.ts';

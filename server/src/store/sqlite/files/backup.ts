@@ -1,5 +1,5 @@
-// Copies a store while a service runs on it: SQLite writes a snapshot into a new file (VACUUM INTO), whatever is
-// published meanwhile. The file gets its name only when it is complete, flushed and read back.
+// Copies a store while a service may run on it. SQLite writes a snapshot into a new file (VACUUM INTO). The file gets
+// its name only when it is complete, flushed and read back.
 
 import {
   closeSync,
@@ -28,7 +28,7 @@ export interface BackupReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/** The order for the thread, and its reply. */
+/** What the thread is told to do. */
 export interface BackupWork {
   readonly directory: string;
   readonly part: string;
@@ -39,11 +39,11 @@ export type BackupAnswer =
 
 export interface Backup {
   readonly done: Promise<BackupReport>;
-  /** Removes the unfinished copy. The process must exit at once, because SQLite cannot be stopped. */
+  /** Removes the unfinished copy. The caller must then exit the process at once, because SQLite cannot be stopped. */
   abandon(): void;
 }
 
-/** Throws before anything is created if something is wrong. */
+/** If something is wrong, throws before it creates a file. */
 export function startBackup(directory: string, to: string): Backup {
   const target = resolve(to);
   requireWholeUnlessInUse(directory);
@@ -107,7 +107,7 @@ function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
   });
 }
 
-/** Runs on its own thread, because SQLite blocks it until the copy is made. Returns how many rows the copy has. */
+/** Runs on its own thread, because SQLite blocks it during the copy. Returns the row counts of the copy. */
 export function copyStore({ directory, part }: BackupWork): BackupReport['rows'] {
   const { database, close } = openReader(directory);
   try {
@@ -144,7 +144,7 @@ function stateOf(database: Database): State {
   )!;
 }
 
-/** What existed before and still exists afterwards must be in the copy. */
+/** Rows that existed before the copy and still exist after it must be in the copy. */
 function requireComplete(before: State, copy: State, after: State): void {
   const isComplete =
     copy.version === before.version &&
@@ -162,7 +162,7 @@ export function flushFile(path: string): void {
   }
 }
 
-/** In one step, and never over a file that was created meanwhile. */
+/** Fails if the target exists. Without hard links, a file created between check and rename is overwritten. */
 export function giveName(part: string, target: string): void {
   try {
     linkSync(part, target);

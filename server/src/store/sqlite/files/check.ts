@@ -1,5 +1,5 @@
-// Checks a whole store, for `postrider check`: the files, every page, and whether the tables agree with each other. It
-// works beside a running service. If no service runs, it also checks the log and can repair it.
+// Checks a whole store, for `postrider check`: the files, every page, and whether the tables agree with each other. The
+// check works beside a running service. If no service runs, it also checks the log and can repair it.
 
 import { join } from 'node:path';
 import type { Database } from '../thread/database.ts';
@@ -20,7 +20,7 @@ export interface CheckReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
   /** The repair of a damaged log; null if there was none. */
   readonly repair: Omit<LogRepair, 'undo'> | null;
-  /** The log of a store that was not closed is missing, and its content is abandoned. */
+  /** The store was not closed and its log is missing. The repair has accepted that the content of the log is lost. */
   readonly isLogGivenUp: boolean;
 }
 
@@ -36,7 +36,7 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
     requireFile(directory);
     const found = explained(directory, () => lookAtAll(directory));
     const isGood = found.problems.length === 0;
-    // Only after the database is closed.
+    // The log can be put back only after the database is closed.
     if (!isGood) repair?.undo();
     if (isGood && isLogGivenUp) markClosed(directory);
     return { ...found, isRunning: lock === null, repair, isLogGivenUp: isGood && isLogGivenUp };
@@ -61,14 +61,14 @@ function repairDirectory(directory: string): LogRepair | null {
   return header && repairLog(directory, header.pageBytes);
 }
 
-/** All that SQLite can find, then our own rules. One sentence for each problem; empty if all is well. */
+/** Runs the checks of SQLite, then our own. Returns one sentence for each problem; empty if there is none. */
 export function wholeCheck(database: Database): readonly string[] {
   try {
     const found = database
       .all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`)
       .map(({ integrity_check: text }) => text.replaceAll('\n', ' '))
       .filter((text) => text !== 'ok');
-    // Tables that cannot be read cannot be compared.
+    // Our own checks cannot compare tables that cannot be read.
     return found.length > 0 ? found : [...foreignKeys(database), ...crossChecks(database)];
   } catch (error) {
     const code = sqliteCode(error);
@@ -83,7 +83,7 @@ function foreignKeys(database: Database): string[] {
   return [...kinds];
 }
 
-/** The checks below need this table. A store without it is older, and has nothing to compare. */
+/** Our own checks need this table. An older store does not have it, and is not compared. */
 const NEWEST_TABLE = 'bodies';
 
 const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [

@@ -1,5 +1,5 @@
-// Prepares the data directory before anything in it is opened: creates it if it is missing, closes it to other users of
-// the machine, and explains the reason if it cannot be used.
+// Prepares the data directory before any file in it is opened: creates the directory if it is missing, closes it to
+// other users of the machine, and explains why it cannot be used.
 
 import {
   accessSync,
@@ -16,10 +16,10 @@ import { dirname, join, resolve } from 'node:path';
 
 export const DATABASE_FILE = 'postrider.db';
 export const LOCK_FILE = 'postrider.lock';
-/** If it exists, the times in the directory are those of a manual clock. */
+/** If this file exists, the times in the directory are those of a manual clock. */
 const CLOCK_FILE = 'postrider.clock';
 
-/** Open from the first transaction of a process to its end. SQLite removes none of them during that time. */
+/** Files that are open from a process's first transaction to its end. SQLite removes none of them during that time. */
 export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
 
 /** Our own files, the files that SQLite keeps beside them, and copies that people made of them. */
@@ -27,8 +27,8 @@ const OWN_FILE = /^postrider\.(?:db|lock|store|clock|moved|open)/;
 const OTHERS = 0o077;
 
 /**
- * Creates the directory and closes it to other users. Returns warnings for the operator about what could not be closed.
- * Throws if the directory cannot be used.
+ * Creates the directory and closes it to other users. Returns a warning for the operator for each path that could not
+ * be closed. Throws if the directory cannot be used.
  */
 export function prepareDirectory(directory: string): readonly string[] {
   try {
@@ -46,8 +46,8 @@ export function prepareDirectory(directory: string): readonly string[] {
 }
 
 /**
- * A directory belongs to a manual clock from the beginning, or never: its times may be years ahead, and a service with
- * a real clock could not continue from there. Throws if the directory belongs to the other kind.
+ * A directory belongs to a manual clock from its beginning, or never: the times in it may be years ahead, and a service
+ * with a real clock could not continue from them. Throws if the directory belongs to the other kind of clock.
  */
 export function requireClock(directory: string, isManual: boolean): void {
   const mark = join(directory, CLOCK_FILE);
@@ -70,7 +70,7 @@ export function requireClock(directory: string, isManual: boolean): void {
 
 /**
  * Creates a file that only its owner can read, from the first moment on. SQLite gives the files beside a database the
- * same permissions. A link that another user put there is not followed.
+ * same permissions. If another user put a link at this path, the link is not followed.
  */
 export function makeOwnFile(path: string): void {
   try {
@@ -91,8 +91,8 @@ function requireOwnFile(path: string): void {
 }
 
 /**
- * Creates one directory level at a time. With `recursive`, mkdir never returns on a file system that reports an
- * existing directory as missing, as /proc does: Node.js creates the parent and tries again without end.
+ * Creates one directory level at a time. On a file system that reports an existing directory as missing, such as /proc,
+ * mkdir with `recursive` never returns: Node.js creates the parent and tries again without end.
  */
 function makeDirectory(directory: string): void {
   const missing: string[] = [];
@@ -101,7 +101,7 @@ function makeDirectory(directory: string): void {
     try {
       mkdirSync(path, path === missing.at(-1) ? { mode: 0o700 } : {});
     } catch (error) {
-      // Another process may have created it meanwhile.
+      // Another process may have created the directory meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
@@ -112,8 +112,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * Always closes our own files to others, but the directory only if it is ours and holds nothing else. Closing a
- * directory that others need would do more harm than leaving it open.
+ * Always closes our own files to other users. Closes the directory only if it is ours and holds nothing else, because
+ * closing a directory that other users need would do more harm than leaving it open.
  */
 function closeToOthers(directory: string): string[] {
   const userId = process.getuid?.();
@@ -134,7 +134,7 @@ function closeToOthers(directory: string): string[] {
   return warnings.filter((warning) => warning !== null);
 }
 
-/** Returns a warning if it stays open. */
+/** Returns a warning if the file stays open to other users. */
 function closeFile(path: string, userId: number): string | null {
   const stats = lstatSync(path);
   if (!stats.isFile() || (stats.mode & OTHERS) === 0) return null;
@@ -161,7 +161,7 @@ function closeDirectory(directory: string, userId: number, hasStrangers: boolean
 
 class Unusable extends Error {}
 
-/** What is wrong, and what to do about it. */
+/** The text for the operator: what is wrong, and what to do. */
 function reason(error: unknown, directory: string): string {
   if (error instanceof Unusable) return error.message;
   const { code, path, message } = error as NodeJS.ErrnoException;
@@ -187,7 +187,7 @@ function reason(error: unknown, directory: string): string {
   }
 }
 
-/** If this user owns the closed file or directory, chmod is enough; else it needs another owner. */
+/** If this user owns the closed file or directory, chmod is enough. Otherwise it needs another owner. */
 function remedy(path: string, directory: string): string {
   const userId = process.getuid?.();
   try {
@@ -198,7 +198,7 @@ function remedy(path: string, directory: string): string {
       return `It belongs to this user but lacks permissions: run chmod ${closed.isDirectory() ? 'u+rwx' : 'u+rw'} ${own ? path : dirname(path)}`;
     }
   } catch {
-    // A directory above it is closed to this user.
+    // A parent directory is closed to this user.
   }
   return `Start postrider as the user who owns it, or give it to this user: chown -R ${userId ?? 'USER'} ${directory}`;
 }
@@ -210,7 +210,7 @@ function userText(path: string): string {
   try {
     owner = statSync(path, { throwIfNoEntry: false })?.uid;
   } catch {
-    // Even the owner may be hidden from this user.
+    // The system may not let this user see the owner.
   }
   return `, whose id is ${userId}${owner === undefined || owner === userId ? '' : `: it belongs to the user ${owner}`}`;
 }

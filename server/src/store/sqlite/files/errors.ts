@@ -2,7 +2,7 @@
 
 import { statfsSync } from 'node:fs';
 
-/** Primary result codes. */
+/** Primary result codes of SQLite. */
 export const SQLITE = {
   busy: 5,
   readOnly: 8,
@@ -13,10 +13,10 @@ export const SQLITE = {
   noDatabase: 26,
 } as const;
 
-/** About the size of a new database and its log. */
+/** The free space that an open needs: about the size of a new database and its log. */
 const FREE_BYTES_TO_OPEN = 1024 * 1024;
 
-/** The primary result code; SQLite's extended codes carry it in their low byte. */
+/** The primary result code of an error. SQLite's extended codes have it in their low byte. */
 export function sqliteCode(error: unknown): number | null {
   const code = (error as { errcode?: unknown }).errcode;
   return typeof code === 'number' ? code & 0xff : null;
@@ -56,7 +56,7 @@ export function openProblem(error: unknown, directory: string): string {
   }
 }
 
-/** Why a running process must exit. */
+/** The text for the operator: why a running process must exit. */
 export function brokenText(error: unknown): string {
   const { message } = error as Error;
   return sqliteCode(error) === SQLITE.ioError

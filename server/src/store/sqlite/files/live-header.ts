@@ -1,5 +1,5 @@
-// Reads the header of an open database, to detect a file that was emptied or overwritten in place. Its inode stays the
-// same, and SQLite does not read the header again.
+// Reads the header of an open database, to detect a file that was emptied or overwritten in place. SQLite does not
+// notice: the inode stays the same, and SQLite does not read the header again.
 
 import { closeSync, fstat, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader, sizeInHeader }
 const readAt = promisify(read);
 const stats = promisify(fstat);
 
-/** A checkpoint writes the header before the pages after it, so a file that is too short is checked again. */
+/** A checkpoint writes the header before the pages after it. So a file that is too short is checked so many times. */
 const LOOKS_MAX = 5;
 const AGAIN_MS = 50;
 
@@ -22,29 +22,29 @@ export class LiveHeader {
   readonly #file: number;
   readonly #clock: Pick<Clock, 'after'>;
   #isOverwritten = false;
-  /** The size at the last check. */
+  /** The size of the file at the last check. */
   #bytes = 0;
 
-  /** Opened once and kept open: closing a file drops all locks of the process on it, including those of SQLite. */
+  /** The file stays open: closing it would drop all locks of the process on this file, including those of SQLite. */
   constructor(path: string, clock: Pick<Clock, 'after'>) {
     this.#file = openSync(path, 'r');
     this.#clock = clock;
   }
 
   /**
-   * True once the file is not a database, has no log, such as a backup, or was cut short. It stays true: later writes
-   * of SQLite may repair the header, but nothing else.
+   * True if the file is no database, was cut short, or has no log, as a backup. The result stays true: later writes of
+   * SQLite may repair the header, but nothing else.
    */
   async isOverwritten(): Promise<boolean> {
     for (let looks = 1; !this.#isOverwritten; looks += 1) {
       const found = await this.#read();
-      // A file that cannot be read now cannot be used now.
+      // A file that cannot be read counts as overwritten.
       if (found === null) return true;
       const { start, bytes } = found;
       if (start.length < DATABASE_HEADER_BYTES || !isDatabaseHeader(start) || !hasLogInHeader(start)) {
         this.#isOverwritten = true;
       } else if (bytes >= this.#bytes || bytes >= sizeInHeader(start)) {
-        // SQLite itself makes the file smaller only for a VACUUM of another process. Then the header agrees.
+        // SQLite makes the file smaller only if another process runs VACUUM. Then the header has the smaller size, too.
         this.#bytes = bytes;
         break;
       } else if (looks === LOOKS_MAX) {
@@ -58,7 +58,7 @@ export class LiveHeader {
     return this.#isOverwritten;
   }
 
-  /** Call it only after the database is closed. */
+  /** Call this only after the database is closed. */
   close(): void {
     closeSync(this.#file);
   }

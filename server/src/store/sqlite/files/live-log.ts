@@ -1,5 +1,5 @@
-// Checks whether the log of an open database still has what SQLite wrote to it. SQLite does not read the log again: it
-// continues after the part that another process has emptied or overwritten, and copies from there into the database.
+// Checks whether the log of an open database still has what SQLite wrote to it. SQLite does not notice if another
+// process empties or overwrites a part: it writes on after this part, and copies the part into the database.
 
 import { closeSync, fstatSync, openSync, read, readSync } from 'node:fs';
 import { endianness } from 'node:os';
@@ -10,16 +10,16 @@ const readAt = promisify(read);
 
 /** The index of the log (`-shm`) begins with two copies of this header (sqlite.org/walformat.html). */
 const INDEX_HEADER_BYTES = 48;
-/** The index changes with every commit. It is read again if it changed during a read. */
+/** How often the index is read until it is unchanged during a read. Every commit changes it. */
 const LOOKS_MAX = 5;
 const IS_LITTLE = endianness() === 'LE';
 
-/** The state of the log by its index: how far it is committed, and the checksum of the last frame. */
+/** The state of the log, read from its index: how many frames are committed, and the checksum of the last one. */
 interface Committed {
   readonly frames: number;
   readonly frameBytes: number;
   readonly salts: Buffer;
-  /** The checksum, as the bytes that are stored in the frame. */
+  /** The checksum as the bytes that the frame stores. */
   readonly sums: Buffer;
 }
 
@@ -29,23 +29,23 @@ interface Wanted {
   readonly at: number;
 }
 
-/** Yields requests for bytes of the two files, and gets fewer at the end of a file. */
+/** Yields requests for bytes of the two files. The replies are shorter at the end of a file. */
 type Look<T> = Generator<Wanted, T, Buffer>;
 
 export class LiveLog {
   readonly #log: number;
   readonly #index: number;
   #isChanged = false;
-  /** The last frame at an earlier check. It stays where it is until the log restarts. */
+  /** The last committed frame at the previous check. Its position stays the same until the log restarts. */
   #before: Committed | null = null;
 
-  /** Opened once and kept open: closing the index drops all locks of the process on it, including those of SQLite. */
+  /** The files stay open: closing the index would drop all locks of the process on it, including those of SQLite. */
   constructor(databasePath: string) {
     this.#index = openSync(`${databasePath}-shm`, 'r');
     this.#log = openSync(`${databasePath}-wal`, 'r');
   }
 
-  /** True once something that SQLite wrote is missing. It stays true: nothing restores it. */
+  /** True if something that SQLite wrote is missing. The result stays true, because nothing restores the log. */
   async isChanged(): Promise<boolean> {
     const look = this.#looks();
     let step = look.next();
@@ -58,7 +58,7 @@ export class LiveLog {
     return step.value;
   }
 
-  /** The synchronous form of the check, for the thread of the writer before it closes the database. */
+  /** The synchronous form of the check. The writer's thread calls it before it closes the database. */
   isChangedNow(): boolean {
     const look = this.#looks();
     let step = look.next();
@@ -74,7 +74,7 @@ export class LiveLog {
     return fstatSync(this.#log).size;
   }
 
-  /** Call it only after the database is closed. */
+  /** Call this only after the database is closed. */
   close(): void {
     closeSync(this.#log);
     closeSync(this.#index);
@@ -90,7 +90,7 @@ export class LiveLog {
       const committed = readIndex(before);
       const isThere = committed === null || (yield* this.#isThere(committed));
       const after: Buffer = yield { of: 'index', length: 2 * INDEX_HEADER_BYTES, at: 0 };
-      // SQLite changes the index before it overwrites committed frames. So the bytes that were read belong together.
+      // SQLite changes the index before it overwrites committed frames, so with the same index the bytes fit together.
       if (committed === null || !before.equals(after)) continue;
       if (!isThere) this.#isChanged = true;
       else this.#before = committed;
@@ -101,13 +101,13 @@ export class LiveLog {
 
   *#isThere(committed: Committed): Look<boolean> {
     const { salts } = committed;
-    // The whole log is in the database. The next commit restarts the log.
+    // The whole log has been copied into the database. The next commit restarts the log.
     if (committed.frames === 0) return true;
     const header: Buffer = yield { of: 'log', length: LOG_HEADER_BYTES, at: 0 };
     if (!header.subarray(16, 24).equals(salts)) return false;
     const earlier = this.#before?.salts.equals(salts) ? [this.#before] : [];
     for (const { frames, frameBytes, sums } of [...earlier, committed]) {
-      // At the earlier check the log had just been restarted.
+      // At the previous check the log had just been restarted, and had no frame yet.
       if (frames === 0) continue;
       const at = LOG_HEADER_BYTES + (frames - 1) * frameBytes;
       const frame: Buffer = yield { of: 'log', length: FRAME_HEADER_BYTES, at };
@@ -117,7 +117,7 @@ export class LiveLog {
   }
 }
 
-/** Null while SQLite writes to it, or if it is not in use. */
+/** Null while SQLite writes the index, or if the index is not in use. */
 function readIndex(bytes: Buffer): Committed | null {
   const [first, second] = [bytes.subarray(0, INDEX_HEADER_BYTES), bytes.subarray(INDEX_HEADER_BYTES)];
   if (bytes.length < 2 * INDEX_HEADER_BYTES || !first.equals(second) || first[12] === 0) return null;
@@ -126,7 +126,7 @@ function readIndex(bytes: Buffer): Committed | null {
   const sums = Buffer.alloc(8);
   sums.writeUInt32BE(number(24), 0);
   sums.writeUInt32BE(number(28), 4);
-  // 65,536 does not fit, and is written as 1.
+  // The page size 65,536 does not fit into the field, and is stored as 1.
   const pageBytes = size === 1 ? 65_536 : size;
   return {
     frames: number(16),

@@ -1,32 +1,32 @@
-// Distinguishes a write-ahead log that was cut off at its end, which is normal, from one that was damaged after it had
-// been written. With a damaged log, SQLite would silently drop what was acknowledged after the damage.
+// Distinguishes a write-ahead log that was cut off at its end, which is normal, from a log that was damaged after it
+// had been written. SQLite would silently drop the acknowledged transactions after the damage.
 
 import { type Frame, isSame, LogFile, type Sums } from './log-frames.ts';
 
 export interface LogState {
-  /** False: SQLite ignores the whole log. */
+  /** If false, SQLite ignores the whole log. */
   readonly isHeaderSound: boolean;
   readonly frames: number;
   /** The first frame that is damaged, counted from 0; null if all are good. */
   readonly firstBad: number | null;
-  /** Transactions that ended in the log from there on. SQLite drops them. */
+  /** How many transactions end at or after the bad frame. SQLite drops them. */
   readonly commitsLeftOut: number;
 }
 
 export interface CheckedFrame extends Frame {
-  /** False for frames that an earlier log left in the file. */
+  /** False for a frame that an earlier log left in the file. */
   readonly isOurs: boolean;
   readonly isGood: boolean;
 }
 
-/** Checks each frame alone: by the checksums of the previous frame, either as stored or as computed. */
+/** Checks each frame by itself: with the checksums of the previous frame, either as stored or as computed. */
 export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
   const { header } = log;
   const salts = header.isSound ? header.salts : saltsOfFrames(log);
   let stored: Sums = header.sums;
   let expected: Sums = header.sums;
   for (const frame of log.frames()) {
-    // No page has the number 0. The checksum of a frame of zeros matches, but nobody wrote it.
+    // A frame of zeros has a correct checksum, but SQLite did not write it, because no page has the number 0.
     const isOurs = salts !== null && isSame(frame.salts, salts) && frame.page !== 0;
     const afterStored = frame.sumsAfter(stored);
     const isGood = isOurs && (isSame(afterStored, frame.sums) || isSame(frame.sumsAfter(expected), frame.sums));
@@ -37,9 +37,9 @@ export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
 }
 
 /**
- * If the log header is bad, only the frames have the salts, and the first frame may be bad too. Returns the salts of
- * the first frame that continues the one before it; frames of an older log come later in the file. If no two frames fit
- * together, returns the salts of the first frame; null if there is no frame.
+ * If the log header is bad, the salts are only in the frames, and the first frame may be bad too. Returns the salts of
+ * the first frame that continues the frame before it, because frames of an older log come later in the file. If no two
+ * frames fit together, returns the salts of the first frame; null if there is no frame.
  */
 function saltsOfFrames(log: LogFile): Sums | null {
   let before: Pick<Frame, 'salts' | 'sums'> | null = null;
@@ -69,18 +69,18 @@ export function readLogState(path: string, databasePageBytes: number): LogState 
     if (isOurs || !isHeaderSound) frames = index + 1;
     if (!isGood) firstBad ??= index;
     if (firstBad === null || commitPages === 0) continue;
-    // Also counts a bad frame that is marked as the end of a transaction: nearly always its page is bad, not that
-    // field.
+    // This also counts a bad frame that is marked as the end of a transaction: nearly always its page is bad, and its
+    // mark is right.
     if (isGood || (isOurs && index === firstBad)) commitsLeftOut += 1;
   }
   return { isHeaderSound, frames, firstBad: firstBad !== null && firstBad < frames ? firstBad : null, commitsLeftOut };
 }
 
 /**
- * Each transaction is flushed before the next one is written. So after a power cut, at most the last transaction can be
- * incomplete, and it was never acknowledged. If a second transaction ended after the bad frame, the first one had been
- * flushed, so the bad frame was good once. The header is flushed before the first frame, so a bad header with frames
- * after it was good once too.
+ * Each transaction is flushed before the next one is written. So after a power cut, at most the last transaction is
+ * incomplete, and it was never acknowledged. If two transactions end at or after the bad frame, the first of them had
+ * been flushed, so the frame was good once and was damaged later. The header is flushed before the first frame, so a
+ * bad header with frames after it was damaged later, too.
  */
 export function isDamaged({ isHeaderSound, frames, commitsLeftOut }: LogState): boolean {
   return commitsLeftOut >= 2 || (!isHeaderSound && frames > 0);

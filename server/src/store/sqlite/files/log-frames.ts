@@ -1,11 +1,11 @@
-// Reads the write-ahead log of a database that nobody writes to, frame by frame, as its format is documented
-// (sqlite.org/fileformat2.html). SQLite uses a log up to its first bad frame and silently ignores the rest.
+// Reads the write-ahead log of a database frame by frame, as sqlite.org/fileformat2.html documents it. No process may
+// write to the database meanwhile. SQLite uses a log up to its first bad frame and silently ignores the rest.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 export const LOG_HEADER_BYTES = 32;
 export const FRAME_HEADER_BYTES = 24;
-/** Checksums over little-endian words, as on all common machines. The next number means big-endian words. */
+/** The header's number for checksums over little-endian words, as on common machines. The next one: big-endian. */
 export const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = LITTLE_ENDIAN + 1;
 const FRAMES_AT_ONCE = 128;
@@ -22,15 +22,15 @@ export interface LogHeader {
 }
 
 export interface Frame {
-  /** Counted from 0. */
+  /** The number of the frame, counted from 0. */
   readonly index: number;
   readonly page: number;
   /** The size of the database in pages after the transaction that this frame ends; 0 for frames that end none. */
   readonly commitPages: number;
   readonly salts: Sums;
-  /** As stored in the frame. */
+  /** The checksums that the frame stores. */
   readonly sums: Sums;
-  /** What the checksums must be, given those of the previous frame. */
+  /** The checksums that the frame must have, computed from those of the previous frame. */
   sumsAfter(before: Sums): Sums;
   /** The page of the frame; valid until the next frame is read. */
   readonly content: Buffer;
@@ -42,7 +42,7 @@ export class LogFile {
   readonly header: LogHeader;
   readonly #path: string;
 
-  /** Null if the log is missing or empty. If the log does not have its page size, that of the database is used. */
+  /** Null if the log is missing or empty. Without a valid page size in the log, that of the database is used. */
   static open(path: string, databasePageBytes: number): LogFile | null {
     const header = readStart(path, LOG_HEADER_BYTES);
     return header === null ? null : new LogFile(path, header, databasePageBytes);
@@ -59,7 +59,7 @@ export class LogFile {
     this.header = { isSound, isBigEndian: isSound && isBigEndian, pageBytes, salts: pair(header, 16), sums };
   }
 
-  /** All complete frames of the file, whatever is in them. */
+  /** All complete frames of the file, whether good or bad. */
   *frames(): Generator<Frame> {
     const { pageBytes, isBigEndian } = this.header;
     const frameBytes = FRAME_HEADER_BYTES + pageBytes;

@@ -1,6 +1,6 @@
-// Saves what is readable in a damaged log. It writes all good frames, including those after the damage, into a new log
-// that SQLite accepts as a whole. Most pages are written many times, so a damaged page often has a newer copy and
-// nothing is lost.
+// Saves what is readable in a damaged log: writes all good frames, including those after the damage, into a new log
+// that SQLite accepts as a whole. SQLite writes most pages many times, so the log often has a newer copy of a damaged
+// page, and then nothing is lost.
 
 import {
   closeSync,
@@ -28,8 +28,8 @@ export interface LogRepair {
   readonly framesKept: number;
   readonly framesLeftOut: number;
   /**
-   * Pages that are now older than before because their newest copy could not be read. Includes frames whose page number
-   * is unknown.
+   * How many pages are older than before, because their newest copy could not be read. Includes frames whose page
+   * number is unknown.
    */
   readonly pagesLost: number;
   /** The new path of the damaged log. */
@@ -38,7 +38,7 @@ export interface LogRepair {
   undo(): void;
 }
 
-/** The caller must hold the lock of the directory. Null if there is no log. */
+/** The caller must hold the lock of the directory. Returns null if there is no log. */
 export function repairLog(directory: string, databasePageBytes: number): LogRepair | null {
   const path = logPath(directory);
   const log = LogFile.open(path, databasePageBytes);
@@ -62,13 +62,13 @@ export function repairLog(directory: string, databasePageBytes: number): LogRepa
   };
 }
 
-/** Links it under a second name, so that there is a log at every moment: the damaged one or the repaired one. */
+/** Links the log under a second name, so that there is a log at every moment: the damaged or the repaired one. */
 function keepAs(path: string, keptAs: string): void {
   try {
     linkSync(path, keptAs);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
-    // The file system has no hard links.
+    // The file system does not support hard links.
     copyFileSync(path, keptAs, constants.COPYFILE_EXCL);
     const file = openSync(keptAs, 'r+');
     try {

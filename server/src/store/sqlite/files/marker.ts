@@ -14,7 +14,7 @@ export function hasMarker(directory: string): boolean {
   return statSync(join(directory, MARKER_FILE), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Call it when everything in the store is on disk. Only the existence of the file counts, not its content. */
+/** Call this when the whole store is on disk. The content of the file is not read; only its existence counts. */
 export function makeMarker(directory: string): void {
   const path = join(directory, MARKER_FILE);
   let file: number;
@@ -33,9 +33,9 @@ export function makeMarker(directory: string): void {
   flushDirectory(dirname(path));
 }
 
-/** After this, a file that was created, renamed or removed in the directory stays so after a power cut. */
+/** After this call, files that were created, renamed or removed in the directory stay so after a power cut. */
 export function flushDirectory(directory: string): void {
-  // Windows does not need it and does not support it: it makes names durable by itself.
+  // Windows makes names durable by itself, and cannot flush a directory.
   if (process.platform === 'win32') return;
   const file = openSync(directory, 'r');
   try {

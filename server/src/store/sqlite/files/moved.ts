@@ -1,5 +1,5 @@
-// A file beside the database that says that everything in the directory was moved into PostgreSQL. A service on the
-// directory would deliver all its open messages a second time.
+// A file beside the database. It says that the whole store was moved into PostgreSQL: a service on this directory would
+// deliver all its open messages a second time.
 
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ export const MOVED_FILE = 'postrider.moved';
 
 export interface Moved {
   readonly at: number;
-  /** Host and database, without credentials. */
+  /** Host and name of the target database, without credentials. */
   readonly to: string;
-  /** False until the database has confirmed the end of the move. */
+  /** False until PostgreSQL has confirmed the end of the move. */
   readonly isConfirmed: boolean;
 }
 
@@ -28,12 +28,12 @@ export function readMoved(directory: string): Moved | null {
     const { at, to, isConfirmed } = JSON.parse(text) as Partial<Moved>;
     return { at: Number(at ?? 0), to: String(to), isConfirmed: isConfirmed === true };
   } catch {
-    // Its content does not matter, only that it exists.
+    // A file with unreadable content still says that the store was moved.
     return { at: 0, to: 'a database', isConfirmed: true };
   }
 }
 
-/** It is completely on disk when this returns. */
+/** When this returns, the file is completely on disk. */
 export function writeMoved(directory: string, moved: Moved): void {
   const part = join(directory, `${MOVED_FILE}.part`);
   const file = openSync(part, 'w', 0o600);

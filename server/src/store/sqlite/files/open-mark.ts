@@ -1,5 +1,5 @@
-// A file beside the database that exists while some data may be only in the log. If it exists and the log does not, the
-// log was removed from a store that was not closed, and SQLite would silently start with the rest.
+// A file beside the database that exists while some data may be only in the log. If the file exists and the log does
+// not, the log was removed from a store that was not closed. SQLite would silently start without that data.
 
 import { closeSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +15,7 @@ export function isMarkedOpen(directory: string): boolean {
   return statSync(join(directory, OPEN_MARK_FILE), { throwIfNoEntry: false }) !== undefined;
 }
 
-/**
- * Call it only when there is a log on disk that has at least one transaction. Only the existence of the file counts.
- */
+/** Call this only when the log on disk has a transaction. Only the existence of the file counts, not its content. */
 export function markOpen(directory: string): void {
   const file = openSync(join(directory, OPEN_MARK_FILE), 'w', 0o600);
   try {
@@ -29,7 +27,7 @@ export function markOpen(directory: string): void {
   flushDirectory(directory);
 }
 
-/** Call it only when everything is in the database, and before the log is emptied or removed. */
+/** Call this when all data is in the database, and before the log is emptied or removed. */
 export function markClosed(directory: string): void {
   // If the directory was moved away, the mark and the log went with it.
   if (!isMarkedOpen(directory)) return;

@@ -1,4 +1,4 @@
-// Opens the file so that a commit means "on disk", and refuses to run where that is not certain. One process at a time.
+// Opens the store for one process at a time. A commit means "on disk"; where that is not certain, the open fails.
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { isMarkedOpen, markClosed, markOpen } from './open-mark.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
 import { logPath, requireWhole } from './store-files.ts';
 
-/** Older versions can lose committed pages if two connections reset the WAL at the same moment. */
+/** The oldest safe version. Older ones can lose committed pages if two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
 
 /** How long a start waits before it reports that another process has the directory. */
@@ -26,7 +26,7 @@ const LOCK_MS_MAX = 500;
 
 export interface OpenedFile {
   readonly database: Database;
-  /** What the check at open found; empty for a reader. */
+  /** What the check at open has found; empty for a reader. */
   readonly found: StartCheck;
   close(): void;
 }
@@ -45,18 +45,18 @@ export function openDirectory(directory: string): OpenedFile {
     const path = join(directory, FILE);
     makeOwnFile(path);
     const keeper = new LogKeeper(path);
-    // A start that fails must leave the log unchanged.
+    // After an improper stop the log is held before the database is opened: a start that fails must leave it unchanged.
     if (isMarkedOpen(directory)) explained(directory, () => keeper.open());
     const database = explained(directory, () => openDatabase(path, directory));
     keeper.open();
     const log = new LiveLog(path);
-    // The lock means that no other process is alive, so every node in the file has ended.
+    // This process holds the lock, so no other process is alive, and every node in the file has ended.
     database.run('DELETE FROM nodes');
     return {
       database,
       found: checkAtStart(database),
       close() {
-        // A log that was damaged is not copied into the database. The next start reports it.
+        // A log that was damaged is not copied into the database. The next start reports the damage.
         if (!log.isChangedNow()) {
           closeLog(database, directory, keeper);
           log.close();
@@ -77,7 +77,7 @@ export function openReader(directory: string): OpenedFile {
   return { database, found: NOTHING_FOUND, close: () => database.close() };
 }
 
-/** Opens the store of a stopped service for reading: locked for this process alone, and not changed. */
+/** Opens the store of a stopped service for reading. This process locks the store and does not change it. */
 export function openStopped(directory: string): OpenedFile {
   requireFile(directory);
   const lock = lockDirectory(directory);
@@ -101,7 +101,7 @@ export function openStopped(directory: string): OpenedFile {
 
 /**
  * A connection that writes a little beside a service that may be running, without its lock: SQLite lets one of the two
- * write at a time. Only for data that a running service does not keep in memory, such as a new token.
+ * write at a time. Use it only for data that a running service does not keep in memory, such as a token.
  */
 export function openBeside(directory: string): OpenedFile {
   requireFile(directory);
@@ -116,10 +116,10 @@ export function openBeside(directory: string): OpenedFile {
       requireVersion(database);
       database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
       requireUpToDate(database, directory);
-      // If the service is killed meanwhile, the log stays as it is. The next start checks it.
+      // If the service is killed meanwhile, the log stays as it is, and the next start checks it.
       if (lock === null) keeper.open();
       else {
-        // The last to close the database removes the log.
+        // The last connection that closes the database removes the log.
         writeLogAgain(database, path);
         moveLog(database, directory);
       }
@@ -143,8 +143,8 @@ export function openBeside(directory: string): OpenedFile {
 }
 
 /**
- * A running service has already checked the files. If none runs, the first process to open a damaged log would take the
- * damage for its end, so the files are checked here. Returns whether a service runs.
+ * A running service has already checked the files. If none runs, the files are checked here, because SQLite would take
+ * damage in the log for the end of the log. Returns whether a service runs.
  */
 export function requireWholeUnlessInUse(directory: string): boolean {
   const lock = tryLock(directory);
@@ -177,7 +177,7 @@ function requireUpToDate(database: Database, directory: string): void {
   );
 }
 
-/** Opens a database by path; `:memory:` for the simulation. With a directory, marks it as a store. */
+/** Opens a database by path; the simulation uses `:memory:`. With a directory, marks the directory as a store. */
 export function openDatabase(path: string, directory: string | null = null): Database {
   const database = new Database(path);
   try {
@@ -193,13 +193,13 @@ export function openDatabase(path: string, directory: string | null = null): Dat
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
-    // Fails soon if another process writes; waits for one that only reads.
+    // This fails soon if another process writes. It waits for a process that only reads.
     writeLogAgain(database, path);
     database.exec('PRAGMA busy_timeout = 5000');
     moveLog(database, directory);
     migrate(database);
     if (directory !== null && !hasMarker(directory)) {
-      // After this the schema is in the database file, not only in its log. So an empty file means that it was emptied.
+      // After this the database file has the schema, so an empty file means that somebody emptied it.
       moveLog(database, directory);
       makeMarker(directory);
     }
@@ -213,19 +213,19 @@ export function openDatabase(path: string, directory: string | null = null): Dat
 }
 
 /**
- * Moves what is in the log into the database, and empties the log. A power cut at any point leaves either a log that has
- * everything, or a database that has everything and no mark.
+ * Copies the log into the database, and empties the log. After a power cut at any point, either the log has everything,
+ * or the database has everything and there is no open mark.
  */
 function moveLog(database: Database, directory: string | null): void {
   if (directory !== null && isMarkedOpen(directory)) {
-    // A reader prevents the move for now. The log stays, and so does the mark.
+    // A reader prevents the copy for now, so the log and its open mark stay.
     if (!isLogMoved(database)) return;
     markClosed(directory);
   }
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** Copies the log into the database and flushes it. The log itself stays as it is. */
+/** Copies the log into the database and flushes it, but does not empty the log. Returns whether all was copied. */
 function isLogMoved(database: Database): boolean {
   const { busy, log, checkpointed } = database.get<{ busy: number; log: number; checkpointed: number }>(
     'PRAGMA wal_checkpoint(FULL)',
@@ -233,29 +233,29 @@ function isLogMoved(database: Database): boolean {
   return busy === 0 && log === checkpointed;
 }
 
-/** From now on the log must exist at a start. While the process runs, SQLite never empties it. */
+/** From now on a start requires the log. SQLite never empties it while the process runs. */
 function beginLog(database: Database, directory: string): void {
   if (isMarkedOpen(directory)) return;
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
-  // Writes the first page, although nothing in it changes.
+  // This writes the first page into the log with unchanged content.
   database.transaction(() => database.exec(`PRAGMA user_version = ${version}`));
   if (statSync(logPath(directory)).size <= LOG_HEADER_BYTES) throw new Error(`SQLite wrote no log in ${directory}`);
   markOpen(directory);
 }
 
-/** If everything could be moved, SQLite removes the log. */
+/** Closes the database. If the whole log could be copied, SQLite removes the log. */
 function closeLog(database: Database, directory: string, keeper: LogKeeper): void {
   const isMoved = isLogMoved(database);
   if (isMoved) markClosed(directory);
   keeper.close();
   database.close();
-  // The reader that prevented the move of the log may have ended meanwhile.
+  // The reader that prevented the copy of the log may have ended meanwhile.
   if (!isMoved && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
 }
 
 /**
- * Holds a second file in an exclusive transaction for the life of the process. The operating system releases it however
- * the process ends, so no stale lock can remain.
+ * Holds a second file in an exclusive transaction for the life of the process. The operating system releases the lock
+ * however the process ends, so no stale lock can remain.
  */
 export function lockDirectory(directory: string): Database {
   const path = join(directory, LOCK_FILE);
@@ -280,7 +280,7 @@ export function lockDirectory(directory: string): Database {
   }
 }
 
-/** Null if another process has the lock. Creates nothing in a directory that has no store. */
+/** Takes the lock; null if another process has it. Creates nothing in a directory that has no store. */
 export function tryLock(directory: string): Database | null {
   if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => isThere(directory, name))) {
     throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
@@ -299,7 +299,7 @@ function notOfThisUser(path: string, code: string | undefined): Error {
   return new Error(`${path} cannot be read and written by this user (${code}): run this as the user of the service`);
 }
 
-/** If the directory cannot be entered, its content is unknown. */
+/** True as well if the directory cannot be entered, because its content is then unknown. */
 function isThere(directory: string, name: string): boolean {
   try {
     return statSync(join(directory, name), { throwIfNoEntry: false }) !== undefined;
@@ -331,10 +331,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/**
- * Each migration commits together with its version number: if the process is killed, the migration is either done or
- * undone.
- */
+/** Each migration commits together with its version number. So after a kill, a migration is either done or undone. */
 function migrate(database: Database): void {
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
   for (const migration of pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), version)) {
@@ -345,7 +342,7 @@ function migrate(database: Database): void {
   }
 }
 
-/** Checked after a transaction, because a refused or overridden pragma shows only then. */
+/** The pragmas are checked after a transaction, because a refused or overridden pragma shows only then. */
 function requireDurability(database: Database): void {
   database.transaction(() => database.run('DELETE FROM nodes WHERE id IS NULL'));
   const { journal_mode: mode } = database.get<{ journal_mode: string }>('PRAGMA journal_mode')!;

@@ -16,7 +16,7 @@ import { OPEN_MARK_FILE } from './open-mark.ts';
 import { tablesOf } from './start-check.ts';
 import { readHeader } from './store-files.ts';
 
-/** Throws if something is wrong, and then leaves nothing behind. */
+/** If something is wrong, throws and leaves no files behind. */
 export function restoreStore(from: string, directory: string): BackupReport {
   const source = resolve(from);
   requireBackup(source);
@@ -27,7 +27,7 @@ export function restoreStore(from: string, directory: string): BackupReport {
   const target = join(resolve(directory), DATABASE_FILE);
   const part = `${target}.part`;
   try {
-    // Checked again under the lock, when no other process can begin.
+    // The directory is checked again under the lock, because from now on no other process can create a store in it.
     requireEmpty(directory);
     makeOwnFile(part);
     copyFileSync(source, part, constants.COPYFILE_FICLONE);
@@ -47,11 +47,11 @@ function requireBackup(source: string): void {
   if (!stats.isFile()) throw new Error(`${source} is not a file: name the backup file`);
   const header = readHeader(source);
   if (!header?.isDatabase) throw new Error(`${source} is not a backup of postrider: it is not an SQLite database`);
-  // Throws if a newer program has written it.
+  // Throws if a newer program has written the backup.
   pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), header.schemaVersion);
   const beside = [`${source}-wal`, `${source}-journal`].find((path) => existsSync(path));
   if (beside !== undefined) {
-    throw new Error(`${beside} is next to it: this file belongs to a running or killed service, it is not a backup`);
+    throw new Error(`${source} is not a backup: ${beside} is next to it, so it belongs to a running or killed service`);
   }
 }
 

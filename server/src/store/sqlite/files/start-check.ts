@@ -1,16 +1,16 @@
-// Looks for damage in the database when it is opened. The number of pages is bounded, so that a large database does not
-// delay the start. It reports what it did not check; `postrider check` checks everything.
+// Looks for damage in the database when it is opened. The number of checked pages is bounded, so that a large database
+// does not delay the start. The check reports what it has left out; `postrider check` checks everything.
 
 import type { Database } from '../thread/database.ts';
 
-/** A database up to this size is checked completely: about a second on a slow disk. */
+/** Limit in bytes for a complete check, which takes about a second on a slow disk. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** In a larger database: tables up to this size, until the limit in bytes is used up. */
+/** Limit for a table that is checked in a larger database. The checked tables together have at most BYTES_MAX. */
 const TABLE_BYTES_MAX = BYTES_MAX / 16;
 const PROBLEMS_MAX = 20;
 
 export interface StartCheck {
-  /** The problems in the words of SQLite. */
+  /** The problems, as SQLite describes them. */
   readonly problems: readonly string[];
   /** Tables that were not checked. */
   readonly unchecked: readonly string[];
@@ -55,7 +55,7 @@ export function sizeOf(database: Database): {
   )!;
 }
 
-/** The pages of a table with its indexes, counted up to `max`. */
+/** The number of pages of a table and its indexes, counted up to `max`. */
 function pagesOf(database: Database, table: string, max: number): number {
   const { pages } = database.get<{ pages: number }>(
     `SELECT count(*) AS pages FROM (

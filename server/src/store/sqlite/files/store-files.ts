@@ -1,5 +1,5 @@
-// Checks the files of a store before SQLite opens them. SQLite takes an empty database for a new one, drops everything
-// after the damage in a damaged log, and applies the log of another database to this one, all without an error.
+// Checks the files of a store before SQLite opens them. Without an error, SQLite takes an empty database for a new one,
+// drops everything after the damage in a damaged log, and applies the log of another database to this one.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const MAGIC = 'SQLite format 3\0';
 export const DATABASE_HEADER_BYTES = 100;
 const NO_LOG_KEPT = 1;
 
-/** Starting on this store would lose data, or hide that data was lost. */
+/** A start on this store would lose data, or hide that data was lost. */
 export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 }
@@ -22,7 +22,7 @@ export class StoreDamaged extends Error {
 interface DatabaseHeader {
   readonly isDatabase: boolean;
   readonly pageBytes: number;
-  /** False for a copy made by a backup: a log beside it belongs to another database. */
+  /** False for a backup: a log beside it belongs to another database. */
   readonly hasLog: boolean;
   readonly schemaVersion: number;
 }
@@ -32,9 +32,9 @@ export function logPath(directory: string): string {
 }
 
 /**
- * Throws if the store here is not complete. The caller must hold the lock of the directory and must not have opened the
- * database: closing one of its files drops all locks of the process on it. With `isLogGivenUp`, a removed log is
- * accepted.
+ * Throws if the store in this directory is not complete. The caller must hold the lock of the directory and must not
+ * have opened the database: closing one of its files here would drop all locks of the process on it. With
+ * `isLogGivenUp`, a removed log is accepted.
  */
 export function requireWhole(directory: string, isLogGivenUp = false): void {
   const header = readHeader(join(directory, DATABASE_FILE));
@@ -50,7 +50,7 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
   }
   if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'it holds no store of postrider');
   if (!hasLog) {
-    // A copy made by a backup has everything.
+    // A backup has no log, and needs none.
     if (header.hasLog && !isLogGivenUp && isLogMissing(directory)) throw new StoreDamaged(logMissingText(directory));
     return;
   }
@@ -63,17 +63,17 @@ export function requireWhole(directory: string, isLogGivenUp = false): void {
   requireGoodLog(directory, header.pageBytes);
 }
 
-/** Where there is no database file: nothing of a store either. */
+/** Without a database file, the directory must have no marker and no log. */
 function requireNew(directory: string, hasLog: boolean): void {
   if (hasMarker(directory)) throw gone(directory, 'it is missing or empty');
   if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal exists`);
 }
 
-/** Where the file is not a database: the power failed while the store was created. */
+/** If the file is no database, it is accepted only if the power failed while the store was created. */
 function requireBegun(directory: string): void {
   const what = 'it is not a SQLite database';
   if (hasMarker(directory)) throw gone(directory, `${what} any more`);
-  // SQLite rolls the file back to an empty one.
+  // SQLite rolls the file back to an empty file.
   if (hasJournal(directory)) return;
   throw new StoreDamaged(
     `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
@@ -81,7 +81,7 @@ function requireBegun(directory: string): void {
   );
 }
 
-/** Whether the store was not closed and its log was removed. */
+/** Whether the store was not closed and its log is missing. */
 export function isLogMissing(directory: string): boolean {
   const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
   return logBytes <= LOG_HEADER_BYTES && isMarkedOpen(directory);
@@ -95,7 +95,7 @@ function logMissingText(directory: string): string {
   );
 }
 
-/** SQLite writes the first page of a new database under a rollback journal, and only later under the log. */
+/** SQLite writes the first page of a new database with a rollback journal, and uses the log only later. */
 function hasJournal(directory: string): boolean {
   return statSync(join(directory, `${DATABASE_FILE}-journal`), { throwIfNoEntry: false }) !== undefined;
 }
@@ -111,7 +111,7 @@ export function isLogDamaged(directory: string): boolean {
 function requireGoodLog(directory: string, pageBytes: number): void {
   const look = readLogState(logPath(directory), pageBytes);
   if (look === null || !isDamaged(look)) return;
-  // Another command may just have been writing. Real damage is still there at the second check.
+  // Another command may just have written to the log. Real damage is still there when the log is read again.
   const again = readLogState(logPath(directory), pageBytes);
   if (again === null || !isDamaged(again)) return;
   throw new StoreDamaged(logDamageText(directory, again));
@@ -141,7 +141,7 @@ export function hasLogInHeader(start: Buffer): boolean {
   return start[18] !== NO_LOG_KEPT;
 }
 
-/** How many bytes the database has, by its header. */
+/** The size of the database in bytes, by its header. */
 export function sizeInHeader(start: Buffer): number {
   return pageBytesIn(start) * start.readUInt32BE(28);
 }

@@ -1,5 +1,5 @@
-// What happened, counted by account and minute. It is counted in memory during a transaction and written at its end:
-// many messages of an account in one transaction change one row for each kind of event.
+// Counts of what happened, by account and minute. They are kept in memory during a transaction and written at its end,
+// so that many messages of an account in one transaction change one row for each kind of event.
 
 import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../../rules/accounts/activity.ts';
 import type { ActivityBucket } from '../../ports/message-store.ts';
@@ -8,7 +8,7 @@ import type { Database } from '../thread/database.ts';
 
 export class ActivityCounts {
   readonly #database: Database;
-  /** Counts of the running transaction: by account and minute, one count at the index of each kind. */
+  /** Counts of the running transaction, by account and minute. The index in the innermost list is the kind. */
   readonly #unwritten = new Map<string, Map<number, number[]>>();
 
   constructor(database: Database) {
@@ -63,7 +63,7 @@ function addTo(database: Database, table: 'activity_minutes' | 'activity_hours',
   );
 }
 
-/** What happened, in buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
+/** The counts in buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
 export function activity(
   database: Database,
   accountId: string,
@@ -90,7 +90,7 @@ export function activity(
   return [...buckets].sort(([a], [b]) => a - b).map(([at, rows]) => ({ at, activity: activityOf(rows) }));
 }
 
-/** Adds minutes before `minutesFrom` to their hours, and deletes hours before `hoursFrom`. */
+/** Adds the minutes before `minutesFrom` to the counts of their hours, and deletes the hours before `hoursFrom`. */
 export function foldActivity(database: Database, { minutesFrom, hoursFrom }: ActivityKeep, limit: number): number {
   const old = database.all<CountRow>(
     `DELETE FROM activity_minutes WHERE (account_id, at, kind) IN

@@ -1,5 +1,5 @@
-// Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
-// transaction. The old one can still be read until its retention ends.
+// Dead letters are failed messages. A retry accepts a new message and marks the dead letter with the id of that
+// message, in one transaction. The dead letter can still be read until its retention ends.
 
 import type { DeadLetterRetry, NewMessage } from '../../../rules/delivery/message.ts';
 import type { RetryReply } from '../../shared/commands.ts';
@@ -33,7 +33,7 @@ export function deleteDeadLetters(
   return deleted;
 }
 
-/** Parallel to `retries`: whether each was done. */
+/** The result is parallel to `retries`: whether each retry was done. */
 export function retryDeadLetters(
   database: Database,
   caches: TransactionCaches,
@@ -42,7 +42,7 @@ export function retryDeadLetters(
   dayMax: number | null,
 ): RetryReply {
   const seqs = new Map<NewMessage, number>();
-  // A message that is named twice is retried once.
+  // A dead letter that the call names twice is retried once.
   const named = new Set<number>();
   for (const { messageId, message } of retries) {
     const seq = failedSeq(database, message.accountId, messageId, 'AND retried_at IS NULL');

@@ -1,5 +1,5 @@
-// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Each row of
-// the journal is read once; a body is read last, for an event that is shown.
+// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. It
+// reads each row of the journal once, and a body only for an event that is shown.
 
 import type { EventFilter } from '../../../rules/delivery/event.ts';
 import {
@@ -35,12 +35,12 @@ interface JournalRow {
 
 export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
   const isDown = page.order === 'newestFirst';
-  // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
+  // The time of an event is never later than that of its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
   const looking = new Looking(page.look);
   const maker = new EventMaker(database, filter, page, looking);
   const made = new PageOfEvents(page, looking);
-  // Not more than the page can hold: the next page would read the rest again.
+  // Not more rows than the page may hold, because the next page would read the other rows again.
   for (let chunk = page.limit + 1; ; chunk *= 2) {
     const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
     const rows = readJournal(database, accountId, filter.messages.messageIds, { at: made.at, floor, isDown, limit });
@@ -50,13 +50,13 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   }
 }
 
-/** Adds the events of a row. False when the page has no room for them now. */
+/** Adds the events of a row. Returns false if the page has no room for them now. */
 function addStep(made: PageOfEvents, row: JournalRow, maker: EventMaker, isDown: boolean): boolean {
   const wanted = maker.eventsOf(row);
   return wanted !== 'later' && made.add(row.position, isDown ? wanted.toReversed() : wanted);
 }
 
-/** The part of the journal after `at`, and not below `floor`. */
+/** The part of the journal after the position `at`, but not below `floor`. */
 interface Part {
   readonly at: number;
   readonly floor: number;
@@ -71,7 +71,7 @@ function readJournal(
   part: Part,
 ): JournalRow[] {
   if (walksJournal(messageIds)) return readPart(database, 'journal j WHERE j.account_id = ?', [accountId], part);
-  // A message has few rows: read all rows of each message, then sort them.
+  // A message has few journal rows. So all rows of each message are read, and then sorted.
   const rows = [...new Set(messageIds)].flatMap((id) =>
     readPart(
       database,
@@ -96,7 +96,7 @@ function readPart(database: Database, from: string, values: readonly string[], p
   );
 }
 
-/** How many messages are cached: the rows of one are near each other. */
+/** How many messages are cached. The journal rows of one message are close together. */
 const KEPT = 50;
 
 interface Known {
@@ -126,7 +126,7 @@ class EventMaker {
     this.#cut = new Bodies(database, 1, EVENT_BODY_BYTES_MAX + 1);
   }
 
-  /** The events of a step that are wanted. `later`: there is no room for the body now, and it was not read. */
+  /** The events of a step that the filter selects. `later`: there is no room for the body, so it was not read. */
   eventsOf(row: JournalRow): MessageEvent[] | 'later' {
     const isNew = !this.#known.has(row.message_seq);
     const known = this.#messageOf(row.message_seq);
@@ -134,7 +134,7 @@ class EventMaker {
     const step = known?.mayMatch ? stepOf(this.#database, row) : null;
     const events = step ? this.#eventsOf(known!.message, step, row) : [];
     const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
-    // Whether an event is wanted does not depend on the body, so that is known before the body is read.
+    // Apart from a filter by text, the filter decides without the body, so the body is read only when it is needed.
     if (events.length === 0 || !(this.#page.withBodies || this.#matcher.hasText)) {
       this.#looking.add(responseBytes, passed);
       return events;

@@ -1,5 +1,5 @@
-// Deletes ended messages past their retention, with all rows that belong to them: the oldest first, and accounts in turn
-// while there are more than one transaction deletes.
+// Deletes ended messages past their retention, with all rows that belong to them. The oldest go first. If there are
+// more than one transaction deletes, accounts take turns.
 
 import {
   chosenFirst,
@@ -29,7 +29,7 @@ export function deleteExpired(database: Database, caches: TransactionCaches, now
   return rows.length;
 }
 
-/** `served`: the account whose messages are the oldest, and are deleted anyway. */
+/** `served` is the account of the oldest messages, which are deleted anyway. */
 function inTurn(
   database: Database,
   turns: ExpiredTurns,

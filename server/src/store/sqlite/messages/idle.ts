@@ -1,5 +1,5 @@
-// Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
-// that have ended. Each call visits some rows after a position.
+// Deletes rows that nobody uses any more and that no retention deletes: flow keys and queues without messages, and bulk
+// operations that have ended. Each call visits some rows after a position.
 
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { canDeleteFlowKey, type IdleKey } from '../../../rules/lines/flow-key.ts';

@@ -1,4 +1,4 @@
-// The messages and attempts tables, and all rows that belong to a message. No decisions.
+// The tables of messages and attempts, and all rows that belong to a message. The code here makes no decisions.
 
 import type { Attempt, Settlement } from '../../../rules/delivery/message.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../../ports/message-store.ts';
@@ -11,14 +11,14 @@ import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /**
- * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
- * because some were interrupted.
+ * Whether the last attempt was the retry that was decided last. Computed only if there are more attempts than retries,
+ * because then some attempts were interrupted.
  */
 const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
      WHERE b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
-/** The columns of `messages m` except the body, which may be large; it reads as empty. */
+/** The columns of `messages m` without the body, which may be large. The column `body` is empty. */
 export const ALL_BUT_BODY = `${READ_COLUMNS}, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const EMPTY = new Uint8Array(0);
@@ -42,14 +42,14 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
 }
 
 /**
- * A longer response makes the row of its message outgrow the space that the end of the claim leaves, and its page is
- * split. So it gets its own row.
+ * Limit for a response in the row of its message. A longer response does not fit into the space that the end of the
+ * claim frees in the row, and SQLite would split the page. So it gets its own row.
  */
 const FIRST_RESPONSE_BYTES_MAX = 256;
 
 /**
- * The part of the attempt that the row of a message stores, if this is the first attempt and delivered it: the row
- * itself has the rest. Null if the attempt needs its own row.
+ * The part of the attempt that the row of a message stores, if the first attempt delivered the message. The other
+ * fields of the attempt are already in the row. Null if the attempt needs its own row.
  */
 export function firstAttempt({
   attempt,
@@ -63,14 +63,14 @@ export function firstAttempt({
   return { headers, body: responseBody.length === 0 ? null : responseBody };
 }
 
-/** SQL for that attempt in the form of a row of `attempts`. */
+/** SQL that gives this attempt the form of a row of `attempts`. */
 export const FIRST_ATTEMPT = `1 AS number, m.first_started_at AS started_at, m.ended_at, 'answered' AS outcome,
   m.last_status AS status, NULL AS error, NULL AS next_at, ifnull(m.first_response_headers, '[]') AS response_headers,
   0 AS is_response_body_cut, ifnull(m.first_response_body, x'') AS response_body`;
 
 /**
- * Limit for all responses of the attempts of one message. Beyond it, the responses of the earlier attempts are left
- * out.
+ * Limit for all responses of the attempts of one message together. If they are larger, the responses of the earlier
+ * attempts are left out.
  */
 export const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -96,7 +96,7 @@ const ATTEMPTS_FROM = `SELECT number, started_at, ended_at, outcome, status, err
     number < ?1 AS is_answer_left_out
   FROM attempts WHERE message_seq = ?2 ORDER BY number`;
 
-/** The responses of attempts before `from` are left out. */
+/** Reads all attempts, but without the responses of the attempts before `from`. */
 function readAttempts(database: Database, seq: number, from: number): Attempt[] {
   const rows = database.all<AttemptRow>(ATTEMPTS_FROM, from, seq);
   if (rows.length > 0) return rows.map(toAttempt);
@@ -113,7 +113,7 @@ function getFirst(database: Database, seq: number): Attempt | null {
   return row ? toAttempt(row) : null;
 }
 
-/** The first attempt whose response is read. */
+/** The number of the first attempt whose response is read. */
 function answersFrom(database: Database, seq: number): number {
   const sizes = database.all<{ number: number; bytes: number }>(
     `SELECT number, length(response_body) + length(response_headers) AS bytes FROM attempts WHERE message_seq = ?
@@ -151,7 +151,7 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
 export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {
   return ids.flatMap((id) => {
     const row = database.get<StateOfRow>(
-      // Whether it is held is read from the index, because the column is stored after the body.
+      // Whether the message is held is read from the index, because the column `held_at` is stored after the body.
       `SELECT state, (SELECT 1 FROM messages h INDEXED BY messages_held
            WHERE h.account_id = m.account_id AND h.seq = m.seq AND h.held_at IS NOT NULL) AS held_at
          FROM messages m WHERE id = ? AND account_id = ?`,
@@ -182,7 +182,7 @@ export function deleteMessage(database: Database, caches: Pick<TransactionCaches
     );
   }
   database.run('DELETE FROM attempts WHERE message_seq = ?', seq);
-  // The number may be used again for another message.
+  // A later message may get the same number.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
   if (bodyId !== null) deleteUnusedBody(database, caches, bodyId);

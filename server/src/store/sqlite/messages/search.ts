@@ -1,6 +1,6 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order; rules/reads/message-filter.ts applies the filter. One call does a bounded amount of work: a page may be
-// short, with a cursor to continue from.
+// candidates in order; rules/reads/message-filter.ts applies the filter. One call does a bounded amount of work, so a
+// page may be short and has a cursor to continue from.
 
 import type { Message } from '../../../rules/delivery/message.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
@@ -13,20 +13,20 @@ import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
 import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
-/** Positions that are read at once, for all index paths together. */
+/** How many positions are read at once, for all index paths together. */
 const CHUNK = 200;
-/** Positions that are read at once for one path. Only its first one may be needed. */
+/** How many positions are read at once for one index path, because perhaps only its first position is needed. */
 const CHUNK_OF_WAY = 10;
 
 /** Messages that share a body are neighbours, so caching the last body is enough. */
 const SHARED_KEPT = 1;
 
-/** A row without its body, whose size is known without reading it. */
+/** A row without its body. The size of the body is known without reading it. */
 export type CandidateRow = MessageRow & { body_bytes: number };
 
 /**
- * One source of candidates in order of `seq`: the SQL after SELECT and the column with the order; or, if the positions
- * are known, the positions themselves in ascending order.
+ * One source of candidates in the order of `seq`: the SQL after SELECT and the column with the order. If the positions
+ * are already known: the positions in ascending order.
  */
 type Way =
   | { readonly from: string; readonly values: readonly string[]; readonly seq?: string }
@@ -53,7 +53,7 @@ export function searchMessages(
   return made.upTo(null);
 }
 
-/** How many messages match, from a cursor on. Stops at `max`, or when enough was read. */
+/** How many messages match, from a cursor on. The count stops at `max`, or when enough rows were read. */
 export function countPiece(
   database: Database,
   accountId: string,
@@ -77,7 +77,7 @@ export function countPiece(
   return tally.piece(null, looking.looked);
 }
 
-/** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
+/** Decides which rows match. The rows have no bodies; a body is read only if the filter or the caller needs it. */
 class RowFilter {
   readonly #matcher: Matcher;
   readonly #bodies: Bodies;
@@ -91,7 +91,7 @@ class RowFilter {
     this.#looking = looking;
   }
 
-  /** The message, or null if it does not match. `later`: there is no room for its body now, and it was not read. */
+  /** The message, or null if it does not match. `later`: there is no room for the body now, so it was not read. */
   meant(row: CandidateRow): Message | null | 'later' {
     const bare = toMessage(row);
     const mayMatch = this.#matcher.mayMatch(bare);
@@ -109,7 +109,7 @@ class RowFilter {
   }
 }
 
-/** The bytes that are passed over when a row is read without its body. */
+/** How many bytes of a body SQLite passes over when it reads the row without the body. */
 export function passedBytes({ body_id, body_bytes }: CandidateRow): number {
   return body_id === null ? body_bytes : 0;
 }
@@ -123,12 +123,12 @@ export function candidate(database: Database, seq: number): CandidateRow | undef
 
 interface Head {
   readonly way: Way;
-  /** The next positions, in order. */
+  /** The next positions of this way, in order. */
   seqs: number[];
   at: number | null;
 }
 
-/** Merges several ways into one sequence without duplicates. Each row is read when its turn has come. */
+/** Merges several ways into one sequence without duplicates. A row is read only when it is the next in the sequence. */
 class Walk {
   readonly #database: Database;
   readonly #order: PageRequest['order'];
@@ -146,7 +146,7 @@ class Walk {
     for (let first = this.#first(); first !== null; first = this.#first()) {
       for (const head of this.#heads) if (head.seqs[0] === first) head.seqs.shift();
       const row = candidate(this.#database, first);
-      // A missing row occurs only in a damaged file.
+      // A row is missing only in a damaged file.
       if (row) return row;
     }
     return null;
@@ -162,8 +162,8 @@ class Walk {
       if (head.seqs.length === 0) this.#fill(head);
       const seq = head.seqs[0];
       if (seq === undefined) {
-        // Drops a finished way. Otherwise a thousand ids would cause a thousand queries for each of a thousand
-        // messages.
+        // Drops a finished way. Otherwise a search for a thousand ids would query each of a thousand ways again for
+        // every message.
         this.#heads = this.#heads.filter((each) => each !== head);
         continue;
       }
@@ -201,7 +201,7 @@ const INDEXES = {
   host: 'messages_of_host',
 } as const;
 
-/** The ways through the index that serves the filter. */
+/** The ways through the index that the filter uses. */
 function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
   const by = (from: string, ...values: string[]): Way => ({ from, values: [accountId, ...values] });
   switch (chosen.by) {
@@ -246,7 +246,7 @@ function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
   }
 }
 
-/** For a host without a port: that host with every port that exists. Stops when there are too many for one way each. */
+/** Adds to each host without a port the same host with every port that exists. Stops beyond HOSTS_MAX hosts. */
 function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): string[] {
   const found: string[] = [];
   for (const host of hosts) {

@@ -1,5 +1,5 @@
-// Statistics for people: how many messages are in which state, and which failures are alike. Every query reads a
-// bounded number of rows by an index; rules/ decides what the rows mean.
+// Statistics for people: how many messages are in which state, and which failures are alike. Every query uses an index
+// and reads a bounded number of rows; rules/ decides what the rows mean.
 
 import type { EndedCounts } from '../../../rules/accounts/standing.ts';
 import { type FailureGroup, groupFailures } from '../../../rules/delivery/failure-group.ts';
@@ -8,7 +8,7 @@ import type { OpenPiece } from '../../ports/message-store.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../../rows/rows.ts';
 import type { Database } from '../thread/database.ts';
 
-/** The same condition as in the index: SQLite does not derive it from the state alone. */
+/** The index has the same condition. SQLite does not derive this condition from the state alone. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
 const DEAD = "state = 'failed' AND retried_at IS NULL";
@@ -20,8 +20,8 @@ export function openPiece(
   limit: number,
   cursor: number | null,
 ): OpenPiece {
-  // Some columns are stored after the body, and reading them costs as much as reading it, so its size is checked
-  // before.
+  // Some columns are stored after the body, so SQLite passes over the body to read them. The sizes of the bodies are
+  // therefore checked first.
   const piece = pieceLook();
   const after = cursor ?? 0;
   const sizes = database.all<{ seq: number; bytes: number }>(

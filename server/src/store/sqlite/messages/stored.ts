@@ -1,5 +1,5 @@
-// How many bytes each account stores. It is counted in memory during a transaction and written at its end: many
-// messages of an account in one transaction change its row once.
+// Counts how many bytes each account stores. Changes are kept in memory during a transaction and written at its end, so
+// that many messages of an account in one transaction change its row once.
 
 import type { SQLInputValue } from 'node:sqlite';
 import type { StoredAccount } from '../../ports/account-store.ts';
@@ -24,12 +24,12 @@ export class Stored {
     database.onTransaction({ beforeCommit: () => this.#write(), onRollback: () => this.#unwritten.clear() });
   }
 
-  /** Negative when something was deleted. */
+  /** `bytes` is negative after a delete. */
   add(accountId: string, bytes: number): void {
     this.#unwritten.set(accountId, (this.#unwritten.get(accountId) ?? 0) + bytes);
   }
 
-  /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
+  /** Sets the stored bytes of a row that is already written. Null: the row does not count. */
   countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void {
     const where = `WHERE account_id = ? AND ${COUNTED_TABLES[table]} = ?`;
     const row = this.#database.get<Weighed>(`SELECT stored_bytes FROM ${table} ${where}`, accountId, key);
@@ -54,7 +54,7 @@ export class Stored {
     return this.#database.get<{ bytes: number }>(sql, accountId)?.bytes ?? 0;
   }
 
-  /** By how much the count is too high. One statement, so that it sees the rows and the count at the same moment. */
+  /** By how many bytes the count is too high. One statement reads the rows and the count at the same moment. */
   errorOf(accountId: string): number {
     this.#write();
     const sql = `SELECT coalesce((SELECT bytes FROM stored WHERE account_id = ?1), 0)
@@ -78,7 +78,7 @@ export class Stored {
   }
 }
 
-/** In the order of their ids, without those that store nothing. */
+/** The accounts in the order of their ids, without those that store nothing. */
 export function storedAccounts(database: Database, after: string, limit: number): StoredAccount[] {
   return database
     .all<StoredAccount>(

@@ -1,5 +1,5 @@
-// How many messages each account has created, by day and kind. They are counted in memory during a transaction and
-// written at its end: many requests of an account in one transaction change its row once.
+// Counts how many messages each account has created, by day and kind. The counts are kept in memory during a
+// transaction and written at its end, so that many requests of an account in one transaction change its row once.
 
 import { type UsageRow, usageDay } from '../../../rules/accounts/account.ts';
 import type { MessageKind } from '../../../rules/delivery/message.ts';
@@ -16,7 +16,7 @@ interface Count {
   count: number;
 }
 
-/** Deletes a few rows of days before the given one, in a part of the accounts. */
+/** Deletes a few rows of days before the given day, for a part of the accounts. */
 export function deleteUsage(database: Database, beforeDay: string, { after, accounts, rows }: JournalPart): number {
   return database.run(
     `DELETE FROM usage WHERE (account_id, day, kind) IN
@@ -97,7 +97,7 @@ export class Usage {
     this.#unwritten = [];
   }
 
-  /** The day rarely changes from one message to the next, and formatting its name is slow. */
+  /** The name of the day is cached: it rarely changes between two messages, and formatting it is slow. */
   #dayOf(now: number): string {
     const number = Math.floor(now / DAY_MS);
     if (number !== this.#day.number) this.#day = { number, name: usageDay(now) };

@@ -1,4 +1,4 @@
-// What is known about a message that waits: its queue, its flow key, and what is before it.
+// What is known about a waiting message: its queue, its flow key, and the messages before it.
 
 import { countAhead } from '../../../rules/delivery/why.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
@@ -29,7 +29,7 @@ export function whyFacts(context: VerbContext, accountId: string, messageId: str
   };
 }
 
-/** How many messages its flow key admits before it. */
+/** How many messages the flow key of this message admits before it. */
 function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
   const max = eachMax('lineCount');
   const { n } = database.get<{ n: number }>(
@@ -45,8 +45,8 @@ function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
 }
 
 /**
- * The message before it that should end first, and how many are before it. If it is not the first of its order key,
- * only messages of that key count. Otherwise, those of its queue that hold a place or come earlier in the order.
+ * The message that should end first before this one may start, and how many are before it. If another message is first
+ * of its order key, only messages of that key count. Otherwise, messages that hold a place or come earlier count.
  */
 function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const isBehindKey = row.order_key !== null && !row.is_first_of_key;

@@ -4,12 +4,12 @@ import type { AccountAtClaim } from '../../shared/commands.ts';
 import type { Database } from '../thread/database.ts';
 
 export function suspendedAccounts(database: Database): string[] {
-  // By its index, which has only these.
+  // The condition on `id` makes SQLite use the index that has only suspended accounts.
   const rows = database.all<{ id: string }>("SELECT id FROM accounts WHERE suspended_at IS NOT NULL AND id > ''");
   return rows.map(({ id }) => id);
 }
 
-/** Each account is read once in a transaction. */
+/** Reads each account at most once in a transaction. */
 export class AccountsAtClaim {
   readonly #database: Database;
   readonly #read = new Map<string, AccountAtClaim>();
@@ -28,7 +28,7 @@ export class AccountsAtClaim {
     return account;
   }
 
-  /** Call it when an account has changed. */
+  /** Call this when an account has changed. */
   forget(): void {
     this.#read.clear();
   }

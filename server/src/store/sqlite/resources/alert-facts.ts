@@ -1,5 +1,5 @@
-// The facts for the rules of an account's alerts. Every query reads a bounded number of rows by an index; rules/
-// decides what they mean.
+// The facts for the rules of an account's alerts. Every query uses an index and reads a bounded number of rows; rules/
+// decides what the facts mean.
 
 import { usageDay } from '../../../rules/accounts/account.ts';
 import { MINUTE_MS } from '../../../rules/accounts/activity.ts';
@@ -51,7 +51,7 @@ function firstSchedules(database: Database, accountId: string, max: number): str
   return rows.map(({ id }) => id);
 }
 
-/** None for a deleted schedule: its alert need not wait for a better run. */
+/** Returns no runs of a deleted schedule, so that its alert does not wait for a better run. */
 function runsOf(database: Database, accountId: string, id: string): alertRows.RunRow[] {
   return database.all<alertRows.RunRow>(
     `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule
@@ -121,7 +121,7 @@ const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,
     (SELECT is_paused FROM queues q WHERE q.account_id = m.account_id AND q.name = m.queue_name) AS is_paused
   FROM messages m INDEXED BY messages_open_in_queue WHERE m.account_id = ? AND m.ended_at IS NULL`;
 
-/** The index is ordered by queue, then by time: the first row of a queue is its oldest message. */
+/** The oldest message of each queue: its first row in the index, which is ordered by queue, then by time. */
 function oldestOfQueues(
   database: Database,
   accountId: string,

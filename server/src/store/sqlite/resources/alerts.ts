@@ -1,5 +1,5 @@
-// Notifies the targets of alerts. An alert is evaluated outside; what its target was notified of is written together
-// with the message, and only if the alert has not changed since it was read.
+// Notifies the targets of alerts. The caller evaluates an alert. The notification is recorded in the transaction of its
+// message, and only if the alert has not changed since it was read.
 
 import { evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';

@@ -1,5 +1,5 @@
-// Runs schedules. A tick is taken by moving `next_at` in the transaction that accepts its messages. If `next_at`
-// was already moved, nothing is created.
+// Runs schedules. The transaction that accepts the messages of a tick also moves `next_at`. If `next_at` was already
+// moved, it creates nothing.
 
 import { earlier } from '../../../rules/time/instant.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../../ports/upkeep-store.ts';
@@ -27,8 +27,8 @@ export function dueSchedules(database: Database, now: number, limits: DueLimits)
 }
 
 /**
- * The times at which accounts have due schedules, earliest first. Steps from one to the next, however many
- * schedules each has.
+ * The times at which accounts have due schedules, earliest first. Steps from one account to the next, so the number of
+ * schedules of an account does not matter.
  */
 function dueTimes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
   const times: { next_at: number; account_id: string }[] = [];
@@ -48,7 +48,7 @@ function dueTimes(database: Database, now: number, limit: number): { next_at: nu
   return times;
 }
 
-/** When the next schedule is due; null if none is. */
+/** The earliest time at which any schedule is due; null if there is none. */
 export function nextScheduleAt(database: Database): number | null {
   const row = database.get<{ at: number }>(
     'SELECT next_at AS at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1',
@@ -56,7 +56,7 @@ export function nextScheduleAt(database: Database): number | null {
   return row?.at ?? null;
 }
 
-/** Takes each tick and accepts its messages, or does neither. */
+/** Takes a tick and accepts its messages in one transaction. */
 export function fireSchedules(
   database: Database,
   caches: TransactionCaches,

@@ -1,5 +1,5 @@
-// How SQLite runs a verb that is written once (store/resources/): on the thread of its connection, in the transaction that
-// many verbs share.
+// How SQLite runs a verb of store/resources/, which is written once for both databases: on the thread of its
+// connection, in the transaction that many verbs share.
 
 import type { SharedVerbs } from '../../resources/shared-verb.ts';
 import { type AdapterSteps, SHOWN_COUNTS, type Step, type Steps, type Value } from '../../resources/steps.ts';
@@ -37,7 +37,7 @@ type OnContext<F> = F extends (...args: infer A) => infer R ? (context: VerbCont
 
 const texts = new Map<string, string>();
 
-/** There is one writer: what it reads, nobody else changes. A list is given as JSON. */
+/** The SQL text for SQLite. It needs no row locks, because there is one writer. It gets a list as JSON. */
 function inDialect(sql: string): string {
   let text = texts.get(sql);
   if (text === undefined) {
@@ -72,13 +72,13 @@ type OnThread<T> = {
   readonly [V in keyof T]: T[V] extends { steps: (...args: infer A) => Steps<infer R> } ? Verb<A, R> : never;
 };
 
-/** The verbs of a table as this adapter lists them. */
+/** The verbs of a table, in the form in which this adapter lists its verbs. */
 export function onThread<T extends SharedVerbs>(table: T): OnThread<T> {
   const verbs = Object.entries(table).map(([name, { steps, reads, makesWork, locksAccount: _, ...marks }]) => [
     name,
     {
       ...marks,
-      // A read that follows the writes runs on their thread.
+      // A verb that reads what was just written runs on the writer's thread.
       ...(reads !== 'written' && { reads }),
       ...(makesWork && { makesWorkAt: (reply: never, ...args: never) => makesWork(reply, ...args).dueAt }),
       run: (context: VerbContext, ...args: never) => perform(context, steps(...args)),

@@ -32,7 +32,7 @@ export const ACCOUNT_VERBS = {
     run: ({ caches }: VerbContext, accountId: string) => caches.stored.errorOf(accountId),
   },
   correctStored: writing((_database, { stored }, accountId: string, by: number) => stored.add(accountId, by)),
-  // Each account has one row.
+  // An account has only one row here, so there are no rows to add up.
   foldStored: on((_database, _limit: number) => 0),
 };
 

@@ -1,4 +1,4 @@
-// How the store calls its verbs: on the thread that the verb's marks name. After the commit, the engine and the live
+// How the store calls its verbs, each on the thread that its marks name. After the commit, the engine and the live
 // streams are notified as the marks say.
 
 import type { Hints } from '../../shared/hints.ts';
@@ -8,12 +8,12 @@ import type { Committer } from './committer.ts';
 import type { Verb } from './verb.ts';
 import { marksOf, type VerbName, type Verbs } from './verbs.ts';
 
-/** The same verbs as promises: they run on another thread. */
+/** The same verbs as functions that return promises, because the verbs run on another thread. */
 export type AsyncVerbs<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
 
-/** The executors of the verbs that only read. The writer, if there is no other. */
+/** The executors of the verbs that only read. Without reader threads, this is the writer. */
 export interface Readers<R> {
   readonly lookUp: R;
   readonly list: R;
@@ -26,7 +26,7 @@ export class Calls {
   readonly #hints: Hints | null;
   readonly news: News;
 
-  /** `hints` are for other nodes that write over executors of their own; null if there is none. */
+  /** `hints` notify nodes that write with other executors. Null if there are no such nodes. */
   constructor(writer: Committer, readers: Readers<Committer>, offer: StandingOffer, hints: Hints | null) {
     this.writer = writer;
     this.#readers = readers;
@@ -35,7 +35,7 @@ export class Calls {
     this.news = new News(hints);
   }
 
-  /** Calls a verb, and then notifies the listeners. */
+  /** Calls a verb, and notifies the listeners after the commit. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const { reads, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
     if (reads) return this.#readers[reads].call(verb, ...args);
@@ -63,12 +63,12 @@ export class Calls {
     if (changesAccess) this.news.noteAccess();
   }
 
-  /** This node has no room for the messages that are left. Other nodes may have room. */
+  /** Tells other nodes that this node has no room for the messages that are left. Another node may have room. */
   noteLeft(): void {
     this.#hints?.work();
   }
 
-  /** All verbs of a table, without extra code around them. */
+  /** Gives all verbs of a table that the store passes on unchanged. */
   all<T extends Partial<Record<VerbName, unknown>>>(table: T): AsyncVerbs<T> {
     const names = Object.keys(table) as VerbName[];
     const asking = names.map((name) => [name, (...args: never[]) => this.ask(name, ...(args as never))]);

@@ -1,6 +1,6 @@
 // Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
-// share one fsync. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
-// accounts take turns. A command that can wait does so briefly, until one arrives that cannot.
+// share one fsync. A command gets its reply when its batch is on disk. If more wait than one transaction should hold,
+// the accounts take turns; a command that can wait waits briefly for one that cannot.
 
 import { Costs, isLong, longCost, type PendingWork, Turns } from '../../../rules/limits/turns.ts';
 import { lanes } from '../../../runtime/lane-part.ts';
@@ -11,24 +11,24 @@ import type { Executor } from './executor-port.ts';
 import { type BatchTimes, transactionMs } from './shared-transaction.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
-/** How long a command that can wait is delayed if no other command arrives. */
+/** How long a command that can wait is delayed if no urgent command arrives. */
 const LINGER_MS = 5;
 
-/** The expected cost of one unit of work of an account without measurements, in microseconds. */
+/** The expected time of one unit of work, in microseconds, for an account without measurements. */
 const ACCEPT_US = 25;
 const CHANGE_US = 12;
 
-/** How many transactions of accounts may come before long work of the node that waits. */
+/** How many transactions of accounts may come before waiting long work of the node. */
 const PASSED_OVER_TIMES_MAX = 2;
 
-/** Work of the node has its own transaction only if it takes this part of a commit or more: each transaction has one. */
+/** Long work of the node has its own transaction if it takes this part of a commit: each transaction has a commit. */
 const OWN_FROM_COMMIT_PART = 0.5;
 
 const NONE: readonly number[] = [];
 
 interface Waiting {
   readonly command: Command;
-  /** Null for the work of the node itself, which is in the next transaction, or a long one soon after it. */
+  /** Null for work of the node itself, which is in the next transaction. Long work may wait for a few transactions. */
   readonly work: AccountWork | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -40,12 +40,12 @@ export class Committer {
   readonly #onBroken: (error: Error) => void;
   readonly #timers: Clock | null;
   #waiting: Waiting[] = [];
-  /** The transactions for which long work of the node has waited, and whether the last of them was short. */
+  /** How many transactions long work of the node has waited for, and whether the last of them was short. */
   #passedOver = 0;
   #wasShort = false;
-  /** How long the last such work took, if that is known. */
+  /** How long the last long work of the node took, in microseconds. Infinity if that is not known. */
   #nodesUs = Number.POSITIVE_INFINITY;
-  /** Whether one of the waiting commands cannot be delayed. */
+  /** Whether one of the waiting commands must not be delayed. */
   #isUrgent = false;
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
@@ -60,7 +60,7 @@ export class Committer {
    */
   #expectedUs: number | null = null;
 
-  /** Without timers nothing is delayed. */
+  /** Without timers no command is delayed. */
   constructor(executor: Executor, node: string, onBroken: (error: Error) => void, timers: Clock | null = null) {
     this.#executor = executor;
     this.#node = node;
@@ -74,7 +74,7 @@ export class Committer {
     return answer;
   }
 
-  /** `call` without a promise: one of the functions gets the result. They must not throw. */
+  /** Like `call`, but without a promise: one of the two functions gets the result. They must not throw. */
   callThen<V extends VerbName>(
     verb: V,
     args: Parameters<Verbs[V]>,
@@ -85,7 +85,7 @@ export class Committer {
     this.#hurry();
   }
 
-  /** For a command that can wait: it shares the fsync of the next command, or gets its own shortly after. */
+  /** For a command that can wait: it shares the fsync of the next urgent command, or gets its own shortly after. */
   callSometime<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
     if (!this.#running) this.#linger();
@@ -93,7 +93,7 @@ export class Committer {
   }
 
   async close(): Promise<void> {
-    // First, so that no new command reaches an executor that is being closed.
+    // This is set first, so that no new command reaches an executor that is being closed.
     this.#closed ??= new Error('The store is closed.');
     this.#hurry();
     await this.#running;
@@ -125,7 +125,7 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // Everything that is called in this turn of the event loop gets into the first batch.
+    // All commands of this turn of the event loop get into the first batch.
     await null;
     while (this.#isUrgent && this.#waiting.length > 0) {
       const batch = this.#nextBatch();
@@ -134,7 +134,7 @@ export class Committer {
       this.#cancelLinger = null;
       try {
         const commands = batch.map((waiting) => waiting.command);
-        // The executor reports only what took long.
+        // The executor reports the times of long batches only.
         this.#commitMs = 0;
         const replies = await this.#executor.execute(commands, this.#node, (took) => this.#noteTook(batch, took));
         if (this.#expectedUs !== null) this.#noteShort(batch, this.#expectedUs);
@@ -149,8 +149,8 @@ export class Committer {
   }
 
   /**
-   * Everything that waits, if it takes no longer than one transaction should, and no piece of it is long. Else the
-   * accounts take turns: no call gets a reply before the transaction is done.
+   * All waiting commands, if together they fit into one transaction and none of them takes long. Otherwise the accounts
+   * take turns, because no call gets a reply before the whole transaction has ended.
    */
   #nextBatch(): Waiting[] {
     const waiting = this.#waiting;
@@ -203,8 +203,8 @@ export class Committer {
   }
 
   /**
-   * Whether long work of the node has the next transaction, and accounts' work waits. It follows a transaction with
-   * short work of accounts, so that this waits for one long transaction at a time.
+   * Whether long work of the node gets the next transaction, while work of accounts waits. This work comes after a
+   * transaction with short work of accounts, so that short work waits for one long transaction at a time.
    */
   #isNodesTurn(asked: readonly PendingWork[], budget: number): boolean {
     if (!this.#waiting.some(takesLong)) {
@@ -237,7 +237,7 @@ export class Committer {
     batch.forEach(({ command, work }, index) => {
       const us = commandsUs[index]!;
       if (work === null && marksOf(command.verb).takesLong) this.#nodesUs = us;
-      // It was put off, or ran in another transaction.
+      // The command was put off, or ran in another transaction.
       if (work === null || us === 0) return;
       const costs = this.#costsOf(command.verb);
       this.#turns.charge(work.accountId, us - this.#costOf(command.verb, work));
@@ -245,7 +245,7 @@ export class Committer {
     });
   }
 
-  /** A batch that was not reported was short. If more was expected of it, the estimate was too high. */
+  /** A batch without reported times was short. If more time was expected for it, the estimate was too high. */
   #noteShort(batch: readonly Waiting[], expectedUs: number): void {
     const shortUs = longCost(partUs(0));
     if (expectedUs <= shortUs) return;
@@ -258,7 +258,7 @@ export class Committer {
     }
   }
 
-  /** The transaction had no time left for these. They came before everything that waits now. */
+  /** The transaction had no time left for these commands. They go before everything that waits now. */
   #goFirst(putOff: readonly Waiting[]): void {
     this.#waiting = [...putOff, ...this.#waiting];
     this.#isUrgent = true;
@@ -278,12 +278,12 @@ function takesLong({ command }: Waiting): boolean {
   return marksOf(command.verb).takesLong === true;
 }
 
-/** How long the commands of accounts may take in one transaction. The lanes of a node share it. */
+/** How long the commands of accounts may take in one transaction, for each lane: the lanes of a node share it. */
 function partUs(commitMs: number): number {
   return (transactionMs(commitMs) * 1000) / lanes();
 }
 
-/** False if the command must be sent again. */
+/** Gives the reply to the caller. Returns false if the command must be sent again. */
 function answer(waiting: Waiting, reply: Reply): boolean {
   if ('isPutOff' in reply) return false;
   if ('value' in reply) waiting.resolve(reply.value);

@@ -1,5 +1,5 @@
-// One SQLite connection that prepares each statement once, and the transaction around a batch of work. It knows nothing
-// of messages.
+// One SQLite connection that prepares each statement once, and the transaction around a batch of work. This code knows
+// nothing of messages.
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { RowGroup } from '../deliveries/row-group.ts';
@@ -8,15 +8,15 @@ export type Row = Record<string, unknown>;
 
 /** For code that keeps something in memory during a transaction. */
 export interface TransactionWatcher {
-  /** Called inside the transaction, as the last chance to write what is kept. */
+  /** Called inside the transaction, as the last chance to write what is kept in memory. */
   beforeCommit(): void;
-  /** What was kept since the transaction began must be dropped. */
+  /** Drops what was kept in memory since the transaction began. */
   onRollback(): void;
 }
 
 interface Prepared {
   readonly statement: StatementSync;
-  /** Groups of rows that are not inserted yet, so that a statement could miss them. */
+  /** Groups with rows that are not inserted yet. The statement would not see these rows. */
   readonly groups: readonly RowGroup[];
 }
 
@@ -43,7 +43,7 @@ export class Database {
     return this.#prepared(sql).all(...values) as T[];
   }
 
-  /** Row by row, for more rows than fit in memory. */
+  /** Yields the rows one by one, for more rows than fit in memory. */
   each<T>(sql: string, named: Readonly<Record<string, SQLInputValue>>): IterableIterator<T> {
     this.#writeGroups(this.#groups);
     return this.#connection.prepare(sql).iterate(named) as IterableIterator<T>;
@@ -58,7 +58,7 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
-  /** This and the next are for statements that cannot affect rows still in a group, although they name the table. */
+  /** This method and the next are for statements that cannot affect rows still in a group of the same table. */
   getBesideGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
     return this.#find(sql).statement.get(...values) as T | undefined;
   }
@@ -74,13 +74,13 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).lastInsertRowid);
   }
 
-  /** Statements without parameters; several at once are allowed. */
+  /** Runs statements without parameters. One text may have several statements. */
   exec(sql: string): void {
     this.#writeGroups(this.#groups);
     this.#connection.exec(sql);
   }
 
-  /** Only for rows that are added in a transaction. */
+  /** A group for rows that are added in a transaction. It must not be used outside one. */
   group(table: string, columns: readonly string[]): RowGroup {
     const group = new RowGroup(table, columns, (sql, values) => this.#find(sql).statement.run(...values));
     this.#groups.push(group);
@@ -109,7 +109,7 @@ export class Database {
       try {
         this.#undo();
       } catch {
-        // The rollback failed for lack of memory. The next transaction begins with it, and the caller needs the first
+        // The rollback failed for lack of memory. The next transaction tries it again. The caller needs the first
         // error.
       }
       throw error;
@@ -122,7 +122,7 @@ export class Database {
   }
 
   #undo(): void {
-    // SQLite rolls back by itself on a full disk or an I/O error.
+    // On a full disk or an I/O error, SQLite has already rolled back by itself.
     if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
     this.#isUndoDue = false;
   }
@@ -149,8 +149,8 @@ export class Database {
 }
 
 /**
- * SQLite inspects the value of a parameter that is the whole LIMIT of a query, and compiles the statement again each
- * time it runs. That costs several times as much as the query itself. The sign hides the parameter and changes nothing.
+ * If the whole LIMIT of a query is a parameter, SQLite compiles the statement again each time it runs. That takes
+ * several times as long as the query itself. The plus sign hides the parameter and does not change the result.
  */
 function preparedOnce(sql: string): string {
   return sql.replaceAll(/\b(LIMIT|OFFSET) \?/g, '$1 +?');

@@ -1,5 +1,5 @@
-// Runs the commands. In the server they run on a separate thread, so that an fsync never delays a request; for the
-// simulation and small tools they run in the caller's thread. One batch is always one transaction.
+// Runs the commands. In the server they run on a separate thread, so that an fsync never delays a request. In the
+// simulation and small tools they run in the caller's thread.
 
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
@@ -14,7 +14,7 @@ import { isOpen, MOVING, type MoverData, type Moving, markNotStarted, newMoving,
 import { PortCalls } from './port-executor.ts';
 import { type Command, createVerbs, marksOf, runBatch } from './verbs.ts';
 
-/** In the caller's thread. Several stores can share one database by sharing one executor. */
+/** Runs commands in the caller's thread. Several stores can share one database by sharing one executor. */
 export function inlineExecutor(database: Database): Executor {
   const verbs = createVerbs(database);
   const neighbours = new Neighbours();
@@ -29,27 +29,27 @@ export function inlineExecutor(database: Database): Executor {
   };
 }
 
-/** In the caller's thread, on a file that a running service may use at the same time. */
+/** Runs commands in the caller's thread, on a file that a running service may use at the same time. */
 export function besideExecutor(directory: string): Executor {
   const { database, close } = openBeside(directory);
   return { ...inlineExecutor(database), close: async () => close() };
 }
 
-/** Before a reader can open a directory, a writer must have opened it. */
+/** What a thread needs to begin. A reader can open a directory only after a writer has opened it. */
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
-  /** For the writer: the state of the thread that moves its log. */
+  /** For the writer: its shared state with the thread that moves its log. */
   readonly moving: Moving | null;
 }
 
-/** Orders to a thread other than batches. With `connect`, another thread may send batches over this port. */
+/** Orders to a thread, besides batches. After `connect`, another thread may send batches over that port. */
 export type ThreadOrder = 'close' | 'emptyLog' | { readonly connect: MessagePort };
 
 /**
- * On a separate thread; the writer's thread owns the data directory. Rejects with a message for people if the directory
- * cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used; `onFound` with what
- * the writer found when it opened the database.
+ * Runs commands on a separate thread; the writer's thread owns the data directory. Rejects with a text for people if
+ * the directory cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used.
+ * `onFound` gets what the writer found when it opened the database.
  */
 export async function threadExecutor(
   directory: string,
@@ -68,7 +68,7 @@ export async function threadExecutor(
   worker.on('exit', () => calls.fail(new Error('The store is closed.')));
   const opened = await calls.next();
   if (opened.kind === 'opened') onFound(opened.found);
-  // A thread that is ended closes its connections in any order, so the one that keeps the log is on this thread.
+  // When a thread is ended, its connections close in any order. So the connection that keeps the log is on this thread.
   const keeper = role === 'writer' ? new LogKeeper(join(directory, DATABASE_FILE)) : null;
   keeper?.open();
   return {
@@ -125,14 +125,14 @@ class LogMover {
         });
       });
     } catch {
-      // The system allows no further thread.
+      // The system allows no further thread now.
       markNotStarted(moving);
     }
   }
 
   /**
-   * It cannot start, for example for lack of file handles. Then the writer moves the log alone, and orders the thread
-   * again later.
+   * If the thread ended before it opened the database, it could not start, for example for lack of file handles. Then
+   * the writer moves the log alone, and starts the thread again later.
    */
   #end(why: unknown): void {
     if (!isOpen(this.#data.moving)) markNotStarted(this.#data.moving);
@@ -149,8 +149,8 @@ class LogMover {
 }
 
 /**
- * The stores that share an executor. Each plans with the due times it knows, so it must be notified of what the others
- * write.
+ * The stores that share an executor. Each store plans with the due times that it knows, so it must be notified of what
+ * the other stores write.
  */
 class Neighbours {
   readonly #listeners = new Map<string, (hasCancelled: boolean) => void>();

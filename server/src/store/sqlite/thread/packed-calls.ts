@@ -1,6 +1,6 @@
-// How commands and replies travel between the threads. Copying objects key by key, and one buffer for each body, costs
-// more than some of the statements. So frequent commands travel as one flat list of values and one transferred buffer
-// with all bodies; everything else is sent as it is.
+// How commands and replies travel between the threads. Copying objects key by key, with one buffer for each body, takes
+// longer than some of the statements. So frequent commands travel as one flat list of values and one transferred buffer
+// with all bodies; all other commands are sent as objects.
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
 import type { AcceptCommand, AcceptReply, AccountAtClaim, SettleReply } from '../../shared/commands.ts';
@@ -20,11 +20,11 @@ import {
 } from './packing.ts';
 import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
 
-/** Written before each command and reply, so that the other side knows what follows. */
+/** Written before each command and reply: the type of what follows. */
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
-/** Smaller ones are copied: transferring memory takes longer. */
+/** The size from which on a body is transferred. Smaller bodies are copied, because a transfer takes longer. */
 const LARGE_BYTES = 16 * 1024;
 const NOTHING: ArrayBuffer[] = [];
 
@@ -66,7 +66,7 @@ export function unpackCommands(packed: Packed): Command[] {
   return commands;
 }
 
-/** The replies to these commands, in the same order. */
+/** Packs the replies to these commands, in the same order. */
 export function packReplies(commands: readonly Command[], replies: readonly Reply[]): Packed {
   const to = new Packing();
   replies.forEach((reply, index) => {
@@ -89,8 +89,8 @@ export function packReplies(commands: readonly Command[], replies: readonly Repl
 }
 
 /**
- * The memory of the large bodies in these replies, to be transferred. Copying 1 MB takes both threads longer than the
- * rest of the work for its message, and leaves twice the garbage.
+ * The memory of the large bodies in these replies, to be transferred. Copying a body of 1 MB takes both threads longer
+ * than the rest of the work for its message, and leaves twice the garbage.
  */
 export function largeBodies(commands: readonly Command[], replies: readonly Reply[]): ArrayBuffer[] {
   const found = new Set<ArrayBuffer>();
@@ -124,7 +124,7 @@ export function unpackReplies(packed: Packed): Reply[] {
   return replies;
 }
 
-/** Parallel to `list`: why the entry cannot be transferred, or null. A function, for example, cannot. */
+/** The result is parallel to `list`: why an entry cannot be transferred, or null. A function, for example, cannot. */
 export function untransferable<T>(
   list: readonly T[],
   pack: (one: T, index: number) => Packed,
@@ -147,7 +147,7 @@ function putAccept(to: Packing, command: AcceptCommand): void {
   to.put(command.dayMax);
 }
 
-// Here and below, the properties of an object literal are evaluated in the order in which they are written.
+// From here on, the properties of an object literal are evaluated in the order in which they are written.
 function takeAccept(from: Unpacking): AcceptCommand {
   return {
     messages: takeEach(from, takeMessage),
@@ -224,7 +224,7 @@ function putAcceptReply(to: Packing, reply: AcceptReply): void {
   putEach(to, reply.duplicates, putValue);
   to.put(reply.isOverQuota);
   to.put(reply.dueAt);
-  // An object that is in many replies of a batch is transferred once.
+  // An object that is in many replies of a batch is sent once.
   putEach(to, reply.accounts, putValue);
   putEach(to, reply.rows, putValue);
 }

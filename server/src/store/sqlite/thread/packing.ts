@@ -6,19 +6,19 @@ import { withEntry } from '../../../runtime/collections/short-list.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];
-  /** All bodies in a row; the values have the length of each. */
+  /** All bodies, one after another. The length of each is in the values. */
   readonly bodies: Uint8Array<ArrayBuffer>;
 }
 
-/** In place of a body's length: it is the same body as the previous one. */
+/** In place of a body's length: the body is the same as the previous one. */
 const SAME_BODY = -1;
 
 /**
- * Holds values before their number is known. A list that grows value by value would be copied several times. One is
- * enough: nothing waits between the first value and `packed`.
+ * Holds the values until their number is known, because a list that grows value by value would be copied several times.
+ * One such list is enough: no code awaits between the first value and `packed`.
  */
 let scratch: unknown[] = [];
-/** A longer one is not kept for the next packing. */
+/** A longer list is not kept for the next packing. */
 const SCRATCH_LENGTH_MAX = 16 * 1024;
 
 export class Packing {
@@ -27,13 +27,13 @@ export class Packing {
   #bytes = 0;
 
   put(value: unknown): void {
-    // Never beyond the end: a list with holes is sent key by key.
+    // Never writes beyond the end of the list: a list with holes is sent key by key.
     if (this.#length < scratch.length) scratch[this.#length] = value;
     else scratch.push(value);
     this.#length += 1;
   }
 
-  /** The same body object as the previous one is sent once. Messages that share it here also share it there. */
+  /** If the body is the same object as the previous one, it is sent once. The receiver's messages share it as well. */
   putBody(body: Uint8Array): void {
     if (body === this.#bodies.at(-1)) {
       this.put(SAME_BODY);
@@ -45,7 +45,7 @@ export class Packing {
   }
 
   packed(): Packed {
-    // A "slow" buffer is not part of a larger buffer, which could not be transferred.
+    // A "slow" buffer has its own memory. A part of a larger buffer could not be transferred.
     const bodies = Buffer.allocUnsafeSlow(this.#bytes);
     let at = 0;
     for (const body of this.#bodies) {
@@ -53,7 +53,7 @@ export class Packing {
       at += body.length;
     }
     const values = scratch.slice(0, this.#length);
-    // The values must not live longer than their messages.
+    // The list must not keep the values in memory longer than their messages.
     if (scratch.length > SCRATCH_LENGTH_MAX) scratch = [];
     else scratch.fill(null, 0, this.#length);
     return { values, bodies };

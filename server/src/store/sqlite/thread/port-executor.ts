@@ -1,4 +1,4 @@
-// Runs commands on another thread, over a message port. One batch is in transit at a time for each port; the thread may
+// Runs commands on another thread, over a message port. Each port has one batch in transit at a time. The thread may
 // run the batches of several ports as one transaction.
 
 import type { MessagePort, Worker } from 'node:worker_threads';
@@ -16,12 +16,12 @@ import type { Packed } from './packing.ts';
 import type { BatchTimes } from './shared-transaction.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
-/** What a thread sends. */
+/** The messages that a thread sends. */
 export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed; readonly took: BatchTimes | null }
   | { readonly kind: 'closed' | 'emptied' }
-  /** Not a reply: the log has become long for the first time. */
+  /** Not a reply: the log has become long for the first time, so the moving thread must be started. */
   | { readonly kind: 'moverWanted' }
   | { readonly kind: 'broken'; readonly message: string };
 
@@ -32,7 +32,7 @@ export class PortCalls {
   #waiting: { readonly resolve: (message: ThreadMessage) => void; readonly reject: (error: Error) => void }[] = [];
   #broken: Error | null = null;
 
-  /** `onEnd` is called once: the other side has ended, or can no longer be used. */
+  /** `onEnd` is called once, when the other side has ended or can no longer be used. */
   constructor(port: Worker | MessagePort, onEnd: (error: Error) => void, onMoverWanted = () => {}) {
     this.#port = port;
     this.#onEnd = onEnd;
@@ -75,13 +75,13 @@ export class PortCalls {
     if (refused !== null && sent.length === 0) return refused as readonly Reply[];
     const message = await this.next();
     const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
-    // If some commands were not sent, the numbers refer to other commands.
+    // If some commands were not sent, the times are not parallel to the batch.
     if (message.kind === 'replies' && message.took && refused === null) onTook?.(message.took);
     return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
   }
 }
 
-/** For a port whose other end is served by `servePort`, or by a thread that opened the store. */
+/** For a port that `servePort` serves at its other end, or a thread that opened the store. */
 export function portExecutor(port: MessagePort, onEnd: (error: Error) => void = () => {}): Executor {
   const calls = new PortCalls(port, onEnd);
   port.on('close', () => calls.fail(new Error('The store is closed.')));
@@ -93,7 +93,7 @@ export function portExecutor(port: MessagePort, onEnd: (error: Error) => void = 
   };
 }
 
-/** Runs what arrives at the port with another executor of this thread. */
+/** Runs the commands that arrive at the port, with another executor of this thread. */
 export function servePort(port: MessagePort, executor: Executor, from: string): void {
   port.on('message', (packed: Packed) => {
     const commands = unpackCommands(packed);
@@ -104,7 +104,7 @@ export function servePort(port: MessagePort, executor: Executor, from: string): 
   });
 }
 
-/** A reply that cannot be transferred, for example because it is too large, fails alone. */
+/** If a reply cannot be transferred, for example because it is too large, only its command fails. */
 export function postReplies(
   port: MessagePort,
   commands: readonly Command[],
@@ -125,8 +125,8 @@ export function postReplies(
 }
 
 /**
- * Sends all commands that can be transferred to the thread. If some cannot, `refused` is parallel to `commands`: the
- * reason, or null.
+ * Sends to the thread all commands that can be transferred. If some cannot, `refused` is parallel to `commands` and has
+ * the reason or null.
  */
 function send(
   port: Worker | MessagePort,
@@ -148,7 +148,7 @@ function send(
     if (sent.length > 0) post(sent);
     return { sent, refused };
   } catch (error) {
-    // Each of them can be transferred alone, but there is not enough memory for all of them together.
+    // Each command can be transferred alone, but there is not enough memory for all of them together.
     return { sent: [], refused: commands.map(() => failedReply(error)) };
   }
 }

@@ -1,5 +1,5 @@
-// A thread that reads, started by its first read. It changes nothing, so the process survives its end: its calls are
-// refused, and after a pause a new thread starts. All lanes of a node read with the same thread, and accounts take
+// A thread that reads; its first read starts it. It changes nothing, so the process survives the end of the thread: its
+// calls are refused, and after a pause a new thread starts. All lanes of a node share the thread, and accounts take
 // turns.
 
 import type { Clock } from '../../../runtime/world.ts';
@@ -9,26 +9,26 @@ import type { Executor } from './executor-port.ts';
 import type { ReadsUnderWay } from './reads-under-way.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
-/** The pause before the first restart. It doubles for each restart that follows. */
+/** The pause before the first restart, in ms. It doubles for each further restart. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 
 export interface ReaderOptions {
   readonly directory: string;
-  /** The reads of all readers of this directory. */
+  /** The running reads of all readers of this directory. */
   readonly underWay: ReadsUnderWay;
   /** The real clock. */
   readonly timers: Clock;
   readonly log: (level: 'info' | 'error', fields: { readonly err?: Error }, text: string) => void;
 }
 
-/** For a directory that a writer has opened. */
+/** Reads a directory that a writer has opened. */
 export class Reader implements Executor {
   readonly #options: ReaderOptions;
   readonly #line: AccountLine;
   /** Null while no thread runs. */
   #thread: Executor | null = null;
-  /** The current start. */
+  /** The start that is under way, or null. */
   #starting: Promise<void> | null = null;
   #isPausing = false;
   #pauseMs = PAUSE_MS;
@@ -40,7 +40,7 @@ export class Reader implements Executor {
     this.#line = new AccountLine(1, () => options.timers.monotonicMs());
   }
 
-  /** One read after the other: several lanes send reads, each for the account whose turn it is there. */
+  /** Runs one read after the other. Several lanes send reads, each for the account whose turn it is in that lane. */
   execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
     return this.#line.run(accountOf(commands), () => this.#read(commands, from));
   }
@@ -71,7 +71,7 @@ export class Reader implements Executor {
     this.#options.log('error', { err: new Error(reply.error) }, 'a part of the store cannot be read');
   }
 
-  /** Also called for a thread that never opened, which is not in use. */
+  /** This is also called for a thread that never opened the store. Such a thread is not in use. */
   #onEnd(error: Error): void {
     const thread = this.#thread;
     if (this.#isClosed || !thread) return;
@@ -93,7 +93,7 @@ export class Reader implements Executor {
     if (this.#thread) this.#options.log('info', {}, 'the reader of the store works again');
   }
 
-  /** Never rejects: if the thread cannot start, another one is tried after a pause. */
+  /** Never rejects: if the thread cannot start, another thread is tried after a pause. */
   #start(): Promise<void> {
     this.#starting ??= this.#startThread().finally(() => {
       this.#starting = null;
@@ -114,7 +114,7 @@ export class Reader implements Executor {
   }
 }
 
-/** The account whose turn it is. The reads of a batch share a turn; a lane sends one at a time. */
+/** The account whose turn it is. All reads of a batch share its turn, but a lane sends one read at a time. */
 function accountOf([first]: readonly Command[]): string {
   const account = first?.args[0];
   return typeof account === 'string' ? account : '';

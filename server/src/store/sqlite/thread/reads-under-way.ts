@@ -1,5 +1,5 @@
-// The running reads of all reader threads. While one reads, the writer's log cannot be emptied, so a log that has grown
-// is emptied when none does.
+// The running reads of all reader threads. The writer's log cannot be emptied during a read, so a log that has grown is
+// emptied at a moment without reads.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ export class ReadsUnderWay {
   readonly #log: string;
   readonly #emptyLog: () => Promise<void>;
   #running = 0;
-  /** Reads wait until this has ended. */
+  /** The emptying of the log that is under way. New reads wait for its end. */
   #emptying: Promise<void> | null = null;
   #onLastEnd = () => {};
-  /** The log after it was last emptied. Until something is written, there is nothing more to empty. */
+  /** The state of the log when it was last emptied. While that state is unchanged, there is nothing to empty. */
   #emptied = '';
 
   /** `emptyLog` empties the log of the writer of this directory. */
@@ -53,7 +53,7 @@ export class ReadsUnderWay {
     return bytes > nodeMax('logBytes') && text !== this.#emptied;
   }
 
-  /** After the log is emptied and restarted, its file is at most as large as the budget. */
+  /** The file size and time of the log. A log that was emptied and has restarted is at most as large as the budget. */
   #stateOfLog(): { readonly bytes: number; readonly text: string } {
     const stat = statSync(this.#log, { throwIfNoEntry: false });
     return { bytes: stat?.size ?? 0, text: `${stat?.size} ${stat?.mtimeMs}` };

@@ -1,33 +1,32 @@
-// One transaction for the batches of several ports, bounded in time: a batch that has used its part of it puts off the
-// rest of its accounts' commands. Also measures each command, so that the sender can share out the time.
+// One transaction for the batches of several ports, bounded in time: a batch that has used its part of the time puts
+// off the rest of its accounts' commands. Each command is measured, so that the sender can share out the time.
 
 import type { Database } from './database.ts';
 import { type Command, marksOf, type Reply, runBatch, type Verbs } from './verbs.ts';
 
 /**
  * How long the commands of accounts may run in one transaction, by the estimate, for all ports together. If a commit
- * takes longer, as long as a commit: then at most half of the time is spent on waiting for the disk.
+ * takes longer, they may run as long as a commit: then at most half of the time is spent on waiting for the disk.
  */
 export const TRANSACTION_MS = 10;
-/** A transaction that takes this many times longer than estimated is ended. */
+/** How many times its planned time a transaction may take. Then it puts off the rest of the accounts' commands. */
 const OVERRUN = 2;
 /**
- * The time of a commit is the shortest of this many: the base cost of a slow disk. A commit that wrote much, or moved
- * the log into the file, took longer because of that, and must not make the next transaction longer.
+ * How many commits are looked at. The shortest of them counts as the time of a commit: the base cost of a slow disk. A
+ * commit that wrote much, or moved the log, took longer because of that, and must not make the next transaction longer.
  */
 const COMMITS_LOOKED_AT = 8;
-/** A shorter time is not reported. */
+/** Times of a transaction that is shorter than this are not reported. */
 const TOLD_MS_MIN = 5;
-/** More than this for a unit is not due to what was written: the disk was busy, or the log was moved. */
+/** Limit for a unit's part of the commit time: a longer commit has other causes, a busy disk or a moved log. */
 const COMMIT_UNIT_US = 100;
 
-/** A command that writes this much takes long; others would wait for its end. */
+/** A command with more units of work than this takes long, and other commands would wait for its end. */
 const LONG_UNITS = 200;
 
 /**
- * Which of the batches that have arrived run first, by their numbers: all those without a long command as one
- * transaction, or the first of the others alone. They take turns: `hasLongWaited` if those without a long command have
- * just had theirs.
+ * The numbers of the batches that run first: all batches without a long command as one transaction, or the first batch
+ * with a long command alone. The two kinds take turns. `hasLongWaited`: batches without a long command ran last.
  */
 export function nextTogether(
   batches: readonly (readonly Command[])[],
@@ -48,7 +47,7 @@ function isLong({ verb, args }: Command): boolean {
 /** The measured times of a batch. */
 export interface BatchTimes {
   readonly commitMs: number;
-  /** For each command, in microseconds. */
+  /** The time of each command, in microseconds. */
   readonly commandsUs: readonly number[];
 }
 
@@ -58,7 +57,7 @@ export interface RanBatch {
   readonly took: BatchTimes | null;
 }
 
-/** The writer's transactions, one after another. */
+/** Runs the writer's transactions, one after another. */
 export class SharedTransactions {
   readonly #database: Database;
   readonly #verbs: Verbs;
@@ -72,7 +71,7 @@ export class SharedTransactions {
     this.#nowMs = nowMs;
   }
 
-  /** Parallel to `batches`. Each gets an equal part of the time; commands of the node itself always run. */
+  /** The result is parallel to `batches`. Batches share the time equally; work of the node itself always runs. */
   run(batches: readonly (readonly Command[])[]): RanBatch[] {
     const commands = batches.length === 1 ? batches[0]! : batches.flat();
     const partMs = (OVERRUN * transactionMs(this.#commitMs)) / batches.length;
@@ -119,7 +118,7 @@ export class SharedTransactions {
   }
 }
 
-/** Writing much makes a commit take longer than others: each command gets its part of that, by what it wrote. */
+/** A commit that writes much takes longer. That additional time is shared among the commands by their units of work. */
 function addCommit(commands: readonly Command[], commandsUs: number[], longerUs: number): void {
   if (longerUs < TOLD_MS_MIN * 1000) return;
   const units = commands.map(({ verb, args }, index) =>
@@ -131,7 +130,7 @@ function addCommit(commands: readonly Command[], commandsUs: number[], longerUs:
   });
 }
 
-/** Where each batch ends in all commands. */
+/** The index at which each batch ends in the list of all commands. */
 function endsOf(batches: readonly (readonly Command[])[]): number[] {
   let end = 0;
   return batches.map((batch) => {
@@ -144,7 +143,7 @@ export function transactionMs(commitMs: number): number {
   return Math.max(TRANSACTION_MS, commitMs);
 }
 
-/** Not the work of the node itself, such as a claim or a settlement. */
+/** False for work of the node itself, such as a claim or a settlement. */
 function isOfAccount({ verb }: Command): boolean {
   return marksOf(verb).work !== undefined;
 }

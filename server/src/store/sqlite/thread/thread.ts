@@ -1,6 +1,6 @@
-// The thread of the writer or the reader: takes batches of commands, runs them in one transaction, replies after the
-// fsync. Several threads may send batches, each over its own port. The batches that have arrived share a transaction,
-// and its time; one with a long command has its own.
+// The thread of the writer or of a reader: takes batches of commands, runs them in one transaction, and replies after
+// the fsync. Each sending thread has its own port. The batches that have arrived share a transaction and its time, but
+// a batch with a long command has its own.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { systemWorld } from '../../../runtime/world.ts';
@@ -13,7 +13,7 @@ import { postReplies, type ThreadMessage } from './port-executor.ts';
 import { nextTogether, type RanBatch, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, runBatch } from './verbs.ts';
 
-/** One port's batch. */
+/** A batch, and the port from which it came. */
 interface Batch {
   readonly port: MessagePort;
   readonly commands: readonly Command[];
@@ -27,7 +27,7 @@ function sayBroken(error: unknown): void {
   for (const port of ports) port.postMessage(message);
 }
 
-/** The next batch that has arrived at a port, if any. An order that arrived before it is carried out at once. */
+/** The next batch that has arrived at a port, or null. Orders that arrived before the batch are carried out. */
 function received(port: MessagePort, obey: (order: ThreadOrder) => void): Packed | null {
   const next = receiveMessageOnPort(port) as { readonly message: Packed | ThreadOrder } | undefined;
   if (!next) return null;
@@ -63,7 +63,7 @@ try {
   let hasLongWaited = false;
   let isSoon = false;
   const runNext = () => {
-    // A port sends its next batch only after the reply to the one before, so none has more than one.
+    // A port sends its next batch only after the reply to the one before, so no port has more than one batch here.
     for (const port of ports) {
       const other = waiting.some((batch) => batch.port === port) ? null : received(port, obey);
       if (other) waiting.push({ port, commands: unpackCommands(other) });

@@ -1,4 +1,4 @@
-// The in-memory state that accept and settle use besides their statements. Each connection has one set.
+// The state in memory that accept and settle use in addition to the tables. Each connection has one set.
 
 import type { ExpiredTurns } from '../../shared/expired.ts';
 import type { Journal } from '../deliveries/journal.ts';

@@ -1,34 +1,34 @@
-// A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that say on
-// which thread it runs and whom to notify after the commit.
+// A verb of the SQLite store as its table lists it: the function that runs on the connection, and the marks of the
+// verb. The marks say on which thread it runs and who is notified after the commit.
 
 import type { AccountWork } from '../../resources/shared-verb.ts';
 import type { Claimer } from '../deliveries/claim.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
 
-/** What a verb works with; one for each connection. */
+/** What a verb works with. Each connection has one context. */
 export interface VerbContext {
   readonly database: Database;
   readonly caches: TransactionCaches;
   readonly claimer: Claimer;
 }
 
-/** Without a mark, a verb runs on the writer's thread and nobody is notified. */
+/** A verb without marks runs on the writer's thread, and nobody is notified. */
 export interface Marks<A extends readonly unknown[], R> {
-  /** It changes nothing, and runs on the thread that reads for look-ups by a name, or on the one for lists and searches. */
+  /** The verb only reads: on the thread for look-ups by a name, or on the thread for lists and searches. */
   readonly reads?: 'lookUp' | 'list';
-  /** It makes work: there may be something to claim, from the time that its reply or its arguments give. */
+  /** There may be something to claim after this verb, from the time that its reply or its arguments give. */
   readonly makesWorkAt?: (reply: R, ...args: A) => number | null;
-  /** It changes when schedules run. */
+  /** The verb changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
-  /** It changes permissions. */
+  /** The verb changes permissions. */
   readonly changesAccess?: true;
-  /** It may cancel what another node has claimed. */
+  /** The verb may cancel messages that another node has claimed. */
   readonly cancels?: true;
-  /** It works for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
+  /** The verb works for an account and waits for that account's turn. Verbs without this mark are work of the node. */
   readonly work?: (...args: A) => AccountWork;
-  /** It is work of the node that takes long. While the accounts of its lane take turns, it is in a transaction without their work. */
+  /** The verb is long work of the node. It runs without work of the accounts of its lane while they take turns. */
   readonly takesLong?: true;
 }
 
@@ -44,12 +44,12 @@ export function on<A extends unknown[], R>(
   return { ...marks, run: ({ database }, ...args) => verb(database, ...args) };
 }
 
-/** A verb that only reads, on the thread that reads lists. It may take longer. */
+/** A verb that only reads, on the thread for lists and searches. It may take longer. */
 export function listing<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'list' });
 }
 
-/** A verb that only reads, on the thread for look-ups by name. */
+/** A verb that only reads, on the thread for look-ups by a name. */
 export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { reads: 'lookUp' });
 }

@@ -1,5 +1,5 @@
-// The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
-// connection: the writer's, the reader's, or the caller's in the simulation.
+// The verbs of the store over one connection, and the transaction that many of them share. They run on the thread of
+// the connection: the writer's, a reader's, or the caller's in the simulation.
 
 import { ACCESS_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../../resources/verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
@@ -41,7 +41,7 @@ export type Verbs = {
     : never;
 };
 
-/** `nowMs`: a clock that never goes back. With a stopped clock, nothing is bounded in time. */
+/** `nowMs` is a clock that never goes back. If the clock stands still, nothing is bounded in time. */
 export function createVerbs(database: Database, nowMs: () => number = () => 0): Verbs {
   const stored = new Stored(database);
   const caches: TransactionCaches = {
@@ -73,18 +73,18 @@ export interface Command {
 }
 
 /**
- * Why a command failed, if known: the disk is full, the thread has ended, the file cannot be read, or the reply was
- * lost.
+ * Why a command failed, if that is known: the disk is full, the thread has ended, the file cannot be read, or the reply
+ * was lost.
  */
 export type FailureReason = 'full' | 'unavailable' | 'unreadable' | 'doubtful';
 
-/** This command changed nothing, unless it is doubtful. The other commands of its batch are not affected. */
+/** The command changed nothing, unless the reason is `doubtful`. The other commands of its batch are not affected. */
 export interface FailedReply {
   readonly error: string;
   readonly reason: FailureReason | null;
 }
 
-/** The transaction had no time left. Nothing of the command was run: it must be sent again. */
+/** The transaction had no time left, and nothing of the command was run. The command must be sent again. */
 export interface PutOffReply {
   readonly isPutOff: true;
 }
@@ -95,14 +95,14 @@ export function failedReply(error: unknown, reason: FailureReason | null = null)
   return { error: error instanceof Error ? error.message : String(error), reason };
 }
 
-/** The file is no longer certain to hold what we write. A failed fsync is never tried again. */
+/** The file no longer holds what we write for certain. A failed fsync is never tried again. */
 export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
 
 /** Bounds how long a transaction takes. */
 export interface BatchWatch {
-  /** Called before each command: false puts it off. */
+  /** Called before each command. False puts the command off. */
   mayRun(index: number): boolean;
   /** Called after each command that ran. */
   ran(index: number): void;
@@ -111,8 +111,8 @@ export interface BatchWatch {
 const NO_WATCH: BatchWatch = { mayRun: () => true, ran: () => {} };
 
 /**
- * Runs all commands in one transaction, with one fsync. If the file is damaged, the writer throws; a reader has nothing
- * to lose, so only the command that met the damage fails.
+ * Runs all commands in one transaction, with one fsync. If the file is damaged, the writer throws. A reader cannot lose
+ * data, so only the command that met the damage fails.
  */
 export function runBatch(
   database: Database,
@@ -134,8 +134,8 @@ export function runBatch(
     if (role === 'writer') requireSound(error);
     if (commands.length === 1) return [failedReply(error, reasonOf(error))];
   }
-  // One command failed and rolled back all of them. Which one is not known, because rows are written in groups. Each half
-  // is run again, until only the bad one fails.
+  // One command failed, and all were rolled back. It is not known which one, because rows are written in groups. So
+  // each half is run again, until only the bad command fails.
   const half = Math.ceil(commands.length / 2);
   const parts = [commands.slice(0, half), commands.slice(half)];
   return parts.flatMap((part) => runBatch(database, verbs, part, role));
