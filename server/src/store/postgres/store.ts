@@ -44,7 +44,7 @@ export interface PostgresStoreOptions {
 export interface PostgresStore {
   readonly store: Store;
   readonly reserve: DatabaseReserve;
-  /** This node has released the reserve. */
+  /** Call it when this node has released the reserve. */
   gaveUp(): void;
   hear(payload: string): void;
   cameBack(): void;
@@ -78,7 +78,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();
-      // After this all its claims are released, and no other node has to wait until this one counts as dead.
+      // After this, all claims of this node are released, and no other node has to wait until this one counts as dead.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
       const left = await Promise.allSettled([pool.beat((database) => deleteNode(database, node))]);
       await pool.close();

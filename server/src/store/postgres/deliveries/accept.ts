@@ -1,5 +1,5 @@
-// Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here. Commands of
-// many callers are written together.
+// Writes new messages. The messages of HTTP publishes, of schedules and, inside a settle, of callbacks are written
+// here. Commands of many callers are written together.
 
 import { usageDay } from '../../../rules/accounts/account.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
@@ -114,8 +114,8 @@ interface StartedLines {
 }
 
 /**
- * Starts what may start in the queues and flow keys of `atOnce`. A claim does so in the others, because other accounts
- * wait for this transaction. Returns the earliest time at which one of their messages can be claimed.
+ * Starts the messages that may start in the queues and flow keys of `atOnce`. A claim starts the rest, because other
+ * accounts wait for this transaction. Returns the earliest time at which one of the messages can be claimed.
  */
 async function startLines(
   database: Database,
@@ -152,7 +152,7 @@ function divide<T>(all: ReadonlyMap<string, T>, isFirst: (id: string) => boolean
   return [new Map(entries.filter(([id]) => isFirst(id))), new Map(entries.filter(([id]) => !isFirst(id)))];
 }
 
-/** Runs under the lock of the queue, so that the numbers of messages have the same order as their positions. */
+/** Call it under the lock of the queue, so that the numbers of messages have the same order as their positions. */
 function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
   const { node, now } = command;
   const claim = lease === null ? null : { lease, node, at: now };
@@ -171,7 +171,7 @@ async function lockLines(database: Database, drafts: readonly Draft[], now: numb
   return pairs.isEmpty ? new Map() : lockOrCreateQueues(database, pairs, now);
 }
 
-/** `isPutOff`: new limits of some keys wait for a claim. */
+/** `isPutOff`: whether new limits of some keys wait for a claim. */
 async function lockFlow(
   database: Database,
   drafts: readonly Draft[],
@@ -214,7 +214,7 @@ async function takeDeduplication(
   const wanting = commands.flatMap(({ messages, now }) =>
     messages.filter(({ deduplication }) => deduplication).map((message) => ({ message, now })),
   );
-  // Backwards, so that the first with a key is the one that stays.
+  // Reversed, because a Map keeps the last entry of a key: it must keep the first message.
   const first = new Map(wanting.toReversed().map((each) => [dedupKey(each.message), each]));
   if (first.size === 0) return new Map();
   const taking = [...first].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
@@ -261,7 +261,7 @@ function standingKeys(database: Database, accountIds: readonly string[], keys: r
 
 /**
  * Parallel to `commands`: whether the daily quota of the account is used up. Accepts of one account under a quota run
- * one after another on all nodes; otherwise the sum could be outdated when it is used.
+ * one after another on all nodes; otherwise the sum of the day could be outdated when it is used.
  */
 async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<boolean[]> {
   const limited = commands.filter(({ dayMax, messages }) => dayMax !== null && messages.length > 0);

@@ -22,8 +22,8 @@ interface Suspect extends Leasable {
 }
 
 /**
- * Leases a message that waits to start alone: the one that has waited longest, unless its flow key blocks it. Skips
- * those that another node is taking.
+ * Leases a message that waits to start alone: of those whose flow keys allow it, the one that has waited longest. Skips
+ * messages that another node is taking.
  */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await triedSuspects(database, now);
@@ -69,7 +69,7 @@ async function triedSuspects(database: Database, now: number): Promise<readonly 
   return tried.flatMap(({ account_id, seq }) => rows.get(keyOf(account_id, String(seq))) ?? []);
 }
 
-/** The limits of its flow key apply as to any other message. */
+/** The limits of a flow key apply to a message that starts alone as to any other. */
 async function mayStart(database: Database, suspect: Suspect, keys: LockedKeys, now: number): Promise<boolean> {
   if (suspect.flow_key === null) return true;
   const row = keys.get(keyOf(suspect.account_id, suspect.flow_key));
@@ -92,9 +92,7 @@ export async function recovery(database: Database): Promise<Recovery> {
   return { nextAloneAt: await nextAloneAt(database), held: row!.held };
 }
 
-/**
- * The messages wait for the clock again: they are due now and keep their positions. Earlier crashes no longer count.
- */
+/** Released messages are due now and keep their positions. Their earlier crashes no longer count. */
 export async function releaseHeld(
   database: Database,
   accountId: string,

@@ -17,7 +17,7 @@ export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND 
 /** A row that was read without its body. */
 export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
 
-/** The limit for reading whole bodies. */
+/** The limit in bytes that lets every body be read whole. */
 const ALL_BYTES = 2 ** 31 - 1;
 
 /**
@@ -66,8 +66,8 @@ function largest(limits: readonly (number | null)[]): number {
 
 /**
  * Call it before deleting messages, with the same rows as `deleteUnusedBodies` afterwards. A transaction that deletes
- * other messages with the same bodies waits here; otherwise each of the two would leave the body to the other. The rows
- * are locked in one order, so that no deadlock can occur.
+ * other messages with the same bodies waits here; otherwise each of the two would find the body still in use, and
+ * neither would delete it. All lock the rows in one order, so that no deadlock can occur.
  */
 export async function lockBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
   const shared = rows.filter(({ body_id }) => body_id !== null);

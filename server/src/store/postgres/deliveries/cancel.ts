@@ -11,11 +11,11 @@ import { Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
 import { forgetDeduplication } from './settle.ts';
 
 export interface CancelStep extends CancelReply {
-  /** Open messages that were left unchanged, because another transaction changes them. */
+  /** Open messages that were left unchanged, because another transaction was changing them. */
   readonly busy: readonly string[];
 }
 
-/** All in one transaction. It may wait for a claim that waits for it; the server then ends one of them, which is run again. */
+/** Cancels in one transaction. In a deadlock with a claim, PostgreSQL aborts one of the two, which runs again. */
 export function cancel(
   database: Database,
   accountId: string,
@@ -43,15 +43,15 @@ export async function cancelFree(
   return { ...(await cancelOpen(database, accountId, messageIds, now, expiresAt, busy)), busy };
 }
 
-/** Returns when one of these messages is no longer being changed. It holds no lock meanwhile. */
+/** Waits until the first of these messages is not being changed any more. The caller must hold no lock meanwhile. */
 export async function awaitOne(database: Database, accountId: string, messageIds: readonly string[]): Promise<void> {
   await database.run('SELECT 1 FROM messages WHERE account_id = $1 AND id = $2 FOR SHARE', accountId, messageIds[0]!);
 }
 
 /**
  * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
- * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. With a list for
- * busy messages, it skips them and adds them to the list.
+ * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. If a list for busy
+ * messages is given, they are skipped and added to it.
  */
 async function cancelOpen(
   database: Database,
@@ -111,7 +111,7 @@ async function cancelOpen(
   };
 }
 
-/** Locks those that can be locked at once. */
+/** Locks those messages that can be locked without waiting. */
 async function lockFree<T extends { readonly id: string }>(
   database: Database,
   accountId: string,

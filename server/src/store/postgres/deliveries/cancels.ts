@@ -1,4 +1,4 @@
-// Cancel and release on this node: writes them, releases promised leases, and notifies the other nodes.
+// Cancels and releases messages: writes the change, releases promised leases, and notifies the other nodes.
 
 import type { Clock } from '../../../runtime/world.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';

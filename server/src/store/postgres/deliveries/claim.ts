@@ -36,8 +36,8 @@ export interface ClaimCommand {
 }
 
 /**
- * The state of waiting work: what waits for the clock, and whether something is ready. Usually this one query is
- * enough.
+ * The state of waiting work: when the work that waits for the clock is due, and whether a message is ready. Usually a
+ * claim reads nothing else.
  */
 interface Waiting {
   readonly delayed_at: number | null;
@@ -65,8 +65,8 @@ export class Claimer {
   readonly #pace = new LookingPace();
 
   /**
-   * `transaction` runs work on a connection and commits it. `gone`: leases that were no longer valid when the bodies
-   * were read.
+   * `transaction` runs work on a connection and commits it. In the reply, `gone` are the leases that were no longer
+   * valid when the bodies were read.
    */
   async claim(
     command: ClaimCommand,
@@ -97,13 +97,13 @@ export class Claimer {
       nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
       nextScheduleAt,
       ...suspendedOf(after),
-      // Most of what is left has no room here. A message that another node has locked is found again when the lock is
-      // released.
+      // For most messages that are left, this node has no free slot. A message that another node has locked is found
+      // again when the lock is released.
       hasMore: after.is_ready,
     };
   }
 
-  /** Locks as many ready messages as the budget allows. `isCut`: there may be more that fit the budget. */
+  /** Locks as many ready messages as the budget allows. `isCut`: there may be more messages that fit the budget. */
   async #takeReady(database: Database, budget: SlotBudget): Promise<{ taken: ReadyRow[]; isCut: boolean }> {
     const taken: ReadyRow[] = [];
     let isWhole = false;
@@ -123,8 +123,7 @@ export class Claimer {
 }
 
 /**
- * How many accounts one read includes: as many as there are slots, within these limits. The same for the hosts of one
- * account.
+ * One read includes as many accounts as there are slots, and as many hosts of each account, both within these limits.
  */
 const BACKLOGS_MIN = 16;
 const BACKLOGS_MAX = 256;
@@ -158,7 +157,7 @@ const BACKLOGS = `WITH RECURSIVE account (id) AS (
 /** The result of one read. */
 interface Look {
   readonly backlogs: readonly Backlog[];
-  /** There are no other backlogs. */
+  /** True if there are no other backlogs. */
   readonly isWhole: boolean;
   /** For accounts that were read only in part: the host after which the next read begins. */
   readonly next: ReadonlyMap<string, string>;
@@ -170,7 +169,7 @@ interface Look {
 class Backlogs {
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
-  /** There are more accounts than one read includes: then a read begins where the last claim stopped. */
+  /** True if there are more accounts than one read includes: then a read begins where the last claim stopped. */
   #hasManyAccounts = false;
   /** For accounts with more hosts than one read includes: the host after which a read begins. */
   readonly #begin = new Map<string, string>();

@@ -14,7 +14,7 @@ import type { Cancels } from './cancels.ts';
 import { Claimer, leasesOf, orphanedClaims, waitingWork } from './claim.ts';
 import * as time from './time.ts';
 
-/** Other nodes write to the database too, and a hint may be missed. */
+/** How long a node trusts what it knows: other nodes write to the database too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
 
 export interface DeliveriesOptions extends GroupsOptions {
@@ -89,7 +89,7 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
         if (reply.claims.length > 0) calls.news.noteJournal();
         // A message whose cancel was requested ends with the release.
         if (reply.gone.length > 0) await cancels.release(reply.gone, now);
-        // Other nodes may have room for what does not fit here.
+        // Other nodes may have free slots for the messages that are left.
         if (reply.hasMore) hints.work();
         return reply;
       } catch (error) {

@@ -1,5 +1,5 @@
-// Queues and flow keys that are due, in turns of accounts: those due longest and, if there are more than one step
-// takes, first a few of each account. Continues where it stopped, so that no account waits behind all lines of another.
+// Finds queues and flow keys that are due, those due longest first. If too many are due, a few of each account come
+// before them. A step continues after the last account, so that no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import { Pairs } from '../groups/lines.ts';
@@ -40,7 +40,7 @@ export class DueLines {
              ORDER BY account_id, ${at} LIMIT $4) AS line ON true`;
   }
 
-  /** At most `max`. */
+  /** Returns at most `max` due lines. */
   async take(database: Database, now: number, max: number): Promise<Pairs> {
     const longestDue = await database.all<DueLine>(this.#longestDue, now, max + 1);
     const lines = new Map<string, readonly [string, string]>();
@@ -57,7 +57,7 @@ export class DueLines {
         PROMOTE_ACCOUNTS_LOOKED_MAX,
         few,
       );
-      // The last account may have more than fit. It does not come first again: it had its turn.
+      // The last account may have more lines than fit. The next step still begins after it, because it had its turn.
       let last = '';
       const isFull = found.some(({ account_id, name }) => {
         last = account_id;

@@ -30,8 +30,8 @@ import type { DueLines } from './due-lines.ts';
 import { READY_NOW } from './message-sql.ts';
 
 /**
- * An equivalent of `=`. With `=` itself, the planner may use an index of all messages in this state, which it estimates
- * to be few, instead of those of the key: then a key costs as much as the account has ready messages.
+ * The same condition as `=`. With `=` itself, the planner may estimate that few messages are in this state, and use the
+ * index by state instead of that by key. A query for one key would then read all messages of the account in this state.
  */
 function only(column: string, state: RowState): string {
   return `${column} BETWEEN '${state}' AND '${state}'`;
@@ -58,7 +58,7 @@ interface WantedKey {
   readonly limits: FlowLimits;
 }
 
-/** Locks keys and creates missing ones. Between the two, retention may delete a key that nobody uses. */
+/** Locks keys and creates missing ones. Tries again if retention deletes an unused key before it is locked. */
 export async function lockOrCreateKeys(database: Database, keys: readonly WantedKey[]): Promise<LockedKeys> {
   const pairs = new Pairs(keys.map(({ accountId, key }) => [accountId, key] as const));
   for (;;) {
@@ -133,10 +133,7 @@ async function uncount(database: Database, row: FlowRow, count: number): Promise
   );
 }
 
-/**
- * Claims were released before their attempts began. Their starts no longer count, if their window is still the current
- * one.
- */
+/** Uncounts the starts of claims that were released before their attempts, if their window is still current. */
 export async function uncountStarts(database: Database, row: FlowRow, claimedAt: readonly number[]): Promise<void> {
   const count = startsIn(windowOf(row), claimedAt);
   if (count > 0) await uncount(database, row, count);
@@ -144,7 +141,7 @@ export async function uncountStarts(database: Database, row: FlowRow, claimedAt:
 
 /**
  * Counts the starts of messages that are claimed now. A message admitted in an earlier window counts in the window in
- * which it starts. A key that waits for a start admits more.
+ * which it starts. A key that waits for a start admits more messages.
  */
 export async function countStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
@@ -152,8 +149,9 @@ export async function countStarts(database: Database, pairs: Pairs, now: number)
     `SELECT ${FLOW_COLUMNS} FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     ...pairs.columns(),
   );
-  // Read before it is locked: usually there is nothing to write, so nobody has to wait for the key. A key that begins
-  // to wait for a start at this very moment misses this start; the next start, or the end of this one, admits more.
+  // Rows are read before they are locked: usually nothing is to be written, and nobody has to wait for the key. A key
+  // that begins to wait for a start just now misses this start; the next start, or the end of this attempt, admits
+  // more.
   const isConcerned = (row: FlowRow) => isChangedByStart(toKeyState(row), now);
   const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
   const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
@@ -183,8 +181,8 @@ function windowOf(row: FlowRow): FlowWindow {
 }
 
 /**
- * Makes as many messages ready as each key admits, at most `most` of each. Returns the earliest time at which one has
- * something to claim.
+ * Makes as many messages ready as each key admits, at most `most` of each. Returns the earliest time at which one of
+ * the keys has a message to claim.
  */
 export async function admitWaiting(
   database: Database,
@@ -255,8 +253,8 @@ async function writeWindows(database: Database, rows: readonly FlowRow[], plans:
 }
 
 /**
- * The first messages that wait under each key. Under the lock of the keys, their number can only have grown since the
- * count.
+ * Makes the first messages that wait under each key ready. The keys are locked, so the number of waiting messages can
+ * only have grown since they were counted.
  */
 async function makeReady(
   database: Database,
@@ -284,7 +282,7 @@ async function makeReady(
 
 /**
  * Admits messages of keys that have a new period or have just become due. Skips keys that another transaction has
- * locked. A key that could not admit all of them stays due.
+ * locked. A key that could admit more stays due.
  */
 export async function admitDueKeys(database: Database, dueKeys: DueLines, now: number): Promise<void> {
   const due = await dueKeys.take(database, now, PROMOTE_KEYS_MAX);
@@ -292,7 +290,7 @@ export async function admitDueKeys(database: Database, dueKeys: DueLines, now: n
   await admitWaiting(database, locked, now, promotedPerKeyMax(locked.size));
 }
 
-/** For new messages that wait under these keys: a claim will check the keys. Admits nothing itself. */
+/** Makes these keys due, so that a claim admits the new messages that wait under them. Admits nothing itself. */
 export async function markKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
   const rows = [...keys.values()];
   if (rows.length === 0) return;

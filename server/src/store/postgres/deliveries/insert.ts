@@ -17,11 +17,11 @@ import { positionSql } from './journal.ts';
 
 export interface Placed {
   readonly message: NewMessage;
-  /** The message whose body it shares, which may be itself; null if its body is not shared. */
+  /** The message that this one shares its body with, possibly itself; null if the body is not shared. */
   readonly bodyOf: NewMessage | null;
   readonly state: RowState;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
-  /** The time by which it is ordered in its queue. */
+  /** The time that orders the message in its queue. */
   readonly firstDueAt: number;
 }
 
@@ -42,7 +42,7 @@ const TYPED = COLUMNS.map(({ name, kind }) => `${name} ${columnType(kind)}`).joi
 
 const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
-/** `at` keeps the given order, which becomes the order of the numbers. */
+/** `at` is the place of a message in the given order, which becomes the order of `seq`. */
 const given = (more = '', moreTyped = '') => `WITH given AS MATERIALIZED
     (SELECT at, weight, body_at, body_length, ${more}${NAMES} FROM json_to_recordset($1::json) AS r
        (at int, weight bigint, body_at int, body_length int, ${moreTyped}${TYPED}))`;
@@ -53,7 +53,7 @@ const WITH_OWN_BODIES = `${given()},
        SELECT ${NAMES}, ${GIVEN_BODY} FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for the one message of each that stores it. */
+/** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for the one message that stores the shared body. */
 const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolean, ')},
   numbers AS MATERIALIZED
     (SELECT array_agg(nextval('message_seq')) AS ids FROM generate_series(1, $4::int)),
@@ -66,7 +66,7 @@ const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolea
          FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** By session: otherwise the callbacks, ticks and retries of all nodes would wait for one row. */
+/** Sessions write different rows: otherwise callbacks, ticks and retries of all nodes would wait for one row. */
 const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
 
 const TOLD = `,
@@ -111,7 +111,7 @@ export async function insertMessages(
     const { message, claim } = each;
     const place: BodyPlace = bodies.add(each);
     const storedBytes = bytesBesideBody(message) + (each.bodyOf === null ? message.body.length : 0);
-    // A missing property becomes null.
+    // A missing property becomes null in the row.
     return {
       ...acceptedRow(message),
       state: each.state,
@@ -135,12 +135,12 @@ export async function insertMessages(
   return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
 }
 
-/** The tables that an insert of messages locks: a transaction that holds one of these makes it wait. */
+/** The tables that an insert of messages locks: a transaction that locks one of them may make it wait. */
 const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes, stored';
 
 /**
- * Writes as an insert of messages does, but without a message: it waits for the same tables, and its commit for the
- * same standby. The row is that of the node. Both statements are sent together and are one transaction.
+ * Tries a write without a message: it waits for the same tables as an insert of messages, and its commit for the same
+ * standby. It writes the row of the node. Both statements are sent together and are one transaction.
  */
 export async function probe(database: Database, node: string): Promise<void> {
   await database.exec(
@@ -155,7 +155,7 @@ interface BodyPlace {
   readonly body_at: number;
   readonly body_length: number;
   readonly shared?: number;
-  /** Whether it stores the body for all that share it. */
+  /** Whether this message stores the body for all that share it. */
   readonly keeps?: boolean;
 }
 
@@ -171,7 +171,7 @@ class Bodies {
 
   add({ message, bodyOf }: Placed): BodyPlace {
     const known = bodyOf === null ? undefined : this.#sharedBy.get(bodyOf);
-    // The body itself is already stored.
+    // An earlier message of the statement stores the body.
     if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };
     const { body } = message;
     const range = { body_at: this.#bytes + 1, body_length: body.length };

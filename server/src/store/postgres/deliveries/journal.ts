@@ -26,9 +26,9 @@ export function positionSql(accountId: string, order: string): string {
 export const WRITER_NAME = 'postrider writer';
 
 /**
- * The first position that is not final. Read it before the rows, in a separate statement. A transaction with a lower
- * position was visible as running before `now()`, which is when this statement arrived and thus before it reads the
- * sessions. Either the transaction has ended, and the next read sees its rows, or it is found running since before its
+ * The first position that is not final. Read it before the rows, in a separate statement. `now()` is when this
+ * statement arrived, which is before it reads the sessions. A transaction with a lower position was visible as running
+ * by then. Either the transaction has ended, and the next read sees its rows, or it is found running since before its
  * position. `clock_timestamp()` would be read after the sessions, and would miss a transaction that begins between the
  * two.
  */

@@ -36,7 +36,7 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
-/** With bodies: a message with a large body is never a successor. */
+/** Reads the bodies too: a message with a large body is never a successor. */
 const LEASE_HEADS = leaseSql(
   WHOLE,
   ', holds_place = true, ready_at = CASE m.attempts WHEN 0 THEN $5 ELSE m.ready_at END',

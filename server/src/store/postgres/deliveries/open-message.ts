@@ -47,7 +47,7 @@ export class Lines {
     return queue_name !== null && Boolean(this.queues.get(keyOf(account_id, queue_name))?.is_paused);
   }
 
-  /** Starts the messages that waited for these places: in their queues, for their order keys, under their flow keys. */
+  /** Starts the messages that waited for the places of `held`: in queues, for order keys, under flow keys. */
   async startWaitingMessages(
     database: Database,
     held: readonly OpenMessage[],
@@ -65,9 +65,9 @@ export class Lines {
 }
 
 /**
- * Call it when attempts are over and their messages are not, under the lock of their queues. A message releases its
- * place if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the
- * first. A message that has never had a place does not count (`ready_at`): it came after this message had started.
+ * Call it when attempts have ended but their messages have not, under the lock of their queues. A message releases its
+ * place if an earlier message of the queue lost its own when the parallelism was lowered; `startHeads` then gives the
+ * place to the first. An earlier message that never had a place (`ready_at`) does not count: it came after the start.
  */
 export async function releasePlaceIfOvertaken(database: Database, held: readonly OpenMessage[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);

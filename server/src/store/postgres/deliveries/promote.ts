@@ -8,7 +8,7 @@ import { admitDueKeys, lockKeys, markKeysDue } from './flow-keys.ts';
 import { startDueQueues } from './queues.ts';
 import { applyDeferredLimits } from './requested-flow-limits.ts';
 
-/** When the first of each kind becomes due. */
+/** When the first delayed message, queue and flow key become due. */
 export interface DueTimes {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
@@ -39,7 +39,7 @@ export class Promoter {
     return hasKeys || others;
   }
 
-  /** A few of each account, so that they do not wait behind thousands of another account. */
+  /** Makes a few due messages of each account ready: none waits behind thousands of another account. */
   async #promoteOthers(database: Database, now: number): Promise<boolean> {
     const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
     const ids = accounts.map(({ id }) => id);
@@ -49,11 +49,11 @@ export class Promoter {
   }
 }
 
-/** At most $2 in all. */
+/** The messages that are due longest, at most $2 in all. */
 const LONGEST_DUE = `SELECT account_id, seq FROM messages WHERE state = 'delayed' AND due_at <= $1
   ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`;
 
-/** At most $2 of each of the accounts $3. */
+/** The due messages of the accounts $3, at most $2 of each. */
 const DUE_OF_ACCOUNTS = `SELECT m.account_id, m.seq FROM unnest($3::text[]) AS account (id) CROSS JOIN LATERAL
   (SELECT account_id, seq FROM messages WHERE state = 'delayed' AND account_id = account.id AND due_at <= $1
      ORDER BY account_id, due_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS m`;

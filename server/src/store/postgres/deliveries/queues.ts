@@ -1,6 +1,6 @@
 // FIFO queues: which messages of a queue may start; of those with one order key, only the first can be a head. A
-// transaction locks the row of a queue (`lockQueues`) before it changes the order of its messages, so that all nodes do
-// it one after another. Every change that could free or fill a place ends in `startHeads`; nothing else makes a
+// transaction locks the row of a queue (`lockQueues`) before it changes the order of its messages, so that all nodes
+// change it one after another. Every change that could free or fill a place ends in `startHeads`; nothing else makes a
 // `queued` message of a queue `ready`.
 
 import type { Claim } from '../../../rules/delivery/message.ts';
@@ -51,7 +51,7 @@ export async function lockQueues(
   return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
 }
 
-/** Locks queues and creates missing ones. One may be deleted between the insert and the lock, by a person or by retention. */
+/** Locks queues and creates missing ones. A person or retention may delete a queue between the insert and the lock. */
 export async function lockOrCreateQueues(database: Database, pairs: Pairs, now: number): Promise<LockedQueues> {
   const count = pairs.columns()[0].length;
   for (;;) {
@@ -94,13 +94,13 @@ export interface Head extends QueueAtHost, Omit<Leasable, 'account_id'> {
 
 interface HeadOptions {
   readonly successors?: SuccessorLeases | null;
-  /** The most heads of each queue. */
+  /** The limit for heads that start in each queue. */
   readonly most?: number;
 }
 
 /**
- * Makes as many messages ready as there are free places, in order, or leases them as successors of those that ended.
- * Records when the next one may start and where the queue ends.
+ * Makes as many messages ready as there are free places, in order, or leases them as successors of messages that ended.
+ * Records when the next message may start and where the queue ends.
  */
 export async function startHeads(
   database: Database,
@@ -131,8 +131,8 @@ export async function startHeads(
 }
 
 /**
- * For new messages: a claim will check each of these queues when its first new message is due. Starts nothing itself.
- * Records where the queues end.
+ * Makes each of these queues due together with its first new message, so that a claim starts the message. Starts
+ * nothing itself. Records where the queues end.
  */
 export async function markQueuesDue(
   database: Database,
@@ -149,7 +149,7 @@ export async function markQueuesDue(
 
 type WaitingHead = Head & QueuedMessage;
 
-/** For each queue: how many messages hold a place, and the first waiting ones, as many as there are free places. */
+/** For each queue: how many messages hold a place, and the first that wait, as many as there are free places. */
 async function readLines(database: Database, rows: readonly QueueRow[], most: number, looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
     `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.seq, m.host,
@@ -203,7 +203,7 @@ async function giveStates(
   );
 }
 
-/** The caller may have moved `line_at` on the row it locked. */
+/** Also writes `line_at`, which the caller may have moved. */
 async function writeQueues(
   database: Database,
   rows: readonly LockedQueue[],
@@ -224,7 +224,7 @@ async function writeQueues(
   );
 }
 
-/** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
+/** After the parallelism was lowered: the last heads without a running attempt wait in the queue again. */
 async function giveBackPlaces(database: Database, { account_id, name }: QueueRow, count: number): Promise<void> {
   await database.run(
     `WITH last AS MATERIALIZED
@@ -260,8 +260,8 @@ export async function lockOrCreateQueue(
 }
 
 /**
- * After a change of its rules: sets the heads of the queue to the states of a paused or resumed queue, and starts those
- * that may start.
+ * Call it after a change of the queue's rules. Sets the heads to the states of a paused or resumed queue, and starts
+ * those that may start.
  */
 export async function applyQueueRules(
   database: Database,

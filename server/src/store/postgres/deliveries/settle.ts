@@ -1,5 +1,5 @@
 // Writes the end of attempts: their records, the next states of the messages and the callbacks, if the leases are still
-// valid. Also `deliverNow`.
+// valid. `deliverNow` is here too.
 
 import { countedEnd } from '../../../rules/accounts/activity.ts';
 import type { Settlement, SettleResult } from '../../../rules/delivery/message.ts';
@@ -62,7 +62,7 @@ export async function settle(
   let dueAt: number | null = null;
   for (const [index, { startAt }] of after.entries()) if (isSettled[index]) dueAt = earlier(dueAt, startAt);
   const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
-  // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
+  // A later message with the key of a failed one must not be a duplicate: it may be sent to replace it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
   const ended = heldOfAll(settled.filter(isEnd));
   await releasePlaceIfOvertaken(database, heldOfAll(settled.filter((each) => !isEnd(each))));
@@ -72,7 +72,7 @@ export async function settle(
   };
   const heads = await lines.startWaitingMessages(database, heldOfAll([...settled, ...late]), now, successors);
   dueAt = earlier(dueAt, heads.dueAt);
-  // Last, so that the next message of a queue need not wait behind the callbacks of the previous one.
+  // Callbacks come last, so that the next message of a queue need not wait behind those of the previous one.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
     const command = { messages: followUps, leases: [], node: '', now, dayMax: null };
@@ -90,7 +90,7 @@ function isEnd({ next }: Settlement): boolean {
   return next.state !== 'pending' && next.state !== 'held';
 }
 
-/** Without a lock: the update locks the rows and checks the lease again. */
+/** Reads the messages without a lock: the update locks the rows and checks the lease again. */
 function readHeld(database: Database, settlements: readonly Settlement[]): Promise<OpenMessage[]> {
   return database.all<OpenMessage>(
     `SELECT ${OPEN_MESSAGE} FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, id, lease)
@@ -111,7 +111,7 @@ const GIVEN = `WITH given AS MATERIALIZED
         alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint,
         attempt_bytes int)),`;
-/** The columns that are needed when the message is written. */
+/** The columns of `settled`, for the parts of the statement that write the records. */
 const SETTLED = `given.account_id, given.at, given.number, given.started_at, given.ended_at, given.outcome, given.status,
   given.error, given.next_at, given.response_headers, given.is_cut, given.body_at, given.body_length, given.counted,
   given.attempt_bytes, m.seq`;
@@ -221,7 +221,7 @@ async function write(
   return settlements.map((_, at) => settled.has(at));
 }
 
-/** They must no longer make later messages duplicates. */
+/** Deletes the deduplication keys of these messages, so that later messages with these keys are no duplicates. */
 export async function forgetDeduplication(database: Database, ended: readonly OpenMessage[]): Promise<void> {
   const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
   if (keyed.length === 0) return;

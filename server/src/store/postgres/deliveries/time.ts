@@ -9,7 +9,7 @@ import type { Database } from '../sessions/database.ts';
 
 interface HeardRow {
   readonly wall_at: number;
-  /** Null if nothing was stored yet; then the others are null too. */
+  /** Null if nothing was stored yet; then `trusted_at` and `order_at` are null too. */
   readonly kept_at: number | null;
   readonly trusted_at: number;
   readonly order_at: number;
@@ -28,7 +28,7 @@ export async function beat(
   { known, ...about }: NodeDescription & { readonly known: number },
   time: KeptTime | null,
 ): Promise<LastKeptTime> {
-  // A statement reads the state from before its own writes.
+  // The SELECT reads the state from before the writes of the same statement.
   const row = await database.get<HeardRow>(
     `WITH node AS (
          INSERT INTO nodes AS n (id, alive_until, about, schema_version)

@@ -12,18 +12,18 @@ import type { Pool } from '../sessions/pool.ts';
 /** Work that is due later than this is found in time by every node without a hint. */
 const HINT_WITHIN_MS = 5000;
 
-/** Without a mark, nobody is notified. */
+/** The marks of a verb. Without a mark, nobody is notified. */
 export interface Marks<A extends readonly unknown[], R> {
-  /** There may be something to claim. */
+  /** There may be a message to claim after the call. */
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
-  /** It changes when schedules run. */
+  /** The call changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
-  /** It changes permissions. */
+  /** The call changes permissions. */
   readonly changesAccess?: true;
   /**
-   * It locks the row of this account. Such calls of one account run one at a time here: at the server they would wait
-   * for one another, each on a connection, until one has waited too long and is refused.
+   * It locks the row of this account. Such calls of one account run one at a time on this node. In the database they
+   * would wait for one another, each with a connection, until one has waited too long and is refused.
    */
   readonly locksAccount?: (...args: A) => string;
 }
@@ -85,8 +85,8 @@ export class Calls {
   noteDue({ dueAt, now }: MadeWork): void {
     this.#offer.noteDue(dueAt);
     if (dueAt === null || dueAt > now + HINT_WITHIN_MS) return;
-    // This node takes what is due now and fits here, and notifies the others of what it leaves. For work that is due
-    // later, there may be no room by then.
+    // This node claims what is due now if it has free slots, and notifies the others of the messages it leaves. For
+    // work that is due later, it may have no free slot by then.
     if (dueAt > now || !this.#offer.hasRoom) this.#hints.work();
   }
 }

@@ -1,6 +1,6 @@
 // Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
-// share one commit. Each gets its reply when its batch is on disk. If more wait than one transaction should hold, the
-// accounts take turns.
+// share one commit. Each command gets its reply when its batch is on disk. If more wait than one transaction should
+// hold, the accounts take turns.
 
 import { Costs, Turns } from '../../../rules/limits/turns.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
@@ -22,7 +22,7 @@ export interface CommitterOptions<C, R> {
   readonly sizeMax: number;
   /** The account of a command, if accounts take turns here. Without it, commands are run in order of arrival. */
   readonly byAccount?: ByAccount<C>;
-  /** The turns that this committer shares with others, if they do not write side by side. */
+  /** The turns that this committer shares with other committers, if they do not write side by side. */
   readonly inTurn?: InTurn<C>;
 }
 
@@ -36,13 +36,13 @@ interface ByAccount<C> {
 const TRANSACTION_US = 50_000;
 /** The expected cost of one unit of work of an account without measurements. */
 const UNIT_US = 50;
-/** The time of a smaller group is mostly the round trip to the database. */
+/** Costs are learned from groups of this size on: a smaller one takes little more than the round trip. */
 const LEARNED_UNITS_MIN = 50;
 
 interface InTurn<C> {
   readonly turns: WriteTurns;
   readonly messagesOf: (command: C) => number;
-  /** Whether the others wait for the end of the transaction. It must not be one that may wait for a lock. */
+  /** Whether other committers wait for the end of the transaction. Must be false if it may wait for a lock. */
   readonly isAwaited: (commands: readonly C[]) => boolean;
 }
 
@@ -112,7 +112,7 @@ export class Committer<C, R> {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
   }
 
-  /** The accounts take turns if more waits than one transaction should hold. */
+  /** The commands for the next transaction. Accounts take turns if more wait than it should hold. */
   #chosen({ workOf }: ByAccount<C>): Waiting<C, R>[] {
     const { sizeOf, sizeMax } = this.#options;
     const asked = this.#waiting.map(({ command }) => {
@@ -126,7 +126,7 @@ export class Committer<C, R> {
     return batch;
   }
 
-  /** Each command gets the part of the time that was expected of it. */
+  /** Learns the costs of accounts: each command is charged the part of the time that was expected of it. */
   #learn({ workOf }: ByAccount<C>, commands: readonly C[], tookMs: number): void {
     const work = commands.map(workOf);
     const expected = work.map(({ accountId, units }) => this.#costs.of(accountId, units));

@@ -1,6 +1,6 @@
 // Doubtful leases: the connection was lost before the commit was confirmed, so the messages may be leased to this node
-// without its knowledge. The node is alive, so no other node takes them over, and it does not know them, so they would
-// never be sent. They are released as soon as the database responds again.
+// without its knowledge. No other node takes them over while this node is alive, and this node does not know them, so
+// the messages would never be sent. They are released as soon as the database responds again.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { release } from '../deliveries/claim.ts';

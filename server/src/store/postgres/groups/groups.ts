@@ -172,7 +172,7 @@ function acceptor(
   });
 }
 
-/** As a fraction of one transaction. */
+/** The size of a message as a fraction of one transaction. */
 function sizeOf(body: Uint8Array): number {
   return Math.max(1 / BATCH_MESSAGES_MAX, body.length / BATCH_BYTES_MAX);
 }

@@ -18,7 +18,7 @@ export class Pairs {
     return this.#pairs.size === 0;
   }
 
-  /** As two arrays of equal length, for `unnest`. */
+  /** The pairs as two arrays of equal length, for `unnest`. */
   columns(): [accountIds: string[], names: string[]] {
     const sorted = [...this.#pairs].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, pair]) => pair);
     return [sorted.map(([accountId]) => accountId), sorted.map(([, name]) => name)];

@@ -1,7 +1,7 @@
 // Lets an accept wait for a slot that a settlement frees. Otherwise publishers that send again after each response
 // would be accepted faster than their messages are delivered, and a message that is not leased at accept costs two more
-// writes. An account whose receivers are slow does not wait while none of its messages is settled. For a full host, it
-// does not wait while nothing is settled there, whatever its other receivers do.
+// writes. An accept waits only if a settlement that runs, or is expected soon, frees slots of its account, or for a
+// full host, slots to that host.
 
 import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
 import type { Clock } from '../../../runtime/world.ts';
@@ -9,13 +9,13 @@ import type { StandingOffer } from '../../shared/standing-offer.ts';
 import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
 
 /**
- * How long accepts wait for a settlement, from its start: one that hangs, for instance on a lock, must not delay them.
- * This is also the limit for the total wait of an accept, for any number of settlements.
+ * How long accepts wait for a settlement, from its start: a settlement that hangs, for instance on a lock, must not
+ * delay accepts. This is also the limit for the total wait of an accept, for any number of settlements.
  */
 export const SETTLED_FIRST_MS_MAX = 300;
 /**
  * If this many attempts end while one group is written, the node is the bottleneck and not the receivers: accepting
- * faster than it delivers would only make it slower.
+ * faster than the node delivers would only make it slower.
  */
 export const MANY_MESSAGES_MIN = 16;
 /** The hosts at which slots become free, by account. */
@@ -28,7 +28,7 @@ interface Settled extends LastGroup {
 
 /** One wait of an accept. */
 interface Wait {
-  /** Slots may be free. */
+  /** Resolves when slots may be free. */
   readonly freed: Promise<void>;
   /** Called when the wait is over. Returns the next wait, or null. */
   again(): Wait | null;
@@ -67,7 +67,7 @@ export class SlotWaits {
     return wait();
   }
 
-  /** Plain messages are being settled. */
+  /** Notes that plain messages are being settled. */
   note(settlements: readonly Settlement[], written: Promise<unknown>): void {
     const timers = this.#timers;
     const freed = freedBy(settlements);
@@ -79,7 +79,7 @@ export class SlotWaits {
       this.#tell();
     };
     const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
-    // Two turns: in the first the engine, which has its reply by then, makes a new offer.
+    // Waits two turns of the event loop: in the first, the engine has its reply and makes a new offer.
     const endSoon = () => timers.soon(() => timers.soon(end));
     written.then(() => {
       const endedAtMs = timers.monotonicMs();
@@ -92,7 +92,7 @@ export class SlotWaits {
     this.#last = last;
     this.#cancel();
     if (last.messages < MANY_MESSAGES_MIN) return;
-    // If no other settlement has ended by then, nobody waits for it any more.
+    // If no other settlement has ended by then, nobody waits for the next one any more.
     this.#cancel = this.#timers.after(waitMsMax(last), () => {
       this.#last = null;
       if (this.#settling === NOTHING) this.#tell();
@@ -108,7 +108,7 @@ export class SlotWaits {
     return [this.#settling, next].some((freed) => freed.get(message.accountId)?.has(message.host));
   }
 
-  /** The slots that the next settlement will probably free soon, although none is running: the same as the last one. */
+  /** The slots that the next settlement will probably free, although none runs: those that the last one freed. */
   get #soonFreed(): Freed {
     const last = this.#last;
     if (last === null || last.messages < MANY_MESSAGES_MIN) return NOTHING;

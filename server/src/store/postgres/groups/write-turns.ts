@@ -5,16 +5,16 @@
 import type { Clock } from '../../../runtime/world.ts';
 
 /**
- * Smaller groups mean little load, even if one follows the other: each caller may wait for its response before it
- * continues.
+ * A node is busy only if its groups are at least this large. Smaller groups mean little load, even one after another:
+ * each caller may wait for its response before it continues.
  */
 export const BUSY_MESSAGES_MIN = 4;
 /**
- * A node is busy for this many times the duration of its last group, and waits at most this long: the current group may
- * hang. With a factor of two, groups were a fifth smaller.
+ * A node is busy for this many times the duration of its last group. The next group waits at most as long, because the
+ * current one may hang. With a factor of two, groups were a fifth smaller.
  */
 export const WAIT_TIMES_MAX = 4;
-/** A group that hung must not make the next ones wait as long. */
+/** Limit for this wait: a group that hung must not make the next ones wait as long as it took. */
 export const WAIT_MS_MAX = 100;
 
 /** The facts about the last group of a kind. */
@@ -51,7 +51,7 @@ export class WriteTurns {
     if (this.#running === 0) this.#waiting[0]?.();
   }
 
-  /** A waiting group gets the turn as soon as the other ends: otherwise the other could take it again first. */
+  /** A waiting group gets the turn as soon as the current one ends: otherwise a later group could take it first. */
   #others(last: LastGroup): Promise<void> {
     return new Promise((resolve) => {
       const go = () => {

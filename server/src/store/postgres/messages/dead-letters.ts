@@ -11,9 +11,9 @@ import { nullIfUnstorable } from './storable.ts';
 type DeadLetter = HeldRow & { id: string };
 
 /**
- * Locks those of the named messages that are failed, each once, until the transaction ends. Waits for other
- * transactions that have locked one, because they may leave it unchanged. All lock in one order, so that no deadlock
- * can occur.
+ * Locks those of the named messages that are failed, each once, until the transaction ends. Waits if another
+ * transaction has locked one of them, because it may leave the message unchanged. All lock in one order, so that no
+ * deadlock can occur.
  */
 function holdFailed(
   database: Database,

@@ -1,4 +1,4 @@
-// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Rows of
+// Reads the journal as events, newest or oldest first; as in search.ts, one call does a bounded amount of work. Rows of
 // several transactions may share a position: all of them are on the same page, because a reader continues after the
 // position. A body is read last, for an event that is shown.
 
@@ -39,12 +39,12 @@ export async function listEvents(
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : await positionBefore(database, accountId, filter.fromAt);
-  // A reader that continues must not have passed a position that is still to be written. Read before the rows.
+  // A reader must not pass a position that is still to be written. So the horizon is read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
   const looking = new Looking(page.look);
   const maker = new EventMaker(database, accountId, filter, page, looking);
   const made = new PageOfEvents(page, looking);
-  // Not more than the page can hold: the next page would read the rest again.
+  // Reads no more than the page can hold: the next page would read the rest again.
   for (let chunk = page.limit + 1; ; chunk *= 2) {
     const limit = Math.min(chunk, CHUNK, looking.rowsLeft);
     const part = { at: made.at, floor, end, isDown, limit };
@@ -97,7 +97,7 @@ function rank({ step }: JournalRow): number {
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
-/** This many rows, and all that share the position of the last one. */
+/** Reads this many rows, and all that share the position of the last one. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
@@ -140,8 +140,8 @@ class EventMaker {
   }
 
   /**
-   * The first positions. Stops when enough was read, and before a position for whose bodies there is no room. The first
-   * position of a page is always included, however large its bodies are.
+   * Makes the events of the first positions. Stops when enough was read, and before a position for whose bodies there
+   * is no room. The first position of a page is always included, however large its bodies are.
    */
   async next(rows: readonly JournalRow[], isBegun: boolean): Promise<MadeEvents[]> {
     const lastAtOnce = rows[STEPS_AT_ONCE - 1]?.journal_seq;
@@ -168,7 +168,7 @@ class EventMaker {
     }));
   }
 
-  /** Whether an event is wanted does not depend on the body, so that is known before the body is read. */
+  /** Makes events without bodies: whether an event is wanted does not depend on the body. */
   async #makeBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
     const messages = new Map(rows.map((row) => [row, toMessage(row)]));
     const meant = rows.filter((row) => this.#matcher.mayMatch(messages.get(row)!));
@@ -189,7 +189,7 @@ class EventMaker {
     );
   }
 
-  /** Counts a row. False if there is no room for it. */
+  /** Counts a row. Returns false if there is no room for it. */
   #take(row: JournalRow, { step, events }: Bare, toRead: BodiesToRead, isFirst: boolean): boolean {
     const responseBytes = step?.kind === 'attempt' ? step.attempt.responseBody.length : 0;
     if (events.length > 0 && this.#needsBodies) return toRead.add(row, { responseBytes, isFirst });

@@ -39,7 +39,7 @@ const NEXT_ACCOUNTS = `WITH RECURSIVE account (id) AS (
       FROM account WHERE account.id IS NOT NULL)
   SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
 
-/** `served`: the account whose messages have expired first, and are deleted anyway. */
+/** `served` is the account whose messages expired first; they are deleted anyway. */
 async function inTurn(
   database: Database,
   turns: ExpiredTurns,

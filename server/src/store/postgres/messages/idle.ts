@@ -15,7 +15,7 @@ interface KeyRow extends IdleKey {
   readonly key: string;
 }
 
-/** An accept locks its keys before it writes their messages. So a key that is locked here gets none before the commit. */
+/** An accept locks its keys before it writes messages, so a key that is locked here gets none until the commit. */
 export async function deleteIdleFlowKeys(
   database: Database,
   now: number,
@@ -64,7 +64,7 @@ interface QueueAge extends IdleQueue {
   readonly name: string;
 }
 
-/** An accept locks its queues before it writes their messages, and makes them again if they are gone. */
+/** An accept locks its queues before it writes their messages, and creates a queue again if it is gone. */
 export async function deleteIdleQueues(
   database: Database,
   now: number,

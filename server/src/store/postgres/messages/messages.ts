@@ -16,8 +16,8 @@ import { storedSql } from './stored.ts';
 export const ALL_BUT_BODY = `${READ_COLUMNS}, ''::bytea AS body`;
 
 /**
- * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
- * because some were interrupted.
+ * Whether the last attempt was already the retry that was decided last. Only computed if there are more attempts than
+ * retries explain, because some were interrupted.
  */
 const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
@@ -69,7 +69,7 @@ export async function getMessage(
   return { message: toMessage(row), attempts: attempts.map(toAttempt) };
 }
 
-/** Above the number of any attempt. */
+/** Above the number of any attempt: no response is read. */
 const OUTLINE_FROM = 2 ** 31 - 1;
 
 /** The first attempt whose response is read. */

@@ -17,7 +17,7 @@ import { nullEachUnstorable } from './storable.ts';
 
 /** Rows that are read at once, for all index paths together. */
 const CHUNK = 200;
-/** Rows that are read at once for one path. */
+/** The fewest rows that are read at once for one index path. */
 const CHUNK_OF_WAY = 10;
 /** How many messages have their last attempts read at once. */
 const ATTEMPTS_AT_ONCE = 20;
@@ -65,7 +65,7 @@ export async function searchMessages(
   return made.upTo(null);
 }
 
-/** Adds those that match until the page is full. Returns how many rows that took. */
+/** Adds the messages that match until the page is full. Returns how many rows that took. */
 function take(
   made: PageOfMessages,
   rows: readonly CandidateRow[],
@@ -184,7 +184,7 @@ export class BodiesToRead {
     this.#looking = looking;
   }
 
-  /** False if there is no room for it, unless it is of the first. Then it was not counted. */
+  /** Counts the body of a row. Returns false, and counts nothing, if there is no room and it is not the first. */
   add(row: CandidateRow, { responseBytes = 0, isFirst = false } = {}): boolean {
     const isKnown = this.#rows.has(row.seq) || (row.body_id !== null && this.#shared.has(row.body_id));
     const bytes = isKnown ? 0 : row.body_bytes;
@@ -229,13 +229,13 @@ class Walk {
     this.#database = database;
     this.#isDown = page.order === 'newestFirst';
     const at = page.cursor ?? (this.#isDown ? Number.MAX_SAFE_INTEGER : 0);
-    // One more than a page holds, to know whether it is the last page.
+    // Reads one row more than a page holds, to know whether it is the last page.
     this.#chunk = Math.max(CHUNK_OF_WAY, Math.ceil(CHUNK / ways.length));
     const size = Math.min(page.limit + 1, this.#chunk);
     this.#heads = ways.map((way) => ({ way, rows: [], at, size, isRead: false }));
   }
 
-  /** As many rows as are in order without another read, but at least one; empty at the end. */
+  /** Returns as many rows as are in order without another read, but at least one; empty at the end. */
   async next(): Promise<CandidateRow[]> {
     await this.#fill();
     const rows: CandidateRow[] = [];
@@ -281,8 +281,8 @@ class Walk {
 }
 
 /**
- * The ways through the index that serves the filter. Each condition repeats the condition of its index, so that the
- * planner can use it.
+ * The index paths that serve the filter. Each condition repeats the condition of its index, so that the planner can use
+ * it.
  */
 async function waysTo(database: Database, accountId: string, chosen: ListWay): Promise<Way[]> {
   const by = (condition: string, ...values: Value[]): Way => ({
@@ -321,14 +321,14 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
 
 /**
  * Joins the message `m` of each row of `table` by its `message_seq`. OFFSET keeps the planner from starting with the
- * messages instead: only the rows of `table` are in the order to read.
+ * messages instead: only the rows of `table` are in the order of the list.
  */
 export function joinMessage(table: string): string {
   return `CROSS JOIN LATERAL (SELECT ${POSTGRES_COLUMNS} FROM messages
     WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
 }
 
-/** For a host without a port: that host with every port that exists. Stops when there are too many for one way each. */
+/** For a host without a port: the host with every port that exists. Stops when there are too many such hosts. */
 async function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const host of nullEachUnstorable(hosts)) {

@@ -5,7 +5,7 @@ import type { StoredAccount } from '../../ports/account-store.ts';
 import { COUNTED_TABLES, type CountedTable } from '../../resources/steps.ts';
 import type { Database, Value } from '../sessions/database.ts';
 
-/** The rows of sessions are added to this one. No process has this number. */
+/** The shard to which the rows of sessions are added. No process has this number. */
 const FOLDED = 0;
 
 /** SQL that counts the rows of a query with the columns account_id and bytes. */
@@ -15,7 +15,7 @@ export function storedSql(rows: string): string {
        ON CONFLICT (account_id, shard) DO UPDATE SET bytes = s.bytes + excluded.bytes`;
 }
 
-/** Counts the stored bytes of a row that this transaction has written or locked. Null: it counts nothing. */
+/** Counts the stored bytes of a row that this transaction has locked. `bytes` is null if the row no longer counts. */
 export async function countStored(
   database: Database,
   table: CountedTable,
@@ -56,7 +56,7 @@ export async function storedBytes(database: Database, accountId: string): Promis
   return row?.bytes ?? 0;
 }
 
-/** In the order of their ids. */
+/** Accounts in the order of their ids. */
 export function storedAccounts(database: Database, after: string, limit: number): Promise<StoredAccount[]> {
   return database.all<StoredAccount>(
     `SELECT account_id AS "accountId", sum(bytes)::bigint AS bytes FROM stored WHERE account_id > $1

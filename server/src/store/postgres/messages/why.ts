@@ -29,7 +29,7 @@ export async function whyFacts(database: Database, accountId: string, messageId:
   };
 }
 
-/** How many messages its flow key admits before it. */
+/** How many messages the flow key admits before this one. */
 async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts['flowAhead']> {
   const max = eachMax('lineCount');
   const found = await database.get<{ n: number }>(
@@ -45,8 +45,8 @@ async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts[
 }
 
 /**
- * The message before it that should end first, and how many are before it. If it is not the first of its order key,
- * only messages of that key count. Otherwise, those of its queue that hold a place or come earlier in the order.
+ * The message before this one that should end first, and how many are before it. If this one is not the first of its
+ * order key, only messages of the key count. Otherwise, those of the queue that hold a place or come earlier.
  */
 async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahead']> {
   const isBehindKey = row.order_key !== null && !row.is_first_of_key;

@@ -146,7 +146,7 @@ async function oldestOfQueues(
   return rows.map(alertRows.toQueue);
 }
 
-/** None for a deleted schedule: its alert need not wait for a better run. */
+/** Returns no runs for a deleted schedule: its alert need not wait for a better run. */
 async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
   if (ids.length === 0) return [];
   const rows = await database.all<alertRows.RunRow & { schedule_id: string }>(

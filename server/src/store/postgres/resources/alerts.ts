@@ -1,6 +1,6 @@
-// Notifies the targets of alerts. An alert is evaluated outside; what its target was notified of is written together
-// with the message, and only if the alert has not changed since it was read. Of several nodes that evaluate it at once,
-// one writes.
+// Notifies the targets of alerts. The caller evaluates an alert; what its target was notified of is written together
+// with the message, and only if the alert has not changed since it was read. If several nodes evaluate an alert at
+// once, only one writes.
 
 import { evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';

@@ -9,8 +9,8 @@ import { acceptAll } from '../deliveries/accept.ts';
 import type { Database } from '../sessions/database.ts';
 
 /**
- * The times at which accounts have due schedules, earliest first, at most $2. Steps from one to the next in
- * the order of the index.
+ * The times at which accounts have due schedules, earliest first, at most $2. Steps from one time to the next in the
+ * order of the index.
  */
 const DUE_TIMES = `WITH RECURSIVE due_time (next_at, account_id) AS (
     (SELECT next_at, account_id FROM schedules WHERE next_at <= $1 ORDER BY next_at, account_id, id LIMIT 1)
@@ -34,10 +34,7 @@ const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
        WHERE next_at = g.next_at AND account_id = g.account_id ORDER BY id LIMIT $3 OFFSET $4) AS s
   ORDER BY g.at, s.id`;
 
-/**
- * `start` differs between most nodes, so that each node begins with other ones of many schedules that are due at one
- * time.
- */
+/** `start` differs between nodes: if many schedules are due at one time, each node begins with different ones. */
 export async function dueSchedules(
   database: Database,
   now: number,

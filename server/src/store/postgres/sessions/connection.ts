@@ -14,7 +14,7 @@ const LOCK_MS_MAX = 1500;
 export const STALL_MS_MAX = 3000;
 /** The setting of PostgreSQL that ends such a node's transaction. */
 export const STALL_SETTING = 'idle_in_transaction_session_timeout';
-/** Shorter than a commit may take, so that it is certain that nothing was written. */
+/** How long an insert waits for a lock: less than a commit may take, so that it is certain that nothing was written. */
 const ADD_LOCK_MS_MAX = 1000;
 
 export type Settings = ReadonlyMap<string, string>;
@@ -30,7 +30,7 @@ const SESSION: Settings = new Map([
   ['lock_timeout', String(LOCK_MS_MAX)],
   [STALL_SETTING, String(STALL_MS_MAX)],
   ['plan_cache_mode', 'force_custom_plan'],
-  // Every statement is short. The ways that `WRITING` turns off count as dear, and a dear plan would be compiled first.
+  // Every statement is short. Scans that `WRITING` turns off count as so expensive that they would be compiled first.
   ['jit', 'off'],
   ['client_min_messages', 'warning'],
 ]);
@@ -126,7 +126,7 @@ export class NoReply extends Error {
   }
 }
 
-/** The messages of the driver and its pool when a connection is not made within `connectionTimeoutMillis`. */
+/** The error texts of the driver and its pool when a connection is not made within `connectionTimeoutMillis`. */
 const TIMEOUTS: readonly string[] = [
   'timeout expired',
   'timeout exceeded when trying to connect',
@@ -138,7 +138,7 @@ export function isNoReply(error: unknown): boolean {
   return error instanceof NoReply || (error instanceof Error && TIMEOUTS.includes(error.message));
 }
 
-/** The server cannot be written to: a standby, or read-only although the URL requires one that is not. */
+/** The server cannot be written to: it is a standby, or it is read-only and the URL requires a writable one. */
 export class NotWritable extends Error {}
 
 export interface SessionSettings {

@@ -55,7 +55,7 @@ export interface ConnectionsOptions {
   readonly timers: Clock;
   /** How long a new connection may take, at the moment. */
   readonly connectMs: () => number;
-  /** See LinkOptions. The server gives this node as much more time between two statements. */
+  /** See LinkOptions. A transaction may also be idle for this much longer before the server ends it. */
   readonly morePatienceMs: number;
   /** Called with the server process of each new connection. If it throws, the connection is closed. */
   readonly onSession: (pid: number) => void;
@@ -65,7 +65,10 @@ export class Connections {
   readonly server: Server;
   readonly #options: ConnectionsOptions;
   readonly #pools = new Map<Role, pg.Pool>();
-  /** In front of the pools: a wait for a connection in use does not mean that the database is slow. */
+  /**
+   * The lines in which callers wait, in front of the pools: a wait for a connection that is in use does not mean that
+   * the database is slow.
+   */
   readonly #lines = new Map<Role, AccountLine>();
   /** All connections with their uses, so that hanging ones can be closed. */
   readonly #clients = new Map<pg.ClientBase, Use>();
@@ -106,7 +109,7 @@ export class Connections {
     return [...this.#pids.values()].includes(pid);
   }
 
-  /** Closes all at once. Callers that wait in a line are refused as soon as the connection that they wait for is closed. */
+  /** Closes all connections. A caller in a line is refused when the connection it waits for is closed. */
   cutOff(): void {
     for (const client of [...this.#clients.keys()]) destroyConnection(client);
     this.#clients.clear();

@@ -25,7 +25,7 @@ const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
 const DISK_FULL = '53100';
 
 const NOT_SUPPORTED = '0A000';
-/** The server's function that reports it. The text of the error depends on the server's language. */
+/** The server's function that reports an outdated plan. The text of the error depends on the server's language. */
 const PLAN_CHECK = 'RevalidateCachedQuery';
 
 /** Only errors of the server have a severity. System error codes, such as EPIPE, may look like an SQLSTATE. */

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 
-/** If releasing the reserve did not help, it is not tried again before this time. */
+/** How long to wait before the reserve is released again, if that did not help. */
 const AGAIN_MS = 1000;
 
 export interface FullDiskOptions {

@@ -19,7 +19,7 @@ import { Listener } from './listener.ts';
 import { SharedSession } from './own-session.ts';
 
 const PING_EVERY_MS = 300;
-/** Only the listener is dead if it got no reply for this many times the allowed silence. */
+/** If only the listener is silent, it is replaced after this many times the allowed silence. */
 const DEAF_TIMES = 4;
 /**
  * After a stall, a process runs its timers before it reads the replies that arrived meanwhile. This gives it time to
@@ -47,7 +47,7 @@ export interface LinkOptions {
   readonly morePatienceMs: number;
 }
 
-/** Why the database is unavailable. `gone`: it is not the one that was opened. */
+/** Why the database is unavailable. `gone`: the database that responds is not the one that was opened. */
 export interface Away {
   readonly reason: 'unavailable' | 'gone';
   readonly text: string;
@@ -63,7 +63,7 @@ export class Link {
   readonly #options: LinkOptions;
   #connections: Connections;
   #listener: Listener | null = null;
-  /** The table of messages that was opened. */
+  /** The id of the table of messages that was opened. */
   #store: string | null = null;
   /** When the listener itself last got a reply. */
   #heardAtMs = 0;
@@ -108,7 +108,7 @@ export class Link {
     if (this.#away === null) this.#listener?.notify(payload);
   }
 
-  /** A reply has arrived. */
+  /** Notes that a reply has arrived. */
   noteAnswer(): void {
     this.#answeredAtMs = this.#options.timers.monotonicMs();
   }
@@ -157,7 +157,7 @@ export class Link {
 
   async #listenTo(server: Server, roundTripMs: number): Promise<void> {
     const { timers, channel, onNotification } = this.#options;
-    // Without added time: a caller that starts or has lost the connection tries again.
+    // This limit has no added time: a caller that starts or has lost the connection tries again.
     const { connectMs } = databaseTimeouts(roundTripMs);
     const onLost = (each: Listener) => this.#lose(each, SILENT);
     const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
@@ -218,7 +218,7 @@ export class Link {
     let cancel = () => {};
     const silence = new Promise<boolean>((resolve) => {
       cancel = timers.after(silenceMs, () => {
-        // A reply early in this time may have been sent before it.
+        // A reply early in this time may have been sent before the time began.
         cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + silenceMs / 2));
       });
     });
@@ -230,10 +230,7 @@ export class Link {
     else this.#schedulePing();
   }
 
-  /**
-   * Only the listener's connection is silent, and would stay silent for long: no hint is received or sent until it is
-   * replaced.
-   */
+  /** Replaces the listener's connection if only that one is silent: until then, no hint is received or sent. */
   async #listenAnew(listener: Listener): Promise<void> {
     this.#options.log('warn', {}, 'the connection for notifications does not respond; connecting again');
     try {

@@ -34,7 +34,7 @@ export class Listener {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#client = new pg.Client(clientConfig(options.server, NAME, options.connectMs));
-    // Also before it is connected: an 'error' event without a listener would end the process.
+    // Needed before the client is connected, too: an 'error' event without a listener would end the process.
     this.#client.on('error', () => options.onLost(this));
     this.#client.on('end', () => options.onLost(this));
     this.#client.on('notification', ({ payload }) => options.onNotification(payload ?? ''));
@@ -57,7 +57,7 @@ export class Listener {
     await within(this.#client.query(`LISTEN ${pg.escapeIdentifier(channel)}`), connectMs, timers);
   }
 
-  /** Resolves when the database has replied: whether the session is still ours, if this ping checked it. */
+  /** Resolves when the database has replied, to false if this ping found that the session is not ours any more. */
   ping(): Promise<boolean> {
     this.#pings += 1;
     if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => pingServer(this.#client)).then(() => true);

@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 /** A node that was silent for this long is no longer listed. */
 const FORGET_AFTER = '1 hour';
 
-/** A node that stops in an orderly way leaves at once. */
+/** Deletes a node that stops in an orderly way, and nodes that were silent for long. */
 export async function deleteNode(database: Database, node: string): Promise<void> {
   await database.run(
     `DELETE FROM nodes WHERE id = $1 OR alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,

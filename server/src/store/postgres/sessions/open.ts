@@ -21,7 +21,7 @@ const VERSION_MIN = 14;
 /** How long to wait for a database that is starting. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
-/** No request waits yet, so a distant or slow server gets more time. */
+/** How long one connection may take at start. No request waits yet, so a distant server gets more time. */
 const CONNECT_MS_MAX = 5000;
 const START_NAME = 'postrider start';
 
@@ -51,7 +51,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
   return (await openPostgres(options)).store;
 }
 
-/** For a node, which also keeps the reserve. */
+/** Opens the database for a node, which also keeps the reserve. */
 export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresStore, 'store' | 'reserve'>> {
   const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
   const { channel, known, roundTripMs } = await prepare(options);
@@ -82,7 +82,7 @@ export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresS
   return opened;
 }
 
-/** On its own connection: checks that the server is durable, and migrates. */
+/** Checks that the server is durable, and migrates, on a connection of its own. */
 async function prepare(options: OpenOptions): Promise<{ channel: string; known: number; roundTripMs: number }> {
   const client = await connect(options.url, options.timers);
   try {
@@ -121,7 +121,7 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
   }
 }
 
-/** No request waits yet, so a slow database is tried again. */
+/** Starts the pool. No request waits yet, so a slow database is tried again. */
 async function start(pool: Pool, timers: Clock): Promise<void> {
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
@@ -133,7 +133,7 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
   }
 }
 
-/** The errors of all if none can be used. */
+/** Connects to the first server that can be used. Returns the errors of all if there is none. */
 async function connectToFirst(servers: ReturnType<typeof serversOf>, timers: Clock): Promise<pg.Client | Error[]> {
   const failed: Error[] = [];
   for (const server of servers) {

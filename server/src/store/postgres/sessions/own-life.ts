@@ -11,7 +11,7 @@ import { otherNodes } from './nodes.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 
-/** An accept takes time too, so leasing stops this much earlier. */
+/** Leasing stops this long before the heartbeat expires, because an accept takes time too. */
 const ALIVE_MARGIN_MS = 2000;
 
 export interface OwnLifeOptions {

@@ -6,13 +6,13 @@ import type pg from 'pg';
 import type { Clock } from '../../../runtime/world.ts';
 import { within } from './connection.ts';
 
-/** A notification takes milliseconds; on an overloaded machine it takes longer. */
+/** How long to wait for a notification. It takes milliseconds, on an overloaded machine longer. */
 const HEARD_MS_MAX = 1000;
 const SAID_TRIES_MAX = 5;
 /**
  * Which connection queries in each turn. A pooler may lend the session that was returned last: then two connections
- * that query in turn get the same one. Or it lends the one that was idle longest: then one connection that queries
- * twice gets two.
+ * that query in turn get the same session. Or it lends the session that was idle longest: then one connection that
+ * queries twice gets two sessions.
  */
 const TURNS = [0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0] as const;
 

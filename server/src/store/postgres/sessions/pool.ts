@@ -1,4 +1,4 @@
-// How calls get a connection to the database: each kind on its own connections, each with a limited wait. A call is
+// How calls get a connection to the database: each kind of call has its own connections and a limited wait. A call is
 // refused at once while the database is unavailable or accepts no writes.
 
 import type pg from 'pg';
@@ -38,12 +38,12 @@ export interface PoolOptions extends LinkOptions {
 }
 
 /**
- * What to do when work finds no space. Work that ends or deletes messages releases the reserve and uses it. A publish
- * releases it and fails. A read that is too large for the disk must not release it.
+ * What to do when work finds no disk space. Work that ends or deletes messages releases the reserve and uses it. A
+ * publish releases it and fails. A read that is too large for the disk must not release it.
  */
 type OnFull = 'usesReserve' | 'givesUp' | 'fails';
 
-/** Bounds the wait for one reply, or for several: if it takes longer, the connection is closed. */
+/** Bounds the wait for one reply, or for several: if the wait is longer, the connection is closed. */
 type Within = <T>(ms: number, answer: Promise<T>) => Promise<T>;
 
 export class Pool {
@@ -61,8 +61,8 @@ export class Pool {
     this.#writes = new WriteWatch({
       timers,
       commitMs: () => this.#link.timeouts.commitMs,
-      // Not closed when it is late: the session would still wait for its commit at the server, and so would each next
-      // one.
+      // A late probe is not closed: its session would still wait for the commit at the server, and so would that of
+      // each later probe.
       probe: (onBegin) =>
         this.#use('probe', (database) => {
           onBegin();
@@ -142,7 +142,7 @@ export class Pool {
 
   /**
    * A transaction of the upkeep that writes no messages, and may take long. Live events do not wait for its end, as
-   * they do for that of a writer. The reserve is not released for it.
+   * they do for the end of a writer's transaction. The reserve is not released for it.
    */
   beside<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#transactionOnce(work, 'readers');
@@ -180,7 +180,7 @@ export class Pool {
         await database.exec('BEGIN');
         result = await work(database, within);
       } catch (error) {
-        // On a lost connection this fails too, with no new information.
+        // On a lost connection the rollback fails too, with no new information.
         await database.exec('ROLLBACK').catch(() => {});
         return cutOff(error);
       }
@@ -206,7 +206,7 @@ export class Pool {
     }
   }
 
-  /** Whether the statement may run again in the room that was made. */
+  /** Tries to release space. Returns whether the statement may run again. */
   async #makeRoom(onFull: OnFull, times: number): Promise<boolean> {
     if (onFull === 'fails') return false;
     const made = this.#fullDisk.makeRoom(times);
@@ -222,7 +222,7 @@ export class Pool {
   #refuse(role: Role, connections: Connections): void {
     const { away } = this.#link;
     if (away !== null) throw new StoreUnavailable(away.reason, away.text);
-    // It waited for a connection that was closed meanwhile.
+    // This call waited for a connection that was closed meanwhile.
     if (this.#link.connections !== connections)
       throw new StoreUnavailable('unavailable', 'the database was unavailable');
     // The heartbeat is always tried: whether this node keeps its claims does not depend on whether messages can be

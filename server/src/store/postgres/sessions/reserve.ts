@@ -6,9 +6,9 @@ import type { Database } from './database.ts';
 const LOCK = "hashtextextended('postrider reserve ' || current_schema(), 8411)";
 /** A row is as large as a page allows. */
 const PAGE_BYTES = 8192;
-/** The other pages are copies of these. Their bytes are random, so that no file system can compress them. */
+/** How many pages have random bytes, which no file system can compress. The other pages are copies of these. */
 const FIRST_PAGES = 32;
-/** A node that releases it waits for a node that is creating it: that one fails soon, and then there is space too. */
+/** How long a release waits for a node that creates the reserve: that node fails soon, which frees space too. */
 const LOCK_MS_MAX = 5000;
 
 export async function isReserveThere(database: Database): Promise<boolean> {
@@ -18,7 +18,7 @@ export async function isReserveThere(database: Database): Promise<boolean> {
   return (row!.bytes ?? 0) > 0;
 }
 
-/** In a transaction. Rejects if there is too little space. Returns false if another node is creating it. */
+/** Runs in a transaction. Rejects if there is no space. Returns false if another node is creating the reserve. */
 export async function makeReserve(database: Database, bytes: number, spareBytes: number): Promise<boolean> {
   const lock = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS is`);
   if (!lock!.is) return false;
@@ -54,8 +54,8 @@ async function fill(database: Database, table: 'reserve' | 'reserve_spare', byte
 }
 
 /**
- * In a transaction. Returns whether it existed. Dropping needs no further page. Emptying the table would: its new files
- * and the new rows of the catalogue may need some.
+ * Runs in a transaction. Returns whether the reserve existed. Dropping the table needs no further page. Emptying it
+ * would: its new files and the new rows of the catalogue may need pages.
  */
 export async function dropReserve(database: Database): Promise<boolean> {
   await database.exec(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);

@@ -12,14 +12,14 @@ const LOCK_POLL_MS = 200;
 /** A node that waits longer than this logs what it waits for, and logs it again at this interval. */
 const LOCK_SAID_MS = 3000;
 /**
- * A statement that waits for a table lock blocks all later ones. So it waits less than a writer does (lock_timeout),
- * and then tries again.
+ * A statement that waits for a table lock blocks all later statements on the table. So it waits less than a writer does
+ * (lock_timeout), and then tries again.
  */
 const TABLE_LOCK_MS_MAX = 500;
 const TABLE_LOCK_PAUSE_MS = 500;
 const TABLE_LOCK_TRIES_MAX = 60;
 const LOCK_NOT_AVAILABLE = '55P03';
-/** A node that must stop drains first. */
+/** How long an upgrade waits for older nodes to stop. Each of them drains first. */
 const GONE_MS_MAX = 120_000;
 const GONE_POLL_MS = 500;
 
@@ -33,8 +33,8 @@ export interface UpgradeOptions {
 interface SchemaRow {
   readonly version: number;
   /**
-   * The oldest program that can serve this schema, by the newest migration that it knows: an older one stops, and does
-   * not start.
+   * The oldest program that can serve this schema, by the newest migration that it knows: an older program stops, and
+   * does not start.
    */
   readonly reader_min: number;
 }
@@ -51,7 +51,7 @@ export async function bringUpToDate(database: Database, options: UpgradeOptions)
   return migrations.length;
 }
 
-/** For a command beside the service: the schema is left as it is. */
+/** For a command beside the service: checks the schema and leaves it as it is. */
 export async function requireUpToDate(database: Database, given?: Files): Promise<number> {
   const migrations = readMigrations(given ?? shippedFiles('store/postgres/migrations'));
   const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
@@ -144,7 +144,7 @@ function schemaRow(database: Database): Promise<SchemaRow | undefined> {
   return database.get<SchemaRow>('SELECT version, reader_min FROM schema_version');
 }
 
-/** In an empty database: all migrations in one transaction. */
+/** Runs all migrations in one transaction, in an empty database. */
 function makeSchema(database: Database, migrations: readonly Migration[]): Promise<void> {
   return inTransaction(database, async () => {
     for (const migration of migrations) await run(database, migration, migration.sql.replaceAll(' CONCURRENTLY', ''));
@@ -155,8 +155,8 @@ function makeSchema(database: Database, migrations: readonly Migration[]): Promi
 }
 
 /**
- * Each migration with its number in its own transaction; index migrations one statement after another, concurrently
- * with the traffic.
+ * Runs each migration and writes its number in one transaction; the statements of an index migration run one by one,
+ * concurrently with the traffic.
  */
 async function applyPending(
   database: Database,
@@ -225,7 +225,7 @@ async function run(database: Database, { name }: Migration, sql: string): Promis
   });
 }
 
-/** From now on older nodes stop and none starts. Waits until the last of them has stopped. */
+/** From now on older nodes stop, and no older node starts. Waits until the last of them has stopped. */
 async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
   await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
   const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;

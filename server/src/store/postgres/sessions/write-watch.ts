@@ -6,15 +6,15 @@ import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
 import { CommitInDoubt, isLockTimeout, isReadOnly, TooLate } from './errors.ts';
 
-/** A write that succeeded less than this ago needs no probe. */
+/** No probe is needed if a write succeeded less than this ago. */
 const FRESH_MS = 1000;
 const AGAIN_MS = 250;
 
 export interface WriteWatchOptions {
   readonly timers: Clock;
   /**
-   * Writes one row and commits. `onBegin` is called when it has a connection, for which it may wait long without
-   * meaning anything.
+   * Writes one row and commits. `onBegin` is called when the probe has a connection: a long wait for one does not mean
+   * that writes stall.
    */
   readonly probe: (onBegin: () => void) => Promise<void>;
   readonly commitMs: () => number;
@@ -114,9 +114,7 @@ export class WriteWatch {
     }
   }
 
-  /**
-   * One at a time: each may hang for as long as a standby is unavailable, and hold a session of the server meanwhile.
-   */
+  /** One probe at a time: each may hang, and hold a session, for as long as a standby is unavailable. */
   #probe(): Promise<void> {
     this.#probing ??= this.#options
       .probe(() => {
