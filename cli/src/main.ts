@@ -1,5 +1,5 @@
-// The command line. A command that runs the service or works on a store reads its settings by config.ts; all others are
-// in the table of commands. Each loads only the code that it needs.
+// The command line. A command that runs the service or works on a store reads its settings by config.ts; all other
+// commands are in the table of commands. Each command loads only the code that it needs.
 
 import {
   COMMANDS,
@@ -31,7 +31,7 @@ async function main(given: readonly string[]): Promise<number> {
 }
 
 async function runOther(argv: readonly string[]): Promise<number> {
-  // Others on this machine can read the arguments of a process. The title takes their place.
+  // Other users of this machine can read the arguments of a process. The title replaces the arguments.
   if (argv.some((each) => each.startsWith('--token'))) process.title = 'postrider';
   const [{ runCommand }, { processIo }] = await Promise.all([
     import('./frame/command-line.ts'),
@@ -60,7 +60,10 @@ async function runWithSettings(command: Command, argv: readonly string[]): Promi
   return run(parsed.config);
 }
 
-/** The errors of a service go to the same place as its log, as text: whatever starts a service shows them to people. */
+/**
+ * Whether the command runs a service. Its errors go to the same place as its log, as text, because whatever starts a
+ * service shows that output to people.
+ */
 const isService = (command: Command) => command === 'dev' || command === 'serve';
 
 const isJsonAsked = (argv: readonly string[]) =>

@@ -1,16 +1,16 @@
-// An alert as a caller sets it.
+// An alert as a caller defines it.
 
 import type { AlertRule, AlertTarget } from './shapes.ts';
 
 type RequestOf<R> = R extends { readonly type: infer T } ? { readonly type: T } & Partial<Omit<R, 'type'>> : never;
 
-/** A field that is left out gets its default. */
+/** A rule without the fields that shall have their defaults. */
 export type AlertRuleRequest = RequestOf<AlertRule>;
 
 export interface AlertRequest {
   readonly rule: AlertRuleRequest;
-  /** `json` gets everything, signed; `slack` gets `{"text": …}`. Default: `json`. */
+  /** With `json` the target gets all fields, signed; with `slack` it gets `{"text": …}`. Default: `json`. */
   readonly target: Pick<AlertTarget, 'url'> & Partial<AlertTarget>;
-  /** Such as `1h`, or a number of seconds. Without it: no reminders. */
+  /** A text such as `1h`, or a number of seconds. Without it, no reminders are sent. */
   readonly remindEvery?: string | number;
 }

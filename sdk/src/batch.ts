@@ -1,4 +1,5 @@
-// Many messages in few calls. The list may be of any length: it is cut into chunks, and each element has its own result.
+// Sends many messages in few calls. The list may be of any length: it is cut into chunks, and each element has its own
+// result.
 
 import type { PublishSettings } from './call.ts';
 import * as calls from './calls.ts';
@@ -42,7 +43,7 @@ export interface AcceptedMessage {
 
 export interface AcceptedMessages {
   readonly isAccepted: true;
-  /** One for each endpoint of the topic. */
+  /** One message for each endpoint of the topic. */
   readonly messages: readonly Published[];
 }
 
@@ -59,7 +60,7 @@ export type BatchSlots<E extends readonly BatchElement[]> = { readonly [K in key
 
 type KeyOf<T> = T extends unknown ? keyof T : never;
 type Known = KeyOf<BatchElement> | KeyOf<Content>;
-/** A misspelt name inside one of these is a type error too. */
+/** The nested options. A misspelt name inside one of them is a type error too. */
 interface Nested {
   readonly callback: CallbackOptions;
   readonly failureCallback: CallbackOptions;
@@ -68,13 +69,13 @@ interface Nested {
 }
 type ExactIn<T, Shape> = T extends object ? { readonly [K in Exclude<keyof T, keyof Shape>]: never } : unknown;
 
-/** Refuses names that no option has: the compiler does not look for them in an inferred type. */
+/** Refuses names that are no option: the compiler itself does not look for such names in an inferred type. */
 export type Exact<T> = { readonly [K in Exclude<keyof T, Known>]: never } & {
   readonly [K in keyof T & keyof Nested]: ExactIn<T[K], Nested[K]>;
 };
 
 export interface BatchOptions extends SendOptions {
-  /** The most elements in one call. Default: 500. */
+  /** Limit for the elements in one call. Default: 500. */
   readonly chunk?: number | undefined;
 }
 
@@ -84,7 +85,7 @@ const ELEMENTS_MAX = 500;
 const CHUNK_LENGTH_MAX = 8 * 1024 * 1024;
 
 /**
- * Elements are accepted in their order. When a whole call fails, the elements after it are not sent, so that the order
+ * Sends the elements in their order. When a whole call fails, the elements after it are not sent, so that the order
  * stays. It throws only if the first call fails as a whole.
  */
 export async function sendBatch(
@@ -142,7 +143,7 @@ function elementOf(request: PublishRequest & InQueue, prefix: string): Made {
   return { element, isKeyOurs, length: destination.length + (element.body ?? element.bodyBase64 ?? '').length };
 }
 
-/** At least one element, and at most as many as one call should have. */
+/** The elements of the next call: at least one, and at most as many as one call should have. */
 function take(made: readonly Made[], from: number, most: number): Made[] {
   const taken: Made[] = [];
   for (let length = 0; taken.length < most && from + taken.length < made.length; ) {
@@ -154,7 +155,7 @@ function take(made: readonly Made[], from: number, most: number): Made[] {
   return taken;
 }
 
-/** A batch without any valid element is refused, but its response is the list of results. */
+/** Sends one call. The service refuses a batch without any valid element, but its response is the list of results. */
 async function sendChunk(
   send: Send,
   taken: readonly Made[],
@@ -189,7 +190,7 @@ function refusal(error: PostriderError | UnreachableError, wasSent = false): Ref
 
 function base64(bytes: Uint8Array): string {
   let text = '';
-  // In pieces: a function call cannot have a million arguments.
+  // The bytes are converted in pieces, because a function call cannot have a million arguments.
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text);
 }

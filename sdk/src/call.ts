@@ -1,4 +1,4 @@
-// A call of the API as data: what is sent, and the type of the response. calls.ts has all of them.
+// A call of the API as data: what is sent, and the type of the response. calls.ts defines all calls.
 
 import type { SettingName } from './setting-names.ts';
 
@@ -11,13 +11,13 @@ export interface Call<T> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** The path from the root of the API, with its query. */
   readonly path: string;
-  /** Settings of a publish, without the prefix; the client adds it. */
+  /** Settings of a publish, without the prefix. The client adds the prefix. */
   readonly settings?: PublishSettings;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * A list that comes in pages: the client requests all of them and returns the whole list. The name of the list in the
-   * response, or null when the response is the list.
+   * The name of the list in the response, or null when the response is the list. Set for a list that has pages: the
+   * client requests all pages and returns the whole list.
    */
   readonly list?: string | null;
   /**
@@ -35,19 +35,19 @@ export function call<T>(method: Method, path: string, body?: unknown): Call<T> {
   return { method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** A call with the same effect however often it is sent. */
+/** Marks a call that has the same effect however often it is sent. */
 export function repeatable<T>(made: Call<T>): Call<T> {
   return { ...made, repeat: 'yes' };
 }
 
-/** A list in pages. */
+/** A call for a list that has pages. */
 export function listCall<T>(path: string, list: string | null = null): Call<T> {
   return { method: 'GET', path, list };
 }
 
 export const part = encodeURIComponent;
 
-/** Parameters in the order given. Lists repeat their name; absent values are left out. */
+/** The query with the parameters in the order given. A list repeats its name; absent values are left out. */
 export function query(values: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values) as [string, unknown][]) {

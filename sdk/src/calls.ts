@@ -1,5 +1,6 @@
 // Every call of the API as data: what is sent, and the type of the response. The client sends the calls, `curl` prints
-// them. No other file knows a path. Each call is exported by itself, so that a bundler keeps only those that are used.
+// them, and no other file knows a path. Each call is exported separately, so that a bundler keeps only the calls that
+// are used.
 
 import type { AlertRequest } from './alert-request.ts';
 import { type Call, call, listCall, type PublishSettings, part, query, repeatable } from './call.ts';
@@ -36,7 +37,7 @@ export function enqueue(queue: string, request: PublishRequest): Call<PublishAns
   return publication(`/v2/enqueue/${part(queue)}`, request);
 }
 
-/** With an id of its own it can be sent again: a schedule with that id is replaced. */
+/** A request with its own id can be sent again, because it replaces the schedule with that id. */
 export const createSchedule = (request: ScheduleRequest): Call<{ scheduleId: string }> => {
   const made = publication<{ scheduleId: string }>('/v2/schedules', request);
   return { ...made, repeat: made.settings?.['Schedule-Id'] === undefined ? 'no' : 'yes' };
@@ -59,7 +60,7 @@ export const listMessages = (filter?: Filter & Page) =>
 export const countMessages = (filter?: Filter) =>
   call<shapes.StateCounts>('GET', `/v2/messages/counts${query(filter ?? {})}`);
 export const cancelMessage = (id: string) => call<shapes.Cancelled>('DELETE', `/v2/messages/${part(id)}`);
-/** By ids or by filter. `{ all: true }` means every open message. */
+/** Cancels messages by ids or by filter. `{ all: true }` means every open message. */
 export const cancelMessages = (selection: MessageSelection) =>
   call<shapes.Cancelled>('DELETE', '/v2/messages', selection);
 export const releaseMessage = (id: string) => call<{ released: number }>('POST', `/v2/messages/${part(id)}/release`);
@@ -104,9 +105,9 @@ export const cronTimes = (cron: string) => call<shapes.CronTimes>('GET', `/v2/cr
 
 export const listAlerts = () => listCall<readonly shapes.Alert[]>('/v2/alerts');
 export const getAlert = (id: string) => call<shapes.Alert>('GET', `/v2/alerts/${part(id)}`);
-/** With an id that the service makes. */
+/** Creates an alert. The service makes its id. */
 export const createAlert = (alert: AlertRequest) => call<shapes.Alert>('POST', '/v2/alerts', alert);
-/** Makes the alert with this id, or replaces it. */
+/** Creates the alert with this id, or replaces it. */
 export const saveAlert = (id: string, alert: AlertRequest) =>
   repeatable(call<shapes.Alert>('PUT', `/v2/alerts/${part(id)}`, alert));
 export const testAlert = (id: string) => call<shapes.Published>('POST', `/v2/alerts/${part(id)}/test`);
@@ -125,7 +126,10 @@ export const retryDeadLetter = (
     readonly headers?: Readonly<Record<string, string>>;
   },
 ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes);
-/** By ids: all of them. By filter: up to `count`; a `cursor` in the response leads to the rest. */
+/**
+ * By ids, retries all of them. By filter, retries up to `count`; a `cursor` in the response leads to the remaining
+ * ones.
+ */
 export const retryDeadLetters = (
   selection: DeadLetterSelection & From,
   settings?: PublishSettings,
@@ -144,7 +148,7 @@ export const startBulk = (
   filter: shapes.MessageFilter | { readonly all: 'true' },
   perSecond: number,
 ) => call<shapes.Job>('POST', '/v2/bulk', { action, filter, perSecond });
-/** One page, newest first. */
+/** One page of bulk operations, newest first. */
 export const listBulk = (page?: Omit<Page, 'order'>) => call<shapes.JobPage>('GET', `/v2/bulk${query(page ?? {})}`);
 export const getBulk = (id: string) => call<shapes.Job>('GET', `/v2/bulk/${part(id)}`);
 export const stopBulk = (id: string) => repeatable(call<shapes.Job>('POST', `/v2/bulk/${part(id)}/stop`));
@@ -155,7 +159,7 @@ export const pauseFlowKey = (key: string) =>
   repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`));
 export const resumeFlowKey = (key: string) =>
   repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`));
-/** Fixes the limits that are given: messages no longer change them. */
+/** Fixes the given limits: messages no longer change them. */
 export const pinFlowKey = (
   key: string,
   limits: {
@@ -172,7 +176,7 @@ export const parallelism = () => call<shapes.Parallelism>('GET', '/v2/globalPara
 
 export const listEvents = (filter?: Filter & Page) => call<shapes.EventPage>('GET', `/v2/events${query(filter ?? {})}`);
 export const overview = () => call<shapes.Overview>('GET', '/v2/overview');
-/** The last hour, unless another time is given: `fromDate` and `toDate`, as in the filters. */
+/** Activity of the last hour, unless `fromDate` and `toDate` give another time, as in the filters. */
 export const activity = (time?: { readonly fromDate?: string; readonly toDate?: string }) =>
   call<shapes.Activity>('GET', `/v2/activity${query(time ?? {})}`);
 
@@ -188,7 +192,7 @@ export const createAccount = (account: { readonly name: string; readonly tier?: 
   call<shapes.Account>('POST', '/v2/admin/accounts', account);
 export const setTier = (accountId: string, tier: string) =>
   repeatable(call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }));
-/** While an account is suspended it makes no messages, and its messages wait. */
+/** Suspends or resumes an account. While an account is suspended, it creates no messages, and its messages wait. */
 export const setSuspended = (accountId: string, suspended: boolean) =>
   repeatable(call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { suspended }));
 export const listTokens = (accountId: string) =>

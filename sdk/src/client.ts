@@ -1,5 +1,5 @@
-// The client by the names of the API: every call of calls.ts is a method. The console and the command use it. It keeps
-// nothing but its options.
+// The client with the names of the API: every call of calls.ts is a method. The console and the command use this
+// client. It keeps nothing but its options.
 
 import type { Call } from './call.ts';
 import * as calls from './calls.ts';
@@ -16,14 +16,17 @@ export type AnswerOf<C> = C extends Call<infer T> ? T : never;
 
 type MakesCall = (...args: never[]) => Call<unknown>;
 
-/** Methods that send what a function makes. The options come after its arguments. */
+/**
+ * The methods of a client: each sends the call that a function makes. The options come after the arguments of the
+ * function.
+ */
 export type Bound<Makers extends Readonly<Record<string, MakesCall>>> = {
   readonly [K in keyof Makers]: (
     ...args: [...Parameters<Makers[K]>, options?: SendOptions]
   ) => Promise<AnswerOf<ReturnType<Makers[K]>>>;
 };
 
-/** The type of the response depends on the destination. */
+/** Publishes a message. The type of the response depends on the destination. */
 export interface Publish {
   (request: UrlRequest, options?: SendOptions): Promise<Published>;
   (request: TopicRequest, options?: SendOptions): Promise<readonly Published[]>;
@@ -32,9 +35,9 @@ export interface Publish {
 
 export interface Client extends Omit<Bound<Calls>, 'publish'> {
   readonly publish: Publish;
-  /** Sends any call, one of `calls` for instance. */
+  /** Sends any call, for instance one of `calls`. */
   readonly send: Send;
-  /** Live events until `signal` aborts or the connection ends. Then continue after `lastEventId`. */
+  /** Live events until `signal` aborts or the connection ends. To continue, call it again with `lastEventId`. */
   stream(filter: MessageQuery, options: StreamOptions): AsyncGenerator<StreamedEvent>;
 }
 
@@ -45,7 +48,10 @@ export function createClient(options: ClientOptions = {}): Client {
   return { ...rest, publish: publish as Publish, send, stream: (...args) => stream(exchange, ...args) };
 }
 
-/** The options are recognised by the number of arguments: optional arguments count, because none has a default. */
+/**
+ * Makes the methods. Whether options are given is seen from the number of arguments. That number includes optional
+ * arguments, because none of them has a default.
+ */
 export function bind<Makers extends Readonly<Record<string, MakesCall>>>(send: Send, makers: Makers): Bound<Makers> {
   const methods = Object.entries(makers).map(([name, make]) => [
     name,

@@ -6,7 +6,7 @@ import { headersOf } from './send.ts';
 export interface CurlOptions {
   readonly baseUrl: string;
   readonly headerPrefix?: string;
-  /** The text to show as the token. Default: a variable. */
+  /** The text to show as the token. Default: a shell variable. */
   readonly token?: string;
 }
 
@@ -20,19 +20,17 @@ export function curl(call: Call<unknown>, { baseUrl, headerPrefix, token }: Curl
   for (const [name, value] of headers) words.push(`-H ${headerWord(`${name}: ${value}`)}`);
   const { body = '' } = call;
   if (body.length === 0) return words.join(' \\\n  ');
-  // Without this header curl sends the type of a form.
+  // Without this header curl sends the content type of a form.
   if (!headers.some(([name]) => name.toLowerCase() === 'content-type')) words.push("-H 'Content-Type:'");
   const text = plainText(body);
   words.push(text === null ? '--data-binary @-' : `--data-raw ${quoted(text)}`);
   return (text === null ? `printf %s ${base64(body)} | base64 -d | ` : '') + words.join(' \\\n  ');
 }
 
-/** On Linux one argument of a command must be shorter than 128 KiB. */
+/** Limit for one argument. On Linux an argument of a command must be shorter than 128 KiB. */
 const WORD_BYTES_MAX = 100_000;
 
-/**
- * What a terminal takes as a command and not as text: control characters, and those that change the direction of text.
- */
+/** Characters that a terminal obeys or hides: control characters, and those that change the direction of text. */
 const NOT_PLAIN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
 
 /** The body as text that can be pasted into a terminal. Null when it must be encoded. */
@@ -57,7 +55,10 @@ function base64(body: string | Uint8Array): string {
   return btoa(characters);
 }
 
-/** A header is Latin-1. In a terminal these characters have other bytes, so each is written as its number. */
+/**
+ * A header as a shell word. Headers are Latin-1, but a terminal uses other bytes for these characters, so each of them
+ * is written as its number.
+ */
 function headerWord(text: string): string {
   if (/^[\t\x20-\x7e]*$/.test(text)) return quoted(text);
   const format = text
@@ -69,12 +70,12 @@ function headerWord(text: string): string {
   return `"$(printf ${quoted(format)})"`;
 }
 
-/** A destination as people write it. Unlike a browser, curl can leave it unchanged. */
+/** A destination in a readable form. Unlike a browser, curl can leave it unchanged. */
 function readable(path: string): string {
   const match = /^(\/v2\/(?:publish|schedules|enqueue\/[^/]+)\/)(https?%3A%2F%2F.*)$/.exec(path);
   if (!match) return path;
   const destination = decodeURIComponent(match[2]!);
-  // Parts that curl or the shell would change stay encoded: dot segments, globs, and anything that is not plain.
+  // A destination stays encoded if curl or the shell would change parts of it: dot segments, globs, special characters.
   return /^[\w\-.~:/?&=%+,;@!$*()']*$/.test(destination) && !/\/\.{1,2}(?:\/|$|\?)|[*!$()']/.test(destination)
     ? match[1]! + destination
     : path;

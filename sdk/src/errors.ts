@@ -11,9 +11,11 @@ export interface ErrorDetails {
 export class PostriderError extends Error {
   override readonly name = 'PostriderError';
   readonly status: number;
-  /** Empty when the response did not come from the service, but from a proxy for instance. */
+  /** The code is empty when the response did not come from the service, but for instance from a proxy. */
   readonly code: ErrorCode | '';
-  /** How many seconds to wait before a retry, if the service says so. Negative if it named a time in the past. */
+  /**
+   * How many seconds to wait before a retry, if the service says so. Negative if the service named a time in the past.
+   */
   readonly retryAfterSeconds: number | null;
   /** The whole response, if it is JSON. */
   readonly answer: unknown;
@@ -27,12 +29,12 @@ export class PostriderError extends Error {
   }
 }
 
-/** There was no response: the service cannot be reached, or the connection broke, or it took too long. */
+/** There was no response: the service cannot be reached, the connection broke, or the response took too long. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
-/** A change of many items has failed after some of it was done: `done` says what, and `cause` why. */
+/** A change of many items has failed after a part was done. `done` says which part, and `cause` says why it failed. */
 export class PartlyDoneError<T> extends Error {
   override readonly name = 'PartlyDoneError';
   readonly done: T;
@@ -45,11 +47,11 @@ export class PartlyDoneError<T> extends Error {
 
 export async function errorFrom(response: Response): Promise<PostriderError> {
   const { status, headers } = response;
-  // A proxy in between may respond in its own format.
+  // A proxy in front of the service may respond in its own format.
   const answer = (await response.json().catch(() => null)) as { error?: unknown; code?: unknown } | null;
   const { error, code } = answer ?? {};
   const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
-  // Seconds or a date; proxies often send a date.
+  // The value is a number of seconds or a date. Proxies often send a date.
   const after = headers.get('Retry-After') ?? '';
   return new PostriderError(status, text(code, ''), text(error, `the service returned ${status}`), {
     retryAfterSeconds: (after > '9' ? (Date.parse(after) - Date.now()) / 1000 : Number(after)) || null,

@@ -1,4 +1,5 @@
-// Live events: parses Server-Sent Events from a body, wherever its chunks are cut, and reconnects after the last one.
+// Live events: parses Server-Sent Events from a body, however the body is cut into chunks, and reconnects after the
+// last event.
 
 import { query } from './call.ts';
 import { PostriderError, UnreachableError } from './errors.ts';
@@ -8,7 +9,7 @@ import type { Exchange } from './send.ts';
 import type { MessageEvent } from './shapes.ts';
 
 export interface StreamedEvent {
-  /** To continue after it when the connection broke. */
+  /** The id after which to continue when the connection has broken. */
   readonly id: string;
   readonly event: MessageEvent;
 }
@@ -16,24 +17,24 @@ export interface StreamedEvent {
 export interface StreamOptions {
   readonly signal: AbortSignal;
   readonly lastEventId?: string | null;
-  /** The connection is open: all later events are delivered. */
+  /** Called when the connection is open. From then on, all later events are delivered. */
   readonly onOpen?: () => void;
-  /** Called with each position in the stream, also where there is no event. */
+  /** Called with each position in the stream, including positions without an event. */
   readonly onPosition?: (id: string) => void;
 }
 
 export interface TailOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The `eventId` of the last event that was seen: all events after it come first. */
+  /** The `eventId` of the last event that the caller has seen. All events after it come first. */
   readonly after?: string | undefined;
   readonly onOpen?: (() => void) | undefined;
-  /** The connection is lost and will be opened again. */
+  /** Called when the connection is lost and will be opened again. */
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
 export type TailedEvent = MessageEvent & { readonly eventId: string };
 
-/** The service sends something every 5 seconds. After this much silence the connection is considered lost. */
+/** How long a connection may be silent before it counts as lost. The service sends something every 5 seconds. */
 const SILENCE_MS_MAX = 45_000;
 const LINE_LENGTH_MAX = 64 * 1024 * 1024;
 
@@ -53,7 +54,9 @@ export async function* stream(
   if (body) yield* readEventStream(body, onPosition);
 }
 
-/** Live events. When the connection breaks, it is opened again after the last event: none is lost or comes twice. */
+/**
+ * Live events. When the connection breaks, it is opened again after the last event, so no event is lost or comes twice.
+ */
 export async function* tail(
   exchange: Exchange,
   filter: MessageQuery,
@@ -85,7 +88,7 @@ export async function* tail(
   }
 }
 
-/** The service is unavailable or busy, and may respond later. */
+/** Whether the service is unavailable or busy, and may respond later. */
 export function isTemporaryError(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }
@@ -118,7 +121,7 @@ async function* readEventStream(
     }
   } finally {
     clearTimeout(silence.timer);
-    // When the reader stops, the connection is released as well.
+    // When the caller stops reading, the connection is released as well.
     await reader.cancel().catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-// Joins the pieces of a body.
+// Joins the pieces of a body into one array.
 
 export function joinBytes(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);

@@ -1,9 +1,9 @@
-// Filters as a program gives them: one value or several, and dates as dates.
+// Filters as a program gives them: one value or several for each key, and Date objects for times.
 
 import type { EventState, MessageFilter, MessageState } from './shapes.ts';
 
 type Loose<T> = T extends readonly (infer V)[] ? V | T : T;
-/** Any other text is allowed too: the service checks it. */
+/** A state by its name. Any other text is allowed too, because the service checks it. */
 type StateName = MessageState | EventState | 'IN_PROGRESS' | (string & {});
 
 type All = {
@@ -14,12 +14,12 @@ type All = {
   readonly toDate?: string | number | Date | undefined;
 };
 
-/** Several values of one key mean any of them, several keys mean all of them. */
+/** A filter for messages. Several values of one key mean any of them; several keys mean that all must match. */
 export type MessageQuery = Omit<All, 'dlqIds'>;
 export type DeadLetterQuery = Omit<All, 'state' | 'text' | 'path' | 'sourceMessageId' | 'messageIds'>;
 
 interface Some {
-  /** Changes at most this many. */
+  /** Limit for the messages that the call changes. */
   readonly count?: number | undefined;
 }
 
@@ -27,7 +27,7 @@ interface Everything {
   readonly all: true;
 }
 
-/** The messages that a call changes: those of a filter, or all that are open. */
+/** The messages that a call changes: all that match a filter, or all open messages. */
 export type MessageSelection = (Omit<MessageQuery, 'state' | 'text' | 'retried'> & Some) | Everything;
-/** The dead letters that a call changes: those of a filter, or all. */
+/** The dead letters that a call changes: all that match a filter, or all dead letters. */
 export type DeadLetterSelection = (DeadLetterQuery & Some) | Everything;

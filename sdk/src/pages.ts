@@ -1,4 +1,4 @@
-// Lists that come in pages: read one by one, page by page, or all at once.
+// Lists that have pages: read entry by entry, page by page, or as a whole.
 
 import type { Call } from './call.ts';
 import { PostriderError } from './errors.ts';
@@ -21,7 +21,7 @@ export function listing<T>(
     for (let cursor: string | null = null; ; ) {
       const page = await readPage(exchange, call, cursor, options);
       yield listOf(page.answer, list) as readonly T[];
-      // The same cursor again would never end.
+      // Requesting the same cursor again would never end.
       if (page.next === null || page.next === cursor) return;
       cursor = page.next;
     }
@@ -40,7 +40,7 @@ export function listing<T>(
   };
 }
 
-/** The response of a call, with the whole list if it comes in pages. */
+/** The response of a call. If it is a list that has pages, the whole list. */
 export async function readWhole<T>(exchange: Exchange, call: Call<T>, options?: SendOptions): Promise<T> {
   const { answer, next } = await readPage(exchange, call, null, options);
   if (call.list === undefined || next === null) return answer as T;
@@ -68,7 +68,7 @@ function readPage(exchange: Exchange, call: Call<unknown>, cursor: string | null
   );
 }
 
-/** The cursor of the next page: in the response, or in a header when the response is the list itself. */
+/** The cursor of the next page. It is in the response, or in a header when the response is the list itself. */
 function nextCursor(response: Response, answer: unknown): string | null {
   if (!Array.isArray(answer)) return (answer as { cursor?: string } | null)?.cursor ?? null;
   const [, query] = /<\?([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '') ?? [];

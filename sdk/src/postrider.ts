@@ -1,4 +1,4 @@
-// The client that programs use: calls are grouped by resource, lists are read one by one, and every method takes an
+// The client that programs use: calls are grouped by resource, lists are read entry by entry, and every method takes an
 // AbortSignal.
 
 import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, sendBatch } from './batch.ts';
@@ -51,7 +51,7 @@ export class Postrider {
   readonly events: ReturnType<typeof eventsOf>;
   /** Publishes a message to a URL or to a topic. */
   readonly publish: Publish;
-  /** Sends any of `calls`. */
+  /** Sends any call, for instance one of `calls`. */
   readonly send: Send;
   readonly #exchange: Exchange;
   readonly #askPrefix: AskPrefix;
@@ -91,7 +91,7 @@ export class Postrider {
   }
 
   /**
-   * Publishes many messages, each with its own result. The valid ones are accepted, whatever is wrong with others. See
+   * Publishes many messages, each with its own result. A valid message is accepted even if others are not valid. See
    * `isAccepted` of each result.
    */
   async batch<const E extends readonly BatchElement[]>(
@@ -102,7 +102,7 @@ export class Postrider {
     return sendBatch(this.send, elements, options, prefix) as Promise<unknown> as Promise<BatchSlots<E>>;
   }
 
-  /** Live events until `signal` aborts. It survives lost connections without losing or repeating an event. */
+  /** Live events until `signal` aborts. Lost connections are opened again, without losing or repeating an event. */
   tail(filter: MessageQuery = {}, options?: TailOptions): AsyncGenerator<TailedEvent> {
     return tail(this.#exchange, filter, options);
   }
@@ -113,8 +113,8 @@ export class Postrider {
   }
 
   /**
-   * Waits until a message has ended, in whatever state. A message that is held waits for a person. Once the message was
-   * found, an unavailable service is waited for as well.
+   * Waits until a message has ended, in whatever state. For a held message, it waits until somebody releases or cancels
+   * it. Once the message was found, it also continues while the service is unavailable.
    */
   async waitFor(messageId: string, options?: SendOptions): Promise<EndedMessage> {
     for (let ms = LOOK_MS; ; ms = Math.min(LOOK_MS_MAX, ms * 1.5)) {
@@ -134,12 +134,12 @@ function messagesOf(exchange: Exchange, send: Send) {
       why: calls.whyNotDelivered,
       counts: calls.countMessages,
       cancel: calls.cancelMessage,
-      /** By ids or by filter. */
+      /** Cancels messages by ids or by filter. */
       cancelMany: calls.cancelMessages,
       release: calls.releaseMessage,
       deliverNow: calls.deliverNow,
     }),
-    /** Newest first. Bodies are left out: `get` has them. */
+    /** Lists messages, newest first. Bodies are left out: `get` returns them. */
     list: (filter: ListRequest = {}, options?: SendOptions): Listing<Message> =>
       listing(exchange, calls.listMessages(filter), 'messages', options),
   };
@@ -191,11 +191,11 @@ function alertsOf(exchange: Exchange, send: Send) {
   return {
     ...bind(send, {
       get: calls.getAlert,
-      /** With an id that the service makes. */
+      /** Creates an alert. The service makes its id. */
       create: calls.createAlert,
-      /** Makes the alert with this id, or replaces it. */
+      /** Creates the alert with this id, or replaces it. */
       save: calls.saveAlert,
-      /** Sends a test message to its target. */
+      /** Sends a test message to the target of the alert. */
       test: calls.testAlert,
       delete: calls.deleteAlert,
     }),
@@ -209,14 +209,14 @@ function deadLettersOf(exchange: Exchange, send: Send) {
       get: calls.getDeadLetter,
       retry: calls.retryDeadLetter,
       delete: calls.deleteDeadLetter,
-      /** Dead letters with the same host and reason, counted. */
+      /** Counts of dead letters, grouped by host and reason. */
       groups: calls.failureGroups,
     }),
     list: (filter: DeadLetterQuery & InOrder = {}, options?: SendOptions): Listing<DeadLetter> =>
       listing(exchange, calls.listDeadLetters(filter), 'messages', options),
     /**
-     * Sends all that match again, with these options changed. Returns the ids of the new messages. If it fails halfway,
-     * the PartlyDoneError has those made so far.
+     * Sends all matching dead letters again, with these options changed. Returns the ids of the new messages. If it
+     * fails halfway, the PartlyDoneError has the ids of the messages that were created before.
      */
     async retryMany(
       selection: DeadLetterSelection,
@@ -232,7 +232,10 @@ function deadLettersOf(exchange: Exchange, send: Send) {
       });
       return ids;
     },
-    /** Deletes all that match. Returns how many. If it fails halfway, the PartlyDoneError has the counts so far. */
+    /**
+     * Deletes all matching dead letters. Returns how many. If it fails halfway, the PartlyDoneError has the counts so
+     * far.
+     */
     async deleteMany(selection: DeadLetterSelection, options?: SendOptions): Promise<number> {
       const counts: number[] = [];
       await throughPages(selection, counts, async (asked) => {
@@ -245,7 +248,7 @@ function deadLettersOf(exchange: Exchange, send: Send) {
   };
 }
 
-/** Requests page after page. What was done before a page failed is not lost. */
+/** Requests page after page. If a page fails, the results of the pages before it are not lost. */
 async function throughPages(
   selection: DeadLetterSelection,
   done: readonly unknown[],
@@ -270,7 +273,7 @@ function flowOf(exchange: Exchange, send: Send) {
       pin: calls.pinFlowKey,
       unpin: calls.unpinFlowKey,
       resetRate: calls.resetFlowRate,
-      /** Attempts in flight on the node that responds, and their limit. */
+      /** The attempts in flight on the node that responds, and their limit. */
       parallelism: calls.parallelism,
     }),
     list: (options?: SendOptions): Listing<FlowKey> => listing(exchange, calls.listFlowKeys(), null, options),

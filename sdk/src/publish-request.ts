@@ -1,5 +1,5 @@
-// What a program gives to publish a message, and the call that it becomes. Options become headers by their names alone:
-// there is no table here, so that one call stays small.
+// What a program gives to publish a message, and the call that is made from it. Options become headers by their names
+// alone: there is no table of options, so that a bundle with one call stays small.
 
 import { type Call, type PublishSettings, part } from './call.ts';
 import type { MessageOptions, ScheduleOptions } from './setting-options.ts';
@@ -7,7 +7,7 @@ import type { MessageOptions, ScheduleOptions } from './setting-options.ts';
 /** The content of a message: JSON, or a body that is sent unchanged. */
 export type Content =
   | {
-      /** Sent as JSON. */
+      /** The content, which is sent as JSON. */
       readonly json: unknown;
       readonly body?: undefined;
       readonly contentType?: string | undefined;
@@ -18,9 +18,9 @@ export type Content =
       readonly contentType?: string | undefined;
     };
 
-/** Options by the names of their headers, for programs that have only those. They override the other options. */
+/** Options by the names of their headers, for programs that know only these names. They override the other options. */
 export interface RawSettings {
-  /** Such as `{ Retries: '3', 'Forward-X-Tenant': 'acme' }`. */
+  /** For example `{ Retries: '3', 'Forward-X-Tenant': 'acme' }`. */
   readonly settings?: PublishSettings | undefined;
 }
 
@@ -31,13 +31,13 @@ export interface ToUrl {
 }
 
 export interface ToTopic {
-  /** Its name or its id. */
+  /** The name or the id of the topic. */
   readonly topic: string;
   readonly url?: undefined;
   readonly destination?: undefined;
 }
 
-/** For a text that may be one or the other. */
+/** A destination that is a URL or a topic. */
 export interface ToEither {
   /** A URL, or the name or id of a topic. */
   readonly destination: string;
@@ -51,7 +51,7 @@ export type UrlRequest = Request<ToUrl, MessageOptions>;
 export type TopicRequest = Request<ToTopic, MessageOptions>;
 export type EitherRequest = Request<ToEither, MessageOptions>;
 export type PublishRequest = Request<Destination, MessageOptions>;
-/** With `settings`, the cron expression may be among them. */
+/** A request for a schedule. If it has `settings`, the cron expression may be one of them. */
 export type ScheduleRequest =
   | Request<Destination, ScheduleOptions>
   | (Request<Destination, Partial<ScheduleOptions>> & { readonly settings: PublishSettings });
@@ -68,7 +68,7 @@ interface AnyRequest extends RawSettings {
 /** The parts of a request that all ways of publishing share. */
 export function partsOf({ url, topic, destination, json, body, contentType, settings, ...options }: AnyRequest) {
   const isJson = json !== undefined;
-  // A program without types may give an object, which would be sent as the text "[object Object]".
+  // A program without types may give an object, which would become the text "[object Object]".
   if ((body ?? '') !== '' && typeof body !== 'string' && !ArrayBuffer.isView(body)) {
     throw new TypeError('body must be a string or a Uint8Array; an object is given as json');
   }
@@ -80,7 +80,7 @@ export function partsOf({ url, topic, destination, json, body, contentType, sett
   };
 }
 
-/** The destination is encoded whole, so that no runtime normalises its dots, slashes or query. */
+/** The call to publish. The whole destination is encoded, so that no runtime normalises its dots, slashes or query. */
 export function publication<T>(path: string, request: AnyRequest): Call<T> {
   const { destination, body, contentType, settings } = partsOf(request);
   return {
@@ -93,12 +93,12 @@ export function publication<T>(path: string, request: AnyRequest): Call<T> {
   };
 }
 
-/** Leaves out settings without a value, which would become the header `undefined`. */
+/** Leaves out settings without a value: such a setting would become a header with the text `undefined`. */
 function given(settings: object): object {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? null) !== null));
 }
 
-/** Whether the service detects a second publish of the message by itself: not with an empty id, nor with `false`. */
+/** Whether the service itself detects a second publish of the message. An empty id or `false` does not count. */
 export function hasOwnKey(settings: object): boolean {
   return Object.entries(settings).some((pair) => /^(dedup.*,\s*\S|content-based.*,\s*true)/i.test(`${pair}`));
 }

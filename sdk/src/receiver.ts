@@ -1,19 +1,20 @@
 // For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
-// makes responses beyond success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
+// makes responses beyond success and failure. It uses only WebCrypto, so that it runs on servers, on workers and in
+// browsers.
 
 import { joinBytes } from './join-bytes.ts';
 import type { Duration } from './setting-options.ts';
 
 export interface SignedRequest {
-  /** The header `Service-Signature`: a JWT. */
+  /** The header `Service-Signature`, which is a JWT. */
   readonly signature: string;
   /** The body as it was received. */
   readonly body: string | Uint8Array;
-  /** The account's keys. A receiver that accepts both is not affected by a rotation. */
+  /** The account's keys. A receiver that accepts both keys is not affected by a rotation. */
   readonly keys: readonly string[];
-  /** The URL it was sent to. Requests meant for another URL are refused. */
+  /** The URL to which the request was sent. Requests meant for another URL are refused. */
   readonly url?: string | undefined;
-  /** Milliseconds since 1970. Default: this machine's clock. */
+  /** The current time in milliseconds since 1970. Default: this machine's clock. */
   readonly now?: number | undefined;
 }
 
@@ -23,13 +24,13 @@ export type Verdict = { readonly isValid: true } | { readonly isValid: false; re
 export interface WebhookRequest extends Omit<SignedRequest, 'signature' | 'url'> {
   readonly id: string;
   readonly timestamp: string;
-  /** One or more, separated by spaces. */
+  /** One or more signatures, separated by spaces. */
   readonly signature: string;
 }
 
-/** Clocks differ a little. */
+/** How far the clocks of the service and the receiver may differ. */
 const LEEWAY_SECONDS = 30;
-/** How old a signature may be. A JWT says so itself. */
+/** How old a signature may be. A JWT contains its own limit. */
 const LIFETIME_SECONDS = 300;
 const SIGNATURES_MAX = 10;
 
@@ -70,7 +71,7 @@ export async function verifyWebhook(request: WebhookRequest): Promise<Verdict> {
 }
 
 export interface VerifyOptions {
-  /** The account's keys: the current one, and the next one, so that a rotation refuses nothing. */
+  /** The account's keys: the current one and the next one, so that no delivery is refused after a rotation. */
   readonly keys: readonly string[];
   /** The prefix that the server was started with. Default: `Service-`. */
   readonly headerPrefix?: string | undefined;
@@ -80,21 +81,25 @@ export interface VerifyOptions {
    */
   readonly url?: string | undefined;
   /**
-   * Which signatures a request must have. Default: `both`, as every delivery has. `jwt` accepts requests of QStash itself, whose
-   * `messageId` is not signed; `webhook` those of other senders by the Standard Webhooks. What is there is checked in any case.
+   * Which signatures a request must have. Default: `both`, as every delivery has. `jwt` also accepts requests of QStash
+   * itself, whose `messageId` is not signed. `webhook` also accepts requests of other senders that follow the Standard
+   * Webhooks. A signature that is present is checked in any case.
    */
   readonly signatures?: 'both' | 'jwt' | 'webhook' | undefined;
-  /** Default: 10 MiB. A larger body is refused before it is read. */
+  /** Limit for the body. A larger body is refused before it is read. Default: 10 MiB. */
   readonly bodyBytesMax?: number | undefined;
-  /** Milliseconds since 1970. Default: this machine's clock. */
+  /** The current time in milliseconds since 1970. Default: this machine's clock. */
   readonly now?: number | undefined;
 }
 
-/** What was delivered, and is known to come from the service. */
+/** A delivery that is known to come from the service. */
 export interface Delivery {
-  /** The same on every attempt: a receiver that remembers it does nothing twice. Signed, except with `signatures: 'jwt'`. */
+  /**
+   * The id is the same on every attempt: a receiver that remembers it handles no message twice. It is signed, except
+   * with `signatures: 'jwt'`.
+   */
   readonly messageId: string;
-  /** 0 on the first attempt, then 1, 2, … This and all that follows, except for the body, is not signed. */
+  /** 0 on the first attempt, then 1, 2, … This field and the following ones are not signed, except for the body. */
   readonly retried: number;
   readonly topicName: string | null;
   readonly queueName: string | null;
@@ -139,7 +144,7 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
   if (!verdict.isValid) throw new SignatureError(verdict.reason);
   const text = () => new TextDecoder().decode(raw);
   return {
-    // The signed id, if there is one.
+    // The signed id is used if there is one.
     messageId: headers.get(headers.has('webhook-signature') ? 'webhook-id' : `${headerPrefix}Message-Id`) ?? '',
     retried: Number.parseInt(part('Retried') ?? '', 10) || 0,
     topicName: part('Topic-Name'),
@@ -153,9 +158,9 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
 }
 
 /**
- * Each signature covers what the other does not: the JWT the URL, the other one the id of the message. Otherwise,
- * whoever has seen a delivery could leave one of them out, and send the body again under another id, or to another
- * receiver.
+ * Each signature covers what the other does not: the JWT covers the URL, the webhook signature covers the id of the
+ * message. If one of them could be left out, whoever has seen a delivery could send the body again under another id, or
+ * to another receiver.
  */
 async function verdictOf(
   headers: Headers,
@@ -177,17 +182,19 @@ async function verdictOf(
   }
   if (webhook === null) return VALID;
   const verdict = await verifyWebhook({ ...signed, signature: webhook, id, timestamp });
-  // The two signatures could come from two deliveries with the same body.
+  // Without this check, the two signatures could come from two deliveries with the same body.
   const isOfOne = jwt === null || parseJson(jwt.split('.')[1]!)?.iat === Number(timestamp);
   return verdict.isValid && !isOfOne ? refused('the two signatures belong to different requests') : verdict;
 }
 
-/** The response to a delivery that failed and that no retry can help. The message becomes a dead letter at once. */
+/**
+ * The response to a delivery that failed and that a retry cannot deliver. The message becomes a dead letter at once.
+ */
 export function doNotRetry(reason = 'no retry can help', headerPrefix = 'Service-'): Response {
   return new Response(reason, { status: 489, headers: { [`${headerPrefix}NonRetryable-Error`]: 'true' } });
 }
 
-/** The response to a delivery that failed and should not be attempted again before this time. At most one day. */
+/** The response to a delivery that failed and should not be attempted again before `wait` is over. At most one day. */
 export function retryAfter(wait: Duration, reason = 'not now'): Response {
   return new Response(reason, { status: 503, headers: { 'Retry-After': String(secondsOf(wait)) } });
 }
@@ -200,7 +207,7 @@ const UNIT_SECONDS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400],
 ]);
 
-/** Whole seconds, rounded up: never sooner than requested. */
+/** The duration in whole seconds, rounded up, so that no attempt comes sooner than requested. */
 function secondsOf(wait: Duration): number {
   const parts = typeof wait === 'number' ? [] : [...wait.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
   const isRead =
@@ -213,7 +220,7 @@ function secondsOf(wait: Duration): number {
   return Math.ceil(typeof wait === 'number' ? wait : sum);
 }
 
-/** Stops as soon as the body is too large: its sender has not been verified yet. */
+/** Reads the body. It stops as soon as the body is too large, because the sender has not been verified yet. */
 async function readBody(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   if (request.bodyUsed) throw new TypeError('the body was read before: give the request to verify() first');
   const tooLarge = () => new SignatureError('the body is too large', 413);
@@ -238,7 +245,7 @@ function headersFrom(given: RequestParts['headers']): Headers {
   if (given instanceof Headers) return given;
   const headers = new Headers();
   for (const [name, value] of Object.entries(given)) {
-    // Names of HTTP/2 that are no headers.
+    // Names that begin with a colon come from HTTP/2 and are no headers.
     if (value === undefined || name.startsWith(':')) continue;
     for (const each of typeof value === 'string' ? [value] : value) headers.append(name, each);
   }
@@ -252,7 +259,7 @@ async function isSignedByOne(
   signed: Uint8Array<ArrayBuffer>,
   macs: readonly Uint8Array<ArrayBuffer>[],
 ): Promise<boolean> {
-  // A key that is not set would be a key that everybody knows.
+  // An unset key would be the empty key, which everybody knows.
   for (const key of keys.filter(Boolean)) {
     const secret = new TextEncoder().encode(key);
     const hmac = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
@@ -266,7 +273,7 @@ function refused(reason: string): Verdict {
 }
 
 function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
-  // An object that a parser has made would be taken for an empty body.
+  // Without this check, an object that a parser has made would be treated as an empty body.
   if (body && !('byteLength' in Object(body)) && typeof body !== 'string')
     throw new TypeError('body: must be the received bytes or text, not a parsed object');
   return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
@@ -280,7 +287,7 @@ function parseJson(base64Url: string): Record<string, unknown> | null {
   }
 }
 
-/** Accepts both alphabets of base64. */
+/** Decodes base64, with the standard alphabet or the one for URLs. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) =>

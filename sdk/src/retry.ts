@@ -1,23 +1,23 @@
 // When a call is sent again: when the service says that it did nothing, or when the call has the same effect however
-// often it is sent. A publish has that effect through a deduplication id that is made here.
+// often it is sent. A publish has this property through a deduplication id that is made here.
 
 import type { PostriderError } from './errors.ts';
 import { UnreachableError } from './errors.ts';
 import type { ConnectionOptions, RetryPolicy } from './send.ts';
 
 export interface RetryOptions {
-  /** How often a call is sent again after it failed, where that is safe. Default: 2. */
+  /** Limit for the retries of a call, which is retried only where that is safe. Default: 2. */
   readonly retries?: number | undefined;
 }
 
 export type ClientOptions = ConnectionOptions & RetryOptions;
 
-/** The shortest wait before the first retry. It doubles with each one. */
+/** How long to wait at least before the first retry. The time doubles with each retry. */
 const WAIT_MS = 125;
-/** Instead of a longer wait, the caller gets the error. */
+/** How long to wait at most. If a longer wait is required, the caller gets the error instead. */
 const WAIT_MS_MAX = 10_000;
 
-/** For `connect`: sends a call again, up to this often, where that is safe. */
+/** A policy for `connect`: sends a call again where that is safe, at most `retries` times. */
 export function retry({ retries = 2 }: RetryOptions = {}): RetryPolicy {
   return async (call, headerPrefix, attempt, signal) => {
     const isKeyOurs = call.repeat === 'key' && retries > 0;
@@ -44,8 +44,8 @@ function isSafe(error: unknown, isRepeatable: boolean): boolean {
 }
 
 /**
- * Removes `deduplicated`: with an id made here, a message can only be a duplicate of our own earlier try, and the
- * caller published once.
+ * Removes `deduplicated`. With an id that is made here, a message can only be a duplicate of our own earlier try, and
+ * the caller has published only once.
  */
 function withoutDuplicates<T>(answer: T): T {
   if (typeof answer !== 'object' || answer === null) return answer;
@@ -63,7 +63,7 @@ export function backoffMs(tries: number, leastSeconds?: number | null): number {
   return Math.max(ownMs, (leastSeconds ?? 0) * 1000 * (1 + random / 20));
 }
 
-/** Ends early, with an error, when the signal aborts. */
+/** Waits for a time. When the signal aborts, the wait ends early with an error. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -78,7 +78,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A random id. `randomUUID` exists only in secure pages. */
+/** A random id. It does not use `randomUUID`, which exists only in secure pages. */
 export function newKey(): string {
   return crypto.getRandomValues(new BigUint64Array(2)).join('-');
 }

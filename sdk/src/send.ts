@@ -1,29 +1,32 @@
-// Sends calls with the runtime's `fetch` and reads the responses. Each call is sent once, unless a policy for retries is
-// given: retry.ts has one.
+// Sends calls with the runtime's `fetch` and reads the responses. Each call is sent once, unless a retry policy is
+// given, such as the one in retry.ts.
 
 import type { Call } from './call.ts';
 import { errorFrom, PostriderError, UnreachableError } from './errors.ts';
 
 export interface ConnectionOptions {
   /**
-   * Such as `http://127.0.0.1:8411`, with or without a path that a proxy adds. Default: `POSTRIDER_URL` of the
-   * environment, where there is one.
+   * For example `http://127.0.0.1:8411`, with or without a path that a proxy adds. Default: the environment variable
+   * `POSTRIDER_URL`, where there is an environment.
    */
   readonly baseUrl?: string | undefined;
-  /** Omit it when a cookie authenticates the caller. Default: `POSTRIDER_TOKEN`, for the address `POSTRIDER_URL` only. */
+  /**
+   * Omit the token when a cookie authenticates the caller. Default: `POSTRIDER_TOKEN`, but only for the address
+   * `POSTRIDER_URL`.
+   */
   readonly token?: string | undefined;
   /**
-   * The prefix that the server was started with. Without it, the client asks the service once, before the prefix is
-   * needed.
+   * The prefix that the server was started with. Without it, the client asks the service for the prefix once, before
+   * the first call that needs it.
    */
   readonly headerPrefix?: string | undefined;
-  /** Sent with every request. */
+  /** Headers that are sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** How long to wait for a response. Default: 60,000. */
+  /** How long to wait for a response, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Called when the service accepted a call with a warning, of a misspelt setting for instance. Default:
+   * Called when the service accepted a call with a warning, for instance about a misspelt setting. Default:
    * `console.warn`.
    */
   readonly onWarning?: ((text: string) => void) | undefined;
@@ -43,7 +46,7 @@ export type Exchange = <T>(
   options?: SendOptions & { readonly hasNoDeadline?: boolean },
 ) => Promise<T>;
 
-/** Decides whether a call is sent again. `attempt` sends it, with more headers. */
+/** Decides whether a call is sent again. `attempt` sends the call, with additional headers. */
 export type RetryPolicy = <T>(
   call: Call<unknown>,
   headerPrefix: string,
@@ -53,7 +56,7 @@ export type RetryPolicy = <T>(
 
 export const DEFAULT_PREFIX = 'Service-';
 
-/** The smallest client: sends any of `calls`, and again only with a policy such as `retry()`. */
+/** The smallest client: sends any of `calls`. It sends a call again only with a policy such as `retry()`. */
 export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): Send {
   const exchange = exchangeWith(options, policy);
   return (call, sendOptions) => exchange(call, readJson, sendOptions) as Promise<never>;
@@ -61,7 +64,8 @@ export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): 
 
 /**
  * Returns the prefix of the service. Without the option, the service is asked once. Rejects if the service does not
- * return it now: with a wrong prefix every setting would be ignored, and a retry would not be recognised as one.
+ * return the prefix now: with a wrong prefix every setting would be ignored, and a retry would not be recognised as
+ * one.
  */
 export type AskPrefix = (signal?: AbortSignal) => Promise<string>;
 
@@ -81,10 +85,13 @@ function prefixOf({ headerPrefix }: ConnectionOptions, exchange: Exchange): AskP
   };
 }
 
-/** It needs no token. */
+/** The call that asks for the prefix. It needs no token. */
 const QUESTION: Call<unknown> = { method: 'GET', path: '/', headers: { Accept: 'application/json' } };
 
-/** Leaves no listener on the signal, which may live as long as the program. */
+/**
+ * Waits for `work`, but not longer than until the signal aborts. It removes its listener, because the signal may live
+ * as long as the program.
+ */
 function unlessAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => reject(signal!.reason);
@@ -94,7 +101,7 @@ function unlessAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   });
 }
 
-/** Undefined where there is no environment, or it may not be read. */
+/** A variable of the environment. Undefined if there is no environment, or if it may not be read. */
 function variable(name: string): string | undefined {
   try {
     const { process } = globalThis as { process?: { env?: Record<string, string> } };
@@ -126,7 +133,7 @@ export function exchangeWith(
     const isPrefixed = Object.keys(call.settings ?? {}).length > 0 || (policy && call.repeat === 'key');
     const headerPrefix = isPrefixed ? await askPrefix(signal) : DEFAULT_PREFIX;
     const attempt = async (more: Record<string, string>) => {
-      // Made here, so that a value that no header can hold is an error of its own.
+      // The headers are made here, so that a value that a header cannot hold causes an error of its own.
       const headers = new Headers({
         ...(token && call !== QUESTION && { Authorization: `Bearer ${token}` }),
         ...options.headers,
@@ -144,7 +151,7 @@ export function exchangeWith(
           signal: AbortSignal.any(signals),
         });
         if (!response.ok) throw await errorFrom(response);
-        // Checks every prefix: the service may warn of the wrong one.
+        // Warnings are accepted under every prefix, because the service may warn that the prefix is wrong.
         for (const [name, text] of response.headers) if (name.endsWith('-warning')) onWarning(`Postrider: ${text}`);
         return await read(response);
       } catch (cause) {
@@ -160,7 +167,7 @@ export function exchangeWith(
   return Object.assign(exchange, { askPrefix });
 }
 
-/** A response that is not JSON does not come from the service. */
+/** Reads a response as JSON. A response that is not JSON does not come from the service. */
 export async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
   try {

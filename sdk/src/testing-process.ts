@@ -1,5 +1,5 @@
-// Finds the package `postrider` and starts its service for a test: as a child process, which ends by itself when the
-// test's process is gone, however that ended, or inside that process.
+// Finds the package `postrider` and starts its service for a test. The service runs inside the process of the test, or
+// as a child process that ends by itself when the process of the test has ended, however that ended.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -16,9 +16,9 @@ export interface StartedService {
 }
 
 const CLOSING_MS_MAX = 10_000;
-/** The last output of the service is kept for error messages, up to this length. */
+/** Limit for the last output of the service, which is kept for the texts of errors. */
 const SAID_LENGTH_MAX = 8_000;
-/** Settings of the test runner and of the user's own services are not for this one. */
+/** Variables of the test runner and of the user's own services. They are not passed to this service. */
 const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_CONTEXT|NODE_CHANNEL_FD)$/;
 
 const INSTALL = 'install it with npm install --save-dev postrider';
@@ -45,9 +45,9 @@ export async function startProcess(
   }
 }
 
-/** The flags of every service for tests, and then those of the caller. */
+/** The flags of every service for tests, followed by those of the caller. */
 function flagsWith(flags: readonly string[]): readonly string[] {
-  // Attempts that hang at the end of a test are cut off soon.
+  // A short drain, so that attempts that hang at the end of a test end soon.
   const drain = flags.some((flag) => flag.startsWith('--drain')) ? [] : ['--drain', '1s'];
   return ['--clock', 'manual', '--port', '0', ...drain, ...flags];
 }
@@ -63,7 +63,7 @@ export async function startInside(flags: readonly string[]): Promise<StartedServ
   const found = find('postrider');
   if (found === null) throw new Error(`postrider-sdk/testing needs the package postrider: ${INSTALL}`);
   const module = (await import(pathToFileURL(found).href)) as ServerModule & { readonly default?: ServerModule };
-  // `resolve` finds the file for CommonJS, whose exports are all behind `default`.
+  // `resolve` finds the file for CommonJS, whose exports are all properties of `default`.
   const { startDev } = module.default ?? module;
   const quiet = flags.some((flag) => flag.startsWith('--log-level')) ? [] : ['--log-level', 'silent'];
   const { url, token, close } = await startDev(flagsWith([...quiet, ...flags]), {});
@@ -79,7 +79,7 @@ export async function startInside(flags: readonly string[]): Promise<StartedServ
   };
 }
 
-/** A file of the package, installed beside the test or beside the SDK. */
+/** The path of a file of the package, which is installed beside the test or beside the SDK. */
 function find(name: string): string | null {
   for (const from of [join(process.cwd(), 'test.js'), import.meta.url]) {
     try {
@@ -94,7 +94,7 @@ function find(name: string): string | null {
 function findCommand(): readonly [string, ...string[]] {
   const manifest = find('postrider/package.json');
   const bin = manifest === null ? '' : join(dirname(manifest), 'bin', 'postrider.js');
-  // Other runtimes contain no Node.js, and the service needs one.
+  // Runtimes other than Node.js do not contain Node.js, which the service needs.
   return existsSync(bin) ? [isNode() ? process.execPath : 'node', bin] : ['postrider'];
 }
 
@@ -143,7 +143,7 @@ class Child {
     return this.#whyGone;
   }
 
-  /** The one line that it prints on standard output. */
+  /** The one line that the service prints on standard output. */
   async ready(startMs: number): Promise<{ readonly api: string; readonly token: string }> {
     let cancel = () => {};
     const late = new Promise<string>((resolve) => {
@@ -158,7 +158,7 @@ class Child {
     });
     try {
       const line = await Promise.race([this.#firstLine(), failed]);
-      // A test that forgets to close the service still ends, and the service with it.
+      // Without this, a test that forgets to close the service would not end. The service ends with the test.
       this.#keepAlive(false);
       return readyLine(line);
     } finally {
@@ -170,7 +170,7 @@ class Child {
     this.#isClosing = true;
     if (this.#whyGone !== null) return;
     this.#keepAlive(true);
-    // It ends when its standard input does. A signal would not let it clean up on every system.
+    // The service ends when its standard input does. On some systems a signal would not let it clean up.
     this.#child.stdin!.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), CLOSING_MS_MAX);
     await this.#gone;
@@ -188,7 +188,7 @@ class Child {
     });
   }
 
-  /** Whether the process of the test waits for this one before it ends. */
+  /** Whether the process of the test waits for the process of the service before it ends. */
   #keepAlive(isWanted: boolean): void {
     const { stdin, stdout, stderr } = this.#child;
     for (const each of [this.#child, stdin, stdout, stderr] as { ref?(): void; unref?(): void }[]) {

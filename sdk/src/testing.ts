@@ -14,31 +14,33 @@ export interface StartOptions {
   /** More flags of `postrider dev`, such as `['--deduplication-window', '1h']`. */
   readonly flags?: readonly string[];
   /**
-   * Runs the service in the process of the test, where a debugger can follow a message through it. Then it uses the timers of
-   * that process, also those that a test has replaced, and keeps the process alive until it is closed. Node.js 24 or
-   * newer. Default: false, a process of its own.
+   * Runs the service in the process of the test, where a debugger can follow a message through it. The service then
+   * uses the timers of that process, even those that a test has replaced, and keeps the process alive until it is
+   * closed. This needs Node.js 24 or newer. Default: false, which starts a process of its own.
    */
   readonly inProcess?: boolean;
   /** The command and its first arguments. Default: the package `postrider`, else `postrider` on the PATH. */
   readonly command?: readonly [string, ...string[]];
-  /** How long the service may take to start. Default: a minute. */
+  /** How long the service may take to start, in milliseconds. Default: a minute. */
   readonly startMs?: number;
 }
 
 export interface AdvanceOptions {
   /** How long to wait for one attempt, in real time: `'30s'`, or seconds. Default: 10 seconds. */
   readonly wait?: string | number;
-  /** Return also if attempts are still under way after that. Default: an advance then throws. */
+  /**
+   * If true, an advance returns even if attempts are still under way after that time. Default: the advance then throws.
+   */
   readonly allowUnderWay?: boolean;
 }
 
-/** The time of the service. It is stopped until it is moved. */
+/** The time of the service. The time stands still until the test moves it. */
 export interface TestClock {
-  /** Milliseconds since 1970. */
+  /** The time of the service in milliseconds since 1970. */
   now(): Promise<number>;
   /**
-   * Moves the time by a duration such as `'1h'`, or by seconds. Resolves when everything that became due was attempted,
-   * each at its own time, and its result is stored. `advance(0)` waits for what is due already.
+   * Moves the time by a duration such as `'1h'`, or by seconds. Resolves when every message that became due was
+   * attempted, at its own time, and the results are stored. `advance(0)` waits for messages that are due already.
    */
   advance(span: string | number, options?: AdvanceOptions): Promise<ServiceClock>;
   /** Moves the time to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
@@ -50,13 +52,13 @@ export interface TestClock {
 }
 
 export interface TestService extends AsyncDisposable {
-  /** Such as `http://127.0.0.1:35245`. */
+  /** The address of the service, for example `http://127.0.0.1:35245`. */
   readonly url: string;
-  /** Authenticates every call: `Authorization: Bearer …`. */
+  /** The token for every call: `Authorization: Bearer …`. */
   readonly token: string;
   readonly client: Postrider;
   readonly clock: TestClock;
-  /** Stops the service and removes its data. Calling it twice is the same as once. */
+  /** Stops the service and removes its data. A second call does nothing. */
   close(): Promise<void>;
 }
 
@@ -77,7 +79,10 @@ export class StillUnderWayError extends Error {
   }
 }
 
-/** Starts a service on a free port, with its data in a temporary folder, as a process of its own or inside this one. */
+/**
+ * Starts a service on a free port, with its data in a temporary folder. The service runs in its own process or in this
+ * one.
+ */
 export async function startPostrider(options: StartOptions = {}): Promise<TestService> {
   const { headerPrefix, flags = [], command = null, startMs = 60_000, inProcess = false } = options;
   if (inProcess && command !== null)
@@ -96,7 +101,7 @@ export async function startPostrider(options: StartOptions = {}): Promise<TestSe
   return { url, token, client, clock: clockOf(started), close, [Symbol.asyncDispose]: close };
 }
 
-/** The original, in case a test replaces it by a mock. */
+/** The original `fetch`, because a test may replace the global one by a mock. */
 const ownFetch = globalThis.fetch;
 
 function clockOf(started: StartedService): TestClock {

@@ -12,13 +12,13 @@ export interface FlagSpec extends KnownFlag {
   readonly name: string;
   readonly about: string;
   readonly kind?: FlagKind;
-  /** The only values it takes. */
+  /** The only values that the flag takes. */
   readonly values?: readonly string[];
-  /** Has no effect without this flag, and is refused then. */
+  /** The flag has no effect without this other flag, so it is refused without it. */
   readonly needs?: string;
-  /** Cannot be given beside any of these flags. */
+  /** The flag cannot be given together with any of these flags. */
   readonly not?: readonly string[];
-  /** For a command that takes ids or filters: the flag belongs to only one of the two. */
+  /** For a command that takes ids or filters: the flag applies to only one of the two. */
   readonly by?: 'id' | 'filter';
 }
 
@@ -26,7 +26,7 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly about: string;
   readonly isOptional?: boolean;
-  /** Takes all that follow. */
+  /** Whether the argument takes all words that follow. */
   readonly isRepeated?: boolean;
   readonly values?: readonly string[];
 }
@@ -39,11 +39,14 @@ export interface Given {
   text(flag: string): string | undefined;
   list(flag: string): readonly string[];
   number(flag: string): number | undefined;
-  /** In milliseconds. */
+  /** The value of a flag in milliseconds. */
   duration(flag: string): number | undefined;
-  /** In milliseconds since 1970. "How long ago" counts from `now`, by default the time of this machine. */
+  /**
+   * The value of a flag in milliseconds since 1970. A value such as `1h` counts back from `now`, by default the time of
+   * this machine.
+   */
   time(flag: string, now?: number): number | undefined;
-  /** The flags that the caller gave and no code has read yet. Flags that every command has are left out. */
+  /** The flags that the caller gave and that no code has read yet. Flags that every command has are left out. */
   unread(): readonly string[];
 }
 
@@ -55,7 +58,7 @@ export interface Shape {
 export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
 
 const NUMBER = /^\d{1,15}$/;
-/** These are allowed even where they change nothing: the output format, and --yes where nothing is asked. */
+/** Flags that are allowed even where they change nothing: the output format, and --yes where no question is asked. */
 const ALWAYS_FINE: readonly string[] = ['json', 'no-color', 'quiet', 'yes'];
 
 export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
@@ -101,7 +104,7 @@ function valueProblems(flag: FlagSpec, value: string, now: number): string | nul
   return must === null ? null : `--${flag.name} must be ${must}, not ${quoted(value)}`;
 }
 
-/** If the value is not valid for its kind: what it must be. Null if it is valid. */
+/** Returns what the value must be if it is not valid for its kind. Null if it is valid. */
 function whyUnreadable(kind: FlagKind, value: string, now: number): string | null {
   switch (kind) {
     case 'text':

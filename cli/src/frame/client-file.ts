@@ -1,4 +1,4 @@
-// The config file of the command: addresses and tokens of services, by profile. It is for its owner alone.
+// The config file of the command: addresses and tokens of services, by profile. Only its owner can read the file.
 
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export function clientFilePath(env: Environment, home: string): string {
   return join(base, 'postrider', 'config.json');
 }
 
-/** Null when there is no file, unless its path was given explicitly. */
+/** Reads the file. Null when it does not exist; a missing file whose path was given explicitly is an error. */
 export function readClientFile(path: string, isNamed: boolean): ClientFile | null {
   let text: string;
   try {
@@ -81,7 +81,7 @@ function holdsToken(file: ClientFile): boolean {
   return [file, ...Object.values(file.profiles ?? {})].some(({ token }) => token !== undefined);
 }
 
-/** Replaces the file whole, readable by its owner alone. */
+/** Replaces the whole file. Only its owner can read it. */
 export function writeClientFile(path: string, file: ClientFile): void {
   const data = `${JSON.stringify(file, null, 2)}\n`;
   writeWhole({ path, data, mode: 0o600, isReplacing: true, isDirectoryMade: true });

@@ -16,7 +16,7 @@ import { Output } from './output.ts';
 import { printable } from './printable.ts';
 import type { Io } from './terminal.ts';
 
-/** The flags that a command has beside its own. */
+/** The flags of a command that other commands have too. */
 export function sharedFlags({ scope }: CommandSpec): readonly FlagSpec[] {
   return scope === undefined ? OUTPUT_FLAGS : [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
 }
@@ -58,7 +58,7 @@ const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
 const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
 
-/** The first reader of standard input takes all of it: a body after the token would be empty. */
+/** Standard input can be read only once: after the token is read from it, the body would be empty. */
 function standardInputTwice(given: Given, { name }: CommandSpec): string[] {
   const readers = ['token-file', 'data', 'file']
     .filter((flag) => given.text(flag) === '-')
@@ -88,7 +88,7 @@ async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promis
   }
 }
 
-/** The response has the fields of this service, but not their types. */
+/** A failure for a response that has the fields of this service, but values of other types. */
 function oddAnswer(error: unknown, url: string): Failure | null {
   const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
   if (!isOdd) return null;
@@ -103,7 +103,9 @@ export function interruptedExit(signal: AbortSignal): number {
   return signal.reason === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
 }
 
-/** A command is one word or two. A group alone means its default verb, if it has one. */
+/**
+ * Finds the command, whose name is one word or two. The name of a group alone means its default verb, if it has one.
+ */
 function findCommand(argv: readonly string[]): { readonly spec: CommandSpec; readonly rest: readonly string[] } | null {
   const [first, second] = argv;
   const named = (name: string) => COMMAND_TABLE.find((spec) => spec.name === name);

@@ -12,14 +12,14 @@ export interface Invocation {
   readonly given: Given;
   readonly out: Output;
   readonly io: Io;
-  /** The service that the flags, the environment or the config file name. */
+  /** Connects to the service that the flags, the environment or the config file name. */
   connect(): Connection;
 }
 
 export type Run = (invocation: Invocation) => Promise<number>;
 
 export interface CommandSpec {
-  /** One word, or a group and a verb. */
+  /** The name is one word, or a group and a verb. */
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
@@ -27,7 +27,7 @@ export interface CommandSpec {
   readonly arguments?: readonly ArgumentSpec[];
   readonly flags?: readonly FlagSpec[];
   readonly examples?: readonly string[];
-  /** What the token must allow. Absent for a command that calls no API. */
+  /** The scope that the token needs. Absent for a command that calls no API. */
   readonly scope?: Scope;
   /** Whether the name of the group alone runs it. */
   readonly isDefault?: boolean;

@@ -1,9 +1,9 @@
-// The scripts that let a shell complete commands and flags. They are made from the table of commands, and complete
-// names only: no call is made while somebody types.
+// The scripts that let a shell complete commands and flags. They are made from the table of commands, and complete only
+// these names: the service is not called while somebody types.
 
 import type { FlagSpec } from './arguments.ts';
 
-/** A command as completion sees it: its words, its flags, and the words it can be followed by. */
+/** A command for the completion: its words, its flags, and the words that may follow it. */
 export interface Completable {
   readonly name: string;
   readonly summary: string;

@@ -1,4 +1,4 @@
-// Asks before something that cannot be undone. Where nobody can be asked, only --yes allows it.
+// Asks before an action that cannot be undone. Where no person can be asked, only --yes allows it.
 
 import { createInterface } from 'node:readline/promises';
 import type { Invocation } from './command.ts';
@@ -15,7 +15,7 @@ export async function confirm({ given, io, out }: Invocation, question: string):
     });
   }
   const asking = createInterface({ input: process.stdin, output: process.stderr });
-  // While a line is read, the terminal sends Ctrl-C as a character.
+  // While readline reads a line, Ctrl-C arrives as a character and not as a signal.
   asking.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const closed = new Promise<string>((resolve) => asking.once('close', () => resolve('')));
   try {

@@ -21,7 +21,7 @@ const DEV_SOURCE = 'the token of postrider dev';
 
 export interface Connection {
   readonly url: string;
-  /** Whether the caller gave a token. The token of dev is tried without being given. */
+  /** Whether the caller gave a token. The public token of dev may be used without being given. */
   readonly hasToken: boolean;
   readonly headerPrefix: string;
   readonly client: Client;
@@ -40,8 +40,8 @@ export interface Address {
 }
 
 /**
- * The first of flag, environment, config file and default. A profile or a config file named by a flag comes before the
- * environment, because the user named it explicitly.
+ * Takes the first of flag, environment, config file and default. A profile or a config file that a flag names comes
+ * before the environment, because the user named it explicitly.
  */
 export function findAddress(given: Given, io: Io): Address {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
@@ -79,7 +79,7 @@ function profileOf(file: ClientFile | null, name: string | undefined, path: stri
 interface FromFile {
   readonly profile: Profile | null;
   readonly path: string;
-  /** Whether a flag names the profile or the file. */
+  /** Whether a flag names the profile or the config file. */
   readonly isFileMeant: boolean;
 }
 
@@ -103,7 +103,7 @@ function tokenOfEnvironment({ env }: Io): ValueWithSource | null {
   return { value: readTokenFile(env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
 }
 
-/** The token of the file is sent only to the address of the file. */
+/** The token in the config file. It is sent only to the address in the same file. */
 function tokenOfFile({ profile, path }: FromFile, url: ValueWithSource): ValueWithSource | null {
   const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
   if (!isItsAddress) return null;
@@ -115,7 +115,7 @@ function tokenOfFile({ profile, path }: FromFile, url: ValueWithSource): ValueWi
 export function readTokenFile(path: string): string {
   let text: string;
   try {
-    // Standard input when it is "-".
+    // The path "-" means standard input.
     text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
   } catch (error) {
     throw unreadable(`the token from ${printable(path)}`, error);
@@ -152,7 +152,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
       hint: 'Is a shell variable not set?',
     });
   }
-  // A header cannot hold this token, and the error of the runtime would show it.
+  // A header cannot hold this token, and the runtime's error would show the token.
   if (token.value !== null && !/^[\x21-\x7e]+$/.test(token.value)) {
     throw new Failure(`the token from ${token.source} has a character that no token has`, {
       exit: EXIT.usage,
@@ -218,17 +218,17 @@ async function readWhole(response: Response, url: string): Promise<Response> {
 
 type Introduce = (init: RequestInit | undefined, url: string, signal: AbortSignal) => Promise<void>;
 
-/** What the service at the root of the address says about itself. Something else may have other fields. */
+/** The response of the root of the service. Another program may respond with other fields. */
 interface Root {
   readonly name?: unknown;
   readonly headerPrefix?: unknown;
 }
 
 /**
- * Requests the root of the service before the first call, without the token. If another program responds there, the
- * call is not made. If a proxy hides the root, the call is made. Also checks the header prefix: with a wrong prefix the
- * service would ignore all settings, and would send a delayed message at once. Does nothing if the caller has given the
- * prefix.
+ * Requests the root of the service before the first call, without the token. If another program responds, the call is
+ * not made. If a proxy hides the root, the call is made. This also checks the header prefix: with a wrong prefix the
+ * service would ignore all settings, and would send a delayed message at once. If the caller has given the prefix,
+ * nothing is requested.
  */
 function introduction(baseUrl: string, { value: prefix, source }: ValueWithSource): Introduce {
   let root: Root | null = null;
@@ -245,7 +245,10 @@ function introduction(baseUrl: string, { value: prefix, source }: ValueWithSourc
   };
 }
 
-/** Null without a response: the call itself will report why. A proxy in between may block this request. */
+/**
+ * Null if there is no response: a proxy may block this request. If the service is unavailable, the call itself reports
+ * why.
+ */
 async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | null> {
   const headers = { Accept: 'application/json' };
   const response = await fetch(`${baseUrl}/`, { headers, redirect: 'manual', signal }).catch(() => null);
@@ -259,7 +262,9 @@ async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | nul
   throw notPostriderJson(baseUrl);
 }
 
-/** A flag that no code has read would be ignored, and the service would change more than the user wanted. */
+/**
+ * Throws if no code has read a flag: the flag would be ignored, and the service would change more than the user wanted.
+ */
 function refuseUnread(given: Given): void {
   const unread = given.unread().map((flag) => `--${flag}`);
   if (unread.length === 0) return;

@@ -1,14 +1,14 @@
-// A command that did not work: what happened, why, and what to do about it. Errors of the client become such failures,
-// with the exit code that belongs to them.
+// A command that failed: what happened, why, and what to do about it. Errors of the client become such failures, with
+// the exit code that belongs to each of them.
 
 import { PostriderError, UnreachableError } from 'postrider-sdk';
 import { EXIT } from './exit-codes.ts';
 
 export interface FailureParts {
   readonly exit?: number;
-  /** What to do about it. */
+  /** What the user can do about the failure. */
   readonly hint?: string;
-  /** The code of the service's error, and its status. */
+  /** The code of the service's error. The next field is its status. */
   readonly code?: string;
   readonly status?: number;
 }
@@ -29,13 +29,13 @@ export class Failure extends Error {
   }
 }
 
-/** The arguments cannot be understood. */
+/** The failure for arguments that cannot be understood. */
 export function usageFailure(problems: readonly string[], command: string): Failure {
   const message = problems.length === 1 ? problems[0]! : problems.map((each) => `\n  - ${each}`).join('');
   return new Failure(message, { exit: EXIT.usage, hint: `postrider ${command} --help shows how it is used.` });
 }
 
-/** Something that is not the service responded, or the response is one that the service never sends. */
+/** A program other than the service responded, or the response is one that the service never sends. */
 export class NotPostriderResponse extends Error {
   override readonly name = 'NotPostriderResponse';
   readonly hint: string;
@@ -55,11 +55,11 @@ export function notPostriderJson(url: string): NotPostriderResponse {
 
 const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 
-/** Null when it is a bug in this program: then the stack is shown. */
+/** The failure for an error. Null when the error is a bug in this program: then the stack is shown. */
 export function failureOf(error: unknown, where: Where): Failure | null {
   if (error instanceof Failure) return error;
   if (error instanceof NotPostriderResponse) return unreachable(error, where.url);
-  // Refused by the command itself before anything was sent.
+  // The command itself refused the call before anything was sent.
   if (error instanceof UnreachableError && error.cause instanceof Failure) return error.cause;
   if (error instanceof UnreachableError) return unreachable(error.cause, where.url);
   if (error instanceof PostriderError) return refused(error, where);

@@ -54,7 +54,7 @@ export interface Section {
   readonly commands: readonly (CommandSpec | SettingsCommandSpec)[];
 }
 
-/** All commands, in sections; or those of one group. */
+/** All commands in their sections, or only the commands of one group. */
 export function overview(version: string, sections: readonly Section[], group: string | null = null): string {
   const chosen = sections
     .map(({ title, commands }) => ({

@@ -26,7 +26,7 @@ export interface OutputOptions {
 
 export class Output {
   readonly isJson: boolean;
-  /** Whether a person sees standard output. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
   readonly #io: Io;
   readonly #isQuiet: boolean;
@@ -41,40 +41,40 @@ export class Output {
     this.#isColoured = this.isTerminal && !isPlain && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
   }
 
-  /** One JSON document, or one line of a stream of them. Indented where a person reads a document. */
+  /** Writes one JSON document, or one line of a stream of documents. A document is indented where a person reads it. */
   json(value: unknown): void {
     this.#io.stdout.write(`${safeJson(value, this.isTerminal ? 2 : undefined)}\n`);
   }
 
-  /** The result of a command: a JSON document for programs, a line of our own text for people. */
+  /** Writes the result of a command: a JSON document for programs, a line of our own text for people. */
   result(value: unknown, text: string): void {
     if (this.isJson) this.json(value);
     else this.line(text);
   }
 
-  /** The result of a command as a list: JSON, or a table. For an empty list people get the text `ifNone`. */
+  /** Writes the result of a command as a list: JSON, or a table. For an empty list, people get the text `ifNone`. */
   list<T>(entries: readonly T[], ifNone: string, columns: readonly Column[], rowOf: (entry: T) => string[]): void {
     if (this.isJson) this.json(entries);
     else if (entries.length === 0) this.note(ifNone);
     else this.table(columns, entries.map(rowOf));
   }
 
-  /** One line of NDJSON. Waits while the reader is behind. */
+  /** Writes one line of NDJSON. Waits while the reader is behind. */
   async record(value: unknown): Promise<void> {
     if (!this.#io.stdout.write(`${safeJson(value)}\n`)) await this.#io.stdout.drained();
   }
 
-  /** A line of this program's own text. Text of others must have passed `printable`. */
+  /** Writes a line of this program's own text. Text from elsewhere must have passed `printable`. */
   line(text = ''): void {
     this.#io.stdout.write(`${text}\n`);
   }
 
-  /** A line of a stream. Waits while the reader is behind. */
+  /** Writes a line of a stream. Waits while the reader is behind. */
   async streamed(text: string): Promise<void> {
     if (!this.#io.stdout.write(`${text}\n`)) await this.#io.stdout.drained();
   }
 
-  /** Bytes as they are. */
+  /** Writes bytes unchanged. */
   async raw(data: Uint8Array): Promise<void> {
     if (!this.#io.stdout.write(data)) await this.#io.stdout.drained();
   }
@@ -98,12 +98,12 @@ export class Output {
     for (const line of factsText(facts)) this.line(line);
   }
 
-  /** For people, beside the result: what was done, what comes next. Not with --json or --quiet. */
+  /** Tells people, beside the result, what was done or what comes next. Writes nothing with --json or --quiet. */
   note(text: string): void {
     if (!this.isJson && !this.#isQuiet) this.#io.stderr.write(`${printableLines(text)}\n`);
   }
 
-  /** What a person must see even when a program reads the result. */
+  /** Writes what a person must see even when a program reads the result. */
   warn(text: string): void {
     this.#io.stderr.write(`postrider: ${printableLines(text)}\n`);
   }

@@ -11,19 +11,19 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ]);
 
-/** As one line of text. */
+/** The text as one safe line. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => NAMED.get(character) ?? escaped(character));
 }
 
-/** Line breaks and tabs stay. */
+/** The text made safe; line breaks and tabs stay. */
 export function printableLines(text: string): string {
   return text.replace(UNSAFE, (character) =>
     character === '\n' || character === '\t' ? character : escaped(character),
   );
 }
 
-/** JSON that a terminal can show: the same value, with nothing in it that a terminal obeys. */
+/** JSON that is safe for a terminal: the same value, without characters that a terminal obeys. */
 export function safeJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(UNSAFE, (character) =>
     character === '\n' ? character : escaped(character),
@@ -38,7 +38,7 @@ const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
 const COMBINING = /^\p{M}/u;
 
-/** How many columns of a terminal it takes. */
+/** How many columns of a terminal the text takes. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -49,7 +49,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The start of a text that is too wide, with an ellipsis. */
+/** The start of a text that is too wide, followed by an ellipsis. */
 export function cutTo(text: string, widthMax: number): string {
   if (widthOf(text) <= widthMax) return text;
   let kept = '';

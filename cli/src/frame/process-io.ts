@@ -6,7 +6,7 @@ import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io, Sink } from './terminal.ts';
 
-/** Call it once. From then on Ctrl-C ends the command in order, and a second one at once. */
+/** Call this once. From then on the first Ctrl-C lets the command stop in order, and the second one ends it at once. */
 export function processIo(): Io {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -27,7 +27,7 @@ export function processIo(): Io {
 }
 
 function sinkOf(stream: NodeJS.WriteStream): Sink {
-  // The reader of a pipe may leave before the end, as "head -1" does. Then there is nobody left to write for.
+  // The reader of a pipe may stop before the end, as "head -1" does. Then nobody needs the remaining output.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.done);
     if (stream === process.stdout) {

@@ -6,13 +6,16 @@ import { spanText } from './time-text.ts';
 
 const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
-/** With its brackets. */
+/** Width of the bar, including its brackets. */
 const BAR_WIDTH = 26;
 const BAR_WIDTH_MIN = 8;
-/** The terminal itself writes ^C after the line. If it wrapped, this line could not be erased. */
+/**
+ * Columns that stay empty at the end of the line. The terminal itself writes ^C after the line; a line that wraps could
+ * not be erased.
+ */
 const RESERVED = 3;
 const COLUMNS_ASSUMED = 100;
-/** Rates are shown only after this time, because they vary too much before. */
+/** How long the work must run before a rate is shown, because rates vary too much at first. */
 const RATE_MS_MIN = 1000;
 
 export class ProgressBar {
@@ -36,7 +39,7 @@ export class ProgressBar {
     if (this.#startedMs === null) {
       this.#startedMs = nowMs;
       this.#startedWith = done;
-      // Short work needs no line in a log.
+      // Short work needs no line in the output.
       if (!this.#sink.isTTY) this.#shownMs = nowMs;
     }
     const everyMs = this.#sink.isTTY ? TERMINAL_EVERY_MS : PLAIN_EVERY_MS;
@@ -55,7 +58,7 @@ export class ProgressBar {
     this.#isLineOpen = true;
   }
 
-  /** Later output starts on a new line. */
+  /** Ends the line of the bar, so that later output starts on a new line. */
   end(): void {
     if (this.#isLineOpen) this.#sink.write('\r\u001b[K');
     this.#isLineOpen = false;

@@ -1,4 +1,4 @@
-// What a command reads from files and standard input, and what it says when it cannot.
+// Reads files and standard input for a command, and makes the failure for input that cannot be read.
 
 import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
@@ -19,7 +19,7 @@ export async function collect(
   return Buffer.concat(pieces);
 }
 
-/** The Failure for an error of reading. An error that is a Failure already is returned unchanged. */
+/** The failure for an error of reading. An error that is already a Failure is returned unchanged. */
 export function unreadable(what: string, error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -14,7 +14,7 @@ const SERVICE_VARIABLES = [
   'POSTRIDER_CONFIG',
 ];
 
-/** Flags take precedence over variables. Null when neither names one. */
+/** What the flags name, or else the environment variables. Null when neither names a store or a service. */
 function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | 'service' | null {
   if (STORE_FLAGS.some(hasFlag)) return 'store';
   if (SERVICE_FLAGS.some(hasFlag)) return 'service';
@@ -22,7 +22,7 @@ function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | '
   return SERVICE_VARIABLES.some((name) => env[name]) ? 'service' : null;
 }
 
-/** True only when a store is named. */
+/** True only when the caller names a store. */
 export function isForStore(given: Given, env: Environment): boolean {
   return said((flag) => given.has(flag), env) === 'store';
 }

@@ -5,22 +5,22 @@ import { cutTo, printable, widthOf } from './printable.ts';
 export interface Column {
   readonly title: string;
   readonly isNumber?: boolean;
-  /** Whether a narrow terminal may leave it out, the last such column first. */
+  /** Whether the column may be left out on a narrow terminal. The last such column is left out first. */
   readonly isExtra?: boolean;
-  /** Whether its values are states, which have colours. */
+  /** Whether the values of the column are states, which have colours. */
   readonly isState?: boolean;
 }
 
 export interface TableText {
   readonly lines: readonly string[];
-  /** Titles of what did not fit. */
+  /** The titles of the columns that were left out. */
   readonly leftOut: readonly string[];
 }
 
 const GAP = '  ';
-/** The last column keeps at least this, however narrow the terminal is. */
+/** Limit below which the last column does not shrink, however narrow the terminal is. */
 const LAST_WIDTH_MIN = 12;
-/** Before it gets narrower than this, other columns are left out. */
+/** Width of the last column below which other columns are left out. */
 const LAST_WIDTH_WANTED = 24;
 
 /** Without `widthMax` nothing is cut or left out, for output that a program may read. */
@@ -33,7 +33,7 @@ export function tableText(
   const safe = rows.map((row) => row.map(printable));
   const filled = columns.flatMap((column, index) => {
     const width = Math.max(widthOf(column.title), ...safe.map((row) => widthOf(row[index]!)));
-    // A column without any value says nothing.
+    // A column without any value is left out.
     const isEmpty = safe.length > 0 && safe.every((row) => row[index] === '');
     return isEmpty ? [] : [{ ...column, index, width }];
   });
@@ -80,7 +80,7 @@ function fitting(columns: readonly Measured[], widthMax: number): readonly Measu
       );
 }
 
-/** Names and values below each other. An absent value leaves its line out. */
+/** Names and values, one pair on each line. A pair without a value has no line. */
 export function factsText(facts: readonly (readonly [name: string, value: string | null | undefined])[]): string[] {
   const known = facts.filter((fact): fact is readonly [string, string] => typeof fact[1] === 'string');
   const width = Math.max(0, ...known.map(([name]) => widthOf(name)));

@@ -1,4 +1,5 @@
-// What a command sees of its process: where it writes, what it reads, the environment and the clock. Tests replace it.
+// The parts of its process that a command uses: where it writes, what it reads, the environment and the clock. Tests
+// replace them.
 
 import type { Environment } from '../../../server/src/node/settings/config.ts';
 import type { World } from '../../../server/src/runtime/world.ts';
@@ -6,7 +7,7 @@ import type { World } from '../../../server/src/runtime/world.ts';
 export interface Sink {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  /** Returns false when the reader is behind: then wait for `drained` before writing more. */
+  /** Returns false when the reader is behind. Then the caller must wait for `drained` before it writes more. */
   write(data: string | Uint8Array): boolean;
   /** Resolves when there is room again. */
   drained(): Promise<void>;

@@ -2,13 +2,13 @@
 
 import { parseDurationMs } from '../../../server/src/rules/time/duration.ts';
 
-/** In UTC, to the second: the same on every machine, and sortable. */
+/** The time in UTC, to the second: the text is the same on every machine, and can be sorted. */
 export function timeText(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? String(at) : `${date.toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** To the millisecond, for events that follow each other closely. */
+/** The time to the millisecond, for events that follow each other closely. */
 export function exactTimeText(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? String(at) : `${date.toISOString().slice(0, 23).replace('T', ' ')}Z`;
@@ -21,7 +21,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** The two largest units: `3d 4h`, `2m 5s`, `40s`, `12ms`. */
+/** A duration in its two largest units: `3d 4h`, `2m 5s`, `40s`, `12ms`. */
 export function spanText(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`;
   const parts: string[] = [];
@@ -40,7 +40,7 @@ export function isDurationAgo(text: string): boolean {
   return !/^\d{9,14}$/.test(text) && parseDurationMs(text) !== null;
 }
 
-/** A date, seconds since 1970, or a duration before now such as `1h`. Null when it is none of them. */
+/** Reads a date, seconds since 1970, or a duration before now such as `1h`. Null when the text is none of these. */
 export function readTime(text: string, now: number): number | null {
   if (/^\d{9,11}$/.test(text)) return Number(text) * 1000;
   if (/^\d{12,14}$/.test(text)) return Number(text);

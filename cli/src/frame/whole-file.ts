@@ -1,4 +1,4 @@
-// Writes a file completely or not at all: a full disk neither leaves half of it nor removes the old content.
+// Writes a file completely or not at all: if the disk is full, no half-written file appears and the old content stays.
 
 import {
   closeSync,
@@ -33,11 +33,11 @@ export interface WholeFile {
   readonly path: string;
   readonly data: string | Uint8Array;
   readonly mode: number;
-  /** Whether a file of this name is replaced. */
+  /** Whether an existing file of this name is replaced. */
   readonly isReplacing: boolean;
-  /** Whether its directory is created too, with access for its owner only. */
+  /** Whether a missing directory is created, with access for its owner only. */
   readonly isDirectoryMade?: boolean;
-  /** What to do about a file that exists already. */
+  /** What the user can do if the file exists already. */
   readonly hintIfThere?: string;
 }
 

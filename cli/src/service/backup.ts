@@ -16,7 +16,7 @@ export async function runBackup(config: Config): Promise<number> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
         backup.abandon();
-        // Ends by the signal, because an orderly exit waits until SQLite is done.
+        // The process ends by the signal itself, because an orderly exit would wait until SQLite has finished.
         process.kill(process.pid, signal);
       });
     }

@@ -1,5 +1,5 @@
-// Whether a destination can be reached from this machine: its name, whether the egress guard allows its addresses, the
-// connection, and its certificate.
+// Checks whether a destination can be reached from this machine: its name, whether the egress guard allows its
+// addresses, the connection, and its certificate.
 
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
@@ -58,7 +58,7 @@ interface Target {
   readonly isTls: boolean;
 }
 
-/** Null when it worked. */
+/** Why the connection failed. Null when it worked. */
 function tryConnect({ ip, host, port, isTls }: Target, clock: Clock): Promise<string | null> {
   return new Promise((resolve) => {
     let socket: Socket | null = null;

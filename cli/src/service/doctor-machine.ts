@@ -1,4 +1,4 @@
-// What the service needs of this machine: a runtime, a disk, a store that opens, and a port.
+// Checks what the service needs of this machine: a runtime, a disk, a store that opens, and a port.
 
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -19,7 +19,7 @@ export function finding(name: string, state: Finding['state'], says: string, tod
   return { name, state, says, ...(todo !== undefined && { todo }) };
 }
 
-/** The disk is nearly full below this many times the limit. */
+/** How many times the limit must be free: below that, the disk is reported as nearly full. */
 const SPARE_FACTOR = 16;
 
 export function checkProgram(): Finding {
@@ -110,7 +110,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
     return finding('store', 'ok', `the store in ${location} opens${more}`);
   } catch (error) {
     const { message } = error as Error;
-    // The error itself says what to do about a newer store, or one of another user.
+    // The text of this error already says what to do about a newer store, or a store of another user.
     if (/run the newer version|run this as the user/.test(message)) return finding('store', 'wrong', message);
     const todo = isFile
       ? 'postrider check checks all of it. Restore a backup if it is damaged.'

@@ -1,4 +1,4 @@
-// What a person sees when the service is ready: its address, and commands to paste.
+// What is printed when the service is ready: its address, and commands to paste.
 
 import { type Config, TEMPORARY_DATA } from '../../../server/src/node/settings/config.ts';
 

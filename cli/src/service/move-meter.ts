@@ -7,7 +7,7 @@ const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
 const BAR_WIDTH = 24;
 const COLUMNS_ASSUMED = 100;
-/** Rates are shown only after this time, because they vary too much before. */
+/** How long the move must run before a rate is shown, because rates vary too much at first. */
 const RATE_MS_MIN = 1000;
 
 export interface MeterOutput {
@@ -20,7 +20,10 @@ export class MoveMeter {
   readonly #out: MeterOutput;
   readonly #clock: Clock;
   #phase: MoveProgress['phase'] | null = null;
-  /** When the phase began, and how many rows were done then: rows of an earlier run do not count for the rate. */
+  /**
+   * When the phase began. The next field is how many rows were done then: rows of an earlier run do not count for the
+   * rate.
+   */
   #startedMs = 0;
   #startedWith = 0;
   #shownMs = 0;
@@ -54,7 +57,7 @@ export class MoveMeter {
     this.#isLineOpen = true;
   }
 
-  /** Later output starts on a new line. */
+  /** Ends the line of the bar, so that later output starts on a new line. */
   end(): void {
     if (this.#isLineOpen) this.#out.write('\r\u001b[K');
     this.#isLineOpen = false;

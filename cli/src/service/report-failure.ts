@@ -2,7 +2,7 @@
 // all other commands print.
 
 export interface StoreFailure {
-  /** What people read, with the name of the command. */
+  /** The text for people, with the name of the command. */
   readonly text: string;
   readonly message: string;
   readonly hint?: string;

@@ -20,7 +20,8 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
     throw new Failure('--data is empty: is a shell variable not set?', { exit: EXIT.usage });
   }
   const directory = given.text('data') ?? (io.env.POSTRIDER_DATA || DIRECTORY_BY_DEFAULT);
-  // SQLite blocks this process while it reads: without a handler, a signal ends it at once. The copy has no name until then.
+  // SQLite blocks this process while it reads, and a handler would run only afterwards. Without a handler, a signal
+  // ends the process at once. The copy has no name until it was read.
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
   let restored: ReturnType<typeof restoreStore>;
   try {

@@ -1,4 +1,5 @@
-// Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
+// Runs the service until a signal ends it. The first SIGTERM or SIGINT lets the service drain, the second one ends it
+// at once.
 
 import {
   type EndReport,
@@ -12,7 +13,7 @@ import { type Clock, systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { greeting } from './greeting.ts';
 
-/** How many ports after a busy one are tried in dev. */
+/** Limit for the ports that dev tries after a busy one. */
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
@@ -22,7 +23,7 @@ const STARTING_MS_MAX = 1000;
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
   const startedMs = world.clock.monotonicMs();
-  // Handled from now on: in a container, the system does not end process 1 for a signal without a handler.
+  // Signals are handled from now on: in a container, the system does not end process 1 for a signal without a handler.
   const signal = firstSignal();
   const started = stopIfSlow(signal, world.clock);
   let postrider: Postrider;
@@ -30,7 +31,7 @@ export async function run(config: Config): Promise<number> {
   try {
     postrider = await start(config, {
       onBroken: (error) => {
-        // A file that can no longer be written is not tried again. The next start uses what is on disk.
+        // The file that can no longer be written is not tried again. The next start uses what is on disk.
         process.stderr.write(`postrider stops: ${error.message}\n`);
         process.exit(1);
       },
@@ -53,7 +54,7 @@ export async function run(config: Config): Promise<number> {
 }
 
 /**
- * Call the returned function when the start is over. If a signal comes before that, the start may take only a little
+ * Call the returned function when the start has ended. If a signal comes before that, the start may take only a little
  * longer.
  */
 function stopIfSlow(signal: Promise<void>, clock: Clock): () => void {
@@ -150,17 +151,20 @@ function startProblem(error: unknown, config: Config): string {
   return message;
 }
 
-/** Resolves when the other end of standard input is closed. */
+/** Resolves when the writer of standard input has closed it. */
 function stdinEnd(): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ['end', 'close', 'error'] as const) process.stdin.once(event, () => resolve());
     process.stdin.resume();
-    // This must not keep the process alive after a signal.
+    // Reading standard input must not keep the process alive after a signal.
     process.stdin.unref?.();
   });
 }
 
-/** The second signal ends the process at once, even if the first has not had its effect yet. */
+/**
+ * Resolves at the first signal. The second signal ends the process at once, even if the first has not had its effect
+ * yet.
+ */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     let isFirst = true;

@@ -1,4 +1,4 @@
-// Bytes for people.
+// Writes a number of bytes as text for people.
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 

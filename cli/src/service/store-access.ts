@@ -1,4 +1,4 @@
-// Accounts and tokens directly in a store, beside a service that may run on it.
+// Accounts and tokens directly in a store. A service may run on the store at the same time.
 
 import { Accounts } from '../../../server/src/accounts/accounts.ts';
 import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';

@@ -1,4 +1,4 @@
-// The commands about accounts: who may do what, signing keys, and what was used.
+// The commands about accounts: tokens and scopes, signing keys, and usage.
 
 import type { FlagSpec } from '../frame/arguments.ts';
 import type { CommandSpec } from '../frame/command.ts';

@@ -2,14 +2,14 @@
 
 import type { FlagSpec } from '../frame/arguments.ts';
 
-/** For every command that does not start a service or work on a store. */
+/** Flags of every command that does not start a service or work on a store. */
 export const OUTPUT_FLAGS: readonly FlagSpec[] = [
   { name: 'json', about: 'Print JSON: one document, or one line for each record of a stream. Errors are JSON too.' },
   { name: 'no-color', about: 'No colours, as with NO_COLOR.' },
   { name: 'quiet', short: 'q', about: 'Print the response and errors only.' },
 ];
 
-/** For every command that calls the API. */
+/** Flags of every command that calls the API. */
 export const CONNECTION_FLAGS: readonly FlagSpec[] = [
   {
     name: 'url',
@@ -59,7 +59,7 @@ export const YES: FlagSpec = {
   about: 'Do not ask for confirmation. Required where there is no terminal.',
 };
 
-/** Selects messages: the filters of the API. */
+/** Flags that select messages, by the filters of the API. */
 export const FILTER_FLAGS: readonly FlagSpec[] = [
   { name: 'state', placeholder: '<state>', isList: true, about: 'Such as DELIVERED, FAILED, RETRY, IN_PROGRESS.' },
   { name: 'queue', placeholder: '<name>', isList: true, about: 'Of this queue.' },

@@ -1,5 +1,5 @@
-// The table of all commands, in the sections in which help shows them. Nothing but data: the code of a command is loaded
-// when it is called.
+// The table of all commands, in the sections in which help shows them. The table contains only data: the code of a
+// command is loaded when the command is called.
 
 import type { CommandSpec, SettingsCommandSpec } from '../frame/command.ts';
 import type { Section } from '../frame/help.ts';

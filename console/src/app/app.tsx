@@ -1,4 +1,4 @@
-// The outermost part: finds out who is signed in, and shows the sign-in page or the console.
+// The outermost component: finds out who is signed in, and shows the sign-in page or the console.
 
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -25,7 +25,7 @@ type State =
   | { readonly kind: 'signedOut'; readonly message: string | null }
   | { readonly kind: 'invited'; readonly token: string; readonly to: OwnAccount; readonly from: OwnAccount | null }
   | SignedInState
-  /** The screens are hidden and do not update. What was typed in them is kept. */
+  /** The session has expired. The screens are hidden and do not update, but keep what was typed in them. */
   | (Omit<SignedInState, 'kind'> & { readonly kind: 'expired' });
 
 interface SignedInState {
@@ -44,14 +44,18 @@ function signedInAs(account: OwnAccount): SignedInState {
 const EXPIRED =
   'You were signed out: the token was revoked, or the session has ended. What you entered is kept in this tab.';
 
-/** Whether the user may continue where another session of the tab has ended: the same account, and no fewer rights. */
+/**
+ * Whether the new user may continue on the screens of an expired session: the account is the same, and the new rights
+ * include the old ones.
+ */
 function mayGoOn(before: OwnAccount, now: OwnAccount): boolean {
   return before.accountId === now.accountId && before.token.scopes.every((scope) => now.token.scopes.includes(scope));
 }
 
 /**
  * Handles a link with a token. Anybody may have sent the link, so it neither changes a session nor signs a user in
- * without asking. The exception is development, where the printed link opens the console and everybody knows the token.
+ * without asking. In development it does sign in: there the printed link opens the console, and everybody knows the
+ * token.
  */
 async function followLink(token: string): Promise<State> {
   const [from, to] = await Promise.allSettled([signedInAccount(), accountOfToken(token)]);

@@ -1,5 +1,5 @@
-// A note in the navigation when the service runs with a manual clock: its time, and whether it is stopped. It also
-// keeps the ages and countdowns of all screens by that clock.
+// A note in the navigation when the service runs with a manual clock: its time, and whether it is stopped. This
+// component also updates the clock that the ages and countdowns of all screens use.
 
 import { useQuery } from '@tanstack/react-query';
 import { noteClock } from '../base/service-time.ts';
@@ -18,7 +18,7 @@ export function ManualClock() {
       return clock;
     },
     retry: false,
-    // A service with a real clock, or without this call, is asked once.
+    // If the service has a real clock, or does not know this call, it is asked only once.
     refetchInterval: ({ state }) => (state.error || state.data?.clock === 'real' ? false : EVERY_MS),
   });
   const now = useNow();

@@ -17,7 +17,7 @@ export function NotFound() {
   );
 }
 
-/** An internal error in one screen. The rest of the console continues. */
+/** Shows an internal error in one screen. The rest of the console still works. */
 export function ScreenError({ error }: ErrorComponentProps) {
   return (
     <EmptyState title="This page failed">

@@ -1,4 +1,4 @@
-// ⌘K: go to any screen, queue, topic, schedule or message, by a few letters.
+// The palette, opened with ⌘K: goes to any screen, queue, topic, schedule or message by a few letters.
 
 import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';

@@ -36,7 +36,7 @@ const topic = createRoute({ getParentRoute: () => root, path: '/topics/$topicNam
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
-  // Loads the charts, which no other screen needs.
+  // This screen loads the charts, which no other screen needs, so it is loaded separately.
   component: lazyRouteComponent(() => import('../overview/overview-screen.tsx'), 'OverviewScreen'),
 });
 const queues = createRoute({ getParentRoute: () => root, path: '/queues', component: QueuesScreen });

@@ -1,4 +1,4 @@
-// The screens, in the order of the navigation. Used by the navigation and the palette.
+// The screens, in the order of the navigation, for the navigation and the palette.
 
 import type { IconName } from '../ui/icon.tsx';
 
@@ -16,7 +16,7 @@ export interface ScreenEntry {
     | '/sink';
   readonly title: string;
   readonly icon: IconName;
-  /** Pressed after `g`. */
+  /** The key that opens the screen after `g`. */
   readonly key: string;
 }
 
@@ -33,7 +33,7 @@ export const SCREENS: readonly ScreenEntry[] = [
   { to: '/settings', title: 'Settings', icon: 'settings', key: ',' },
 ];
 
-/** The built-in receiver exists in development only. */
+/** The screens of the console. The sink is a screen in development only. */
 export function screensFor(isDev: boolean): readonly ScreenEntry[] {
   return SCREENS.filter(({ to }) => isDev || to !== '/sink');
 }

@@ -13,7 +13,7 @@ import { ManualClock } from './manual-clock.tsx';
 import { Palette } from './palette.tsx';
 import { SCREENS, screensFor } from './screens.ts';
 
-/** Notices are inside the router, because they may contain links. */
+/** The frame. Notices are inside the router, because they may contain links. */
 export function Shell() {
   return (
     <ToastProvider>
@@ -147,7 +147,7 @@ function Navigation({ onSearch }: { readonly onSearch: () => void }) {
   );
 }
 
-/** ⌘K opens the palette, `/` goes to the search box, `g` and a letter to a screen. */
+/** ⌘K opens the palette, `/` focuses the search box, and `g` followed by a letter opens a screen. */
 function useKeys(openPalette: () => void): void {
   const navigate = useNavigate();
   const { isDev } = useSession().account.service;

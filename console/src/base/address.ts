@@ -1,4 +1,5 @@
-// The console's own address, found from the address of this script, so that a proxy may put us under any path.
+// The console's own address. It is found from the address of this script, so that a proxy may serve the console under
+// any path.
 
 const here = import.meta.url;
 

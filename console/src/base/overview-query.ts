@@ -1,5 +1,5 @@
-// The counts of messages by state, shared by the navigation, the chips and the screens. They are requested once for all
-// of them.
+// The counts of messages by state, which the navigation, the chips and the screens share. They are requested once for
+// all.
 
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from './session.ts';

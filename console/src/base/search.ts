@@ -1,4 +1,4 @@
-// Search parameters as people write them: `?state=FAILED&state=RETRY`, one name for each filter, nothing encoded twice.
+// Search parameters in a readable form: `?state=FAILED&state=RETRY`, one name for each filter, nothing encoded twice.
 
 export type Search = Readonly<Record<string, string | readonly string[]>>;
 

@@ -1,11 +1,11 @@
 // The current time of the service's clock. It is this machine's time, unless the service runs with a manual clock: then
-// ages and countdowns use that one.
+// ages and countdowns use the manual clock.
 
 import type { ServiceClock } from 'postrider-sdk';
 
 let manual: { readonly at: number; readonly isRunning: boolean; readonly readAtMs: number } | null = null;
 
-/** Takes the clock from a response of the service. */
+/** Takes over the clock from a response of the service. */
 export function noteClock({ now, clock }: ServiceClock): void {
   manual = clock === 'real' ? null : { at: now, isRunning: clock === 'running', readAtMs: Date.now() };
 }

@@ -5,11 +5,11 @@ import { type Client, createClient, type OwnAccount, PostriderError, type Scope 
 import { createContext, use } from 'react';
 import { API_URL } from './address.ts';
 
-/** Marks a request as the console's own. The server accepts the cookie only with it. */
+/** Marks a request as the console's own. The server accepts the cookie only together with this header. */
 const OWN_HEADERS = { 'X-Postrider-Console': '1' };
 
 export function clientFor(headerPrefix?: string): Client {
-  // The page shows every failure at once and has its own retries.
+  // The page shows every failure at once and has its own retries, so the client makes none.
   return createClient({ baseUrl: API_URL, headers: OWN_HEADERS, headerPrefix, retries: 0 });
 }
 
@@ -38,8 +38,8 @@ export function takeTokenFromAddress(): string | null {
 }
 
 /**
- * Otherwise, a user who opens such a link while the page is open would see nothing happen, and the token would stay in
- * the address.
+ * Reloads the page when its address gets a token. Otherwise a user who opens such a link while the page is open would
+ * see nothing happen, and the token would stay in the address.
  */
 export function reloadForTokens(): () => void {
   const onChange = () => location.hash.startsWith('#t=') && location.reload();
@@ -59,7 +59,7 @@ export async function accountOfToken(token: string): Promise<OwnAccount> {
   }
 }
 
-/** Null when nobody is signed in. */
+/** The account that is signed in. Null when nobody is signed in. */
 export async function signedInAccount(): Promise<OwnAccount | null> {
   try {
     return await clientFor().getAccount();
@@ -96,7 +96,10 @@ export function isSignedOut(error: unknown): boolean {
   return error instanceof PostriderError && error.status === 401;
 }
 
-/** In development everybody knows the token, and commands work as shown. Elsewhere it is never shown. */
+/**
+ * The token that commands show. In development everybody knows the token, so commands work as shown. Elsewhere it is
+ * never shown.
+ */
 export function shownToken({ token, service }: OwnAccount): string | null {
   return service.isDev && token.name === 'dev' ? 'dev_postrider' : null;
 }

@@ -1,4 +1,4 @@
-// Dark or light: what the system prefers, until the user chooses. A choice is kept.
+// Dark or light: the preference of the system, until the user chooses. The choice is stored.
 
 import { useSyncExternalStore } from 'react';
 

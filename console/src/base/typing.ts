@@ -1,4 +1,4 @@
-// Whether a key press belongs to a field. Then it is text and not a shortcut.
+// Whether a key press goes to an input field. Then it is text and not a shortcut.
 
 export function isTyping(target: EventTarget | null): boolean {
   return (

@@ -1,5 +1,5 @@
-// Bulk operations: a filter, how many messages match, the action and its speed, then a progress bar. The filter is in
-// the address and the service does the work, so both survive a reload.
+// Bulk operations: a filter, how many messages match, the action and its speed, and then a progress bar. The filter is
+// in the address and the service does the work, so both survive a reload.
 
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

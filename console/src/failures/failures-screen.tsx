@@ -16,7 +16,10 @@ import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Ago, clockTime, exactTime } from '../ui/time.tsx';
 
-/** Fast enough to see progress, and gentle on a receiver that has just come back. */
+/**
+ * How many messages are retried in a second: fast enough to see progress, slow enough for a receiver that has just come
+ * back.
+ */
 const RETRIES_PER_SECOND = 100;
 
 export function FailuresScreen() {
@@ -144,7 +147,7 @@ function BulkLink() {
   );
 }
 
-/** Retries only messages accepted since a time: older ones may be out of date. */
+/** Retries only the messages that were accepted since a given time, because older messages may be out of date. */
 function RetrySince({ group }: { readonly group: FailureGroup }) {
   const [isOpen, setIsOpen] = useState(false);
   const [since, setSince] = useState(() => localInput(Math.max(group.createdAtMin, group.lastAt - 3_600_000)));

@@ -5,15 +5,17 @@ import type { Liveness } from './live-stream.ts';
 
 export interface FeedState {
   readonly rows: readonly Message[];
-  /** Ids of rows that just came in live, for a moment. */
+  /** Ids of rows that have just come in live. An id stays here for a moment. */
   readonly fresh: ReadonlySet<string>;
   /** How many new messages wait to be shown. */
   readonly newCount: number;
-  /** The real number is larger than `newCount`. */
+  /** True if the real number is larger than `newCount`. */
   readonly isNewCountCut: boolean;
-  /** While messages come too fast to show each: how many per second. The rows are the newest ones. */
+  /**
+   * Set while messages come too fast to show each of them: how many per second. The rows are then the newest messages.
+   */
   readonly burst: { readonly perSecond: number } | null;
-  /** Nothing has been read yet. */
+  /** True while nothing has been read yet. */
   readonly isLoading: boolean;
   readonly isLoadingMore: boolean;
   readonly hasMore: boolean;

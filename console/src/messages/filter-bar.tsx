@@ -15,7 +15,7 @@ import { clockTime } from '../ui/time.tsx';
 import type { FeedState } from './feed-state.ts';
 import type { MessageFeed } from './message-feed.ts';
 
-/** Filtered messages are counted one by one, which is slow. */
+/** How often filtered messages are counted. They are counted one by one, which is slow. */
 const NARROWED_MS = 5000;
 
 export function FilterBar({ search, feed }: { readonly search: Search; readonly feed: MessageFeed }) {
@@ -37,7 +37,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
     if (!isNarrowed) return overview && countOf(state, overview);
     return narrowed && `${narrowed.states[state].toLocaleString('en')}${narrowed.isCut ? '+' : ''}`;
   };
-  // These states are rare: their chips are shown only if there are such messages, or if the state is selected.
+  // Some states are rare: their chips are shown only if there are such messages, or if the state is selected.
   const isShown = (state: MessageState) => {
     if (states.includes(state)) return true;
     if (state === 'HELD') return (overview?.held ?? 0) > 0;
@@ -95,10 +95,10 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
   );
 }
 
-/** How many messages are in a state. Undefined if that is not known exactly. */
+/** How many messages are in a state. Undefined if the number is not known exactly. */
 function countOf(state: MessageState, overview: Overview): string | undefined {
   const { waiting, scheduled, active, retrying, held, cancelled, all, countedMax } = overview;
-  // The list also shows dead letters that were sent again.
+  // The list also shows dead letters that were retried.
   const failed = overview.failed + overview.retried;
   const text = (count: number) => countText(count, countedMax);
   switch (state) {
@@ -113,12 +113,12 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
     case 'FAILED':
       return text(failed);
     case 'CANCEL_REQUESTED':
-      // These are counted among those in flight.
+      // Messages in these states are counted among those in flight.
       return undefined;
     case 'CANCELLED':
       return text(cancelled);
     case 'DELIVERED':
-      // The remainder of all messages. Unknown when not even those were counted to the end.
+      // The number is the rest of all messages. It is unknown when not even all messages were counted to the end.
       return all >= countedMax
         ? undefined
         : text(all - waiting - scheduled - active - retrying - held - failed - cancelled);

@@ -3,24 +3,29 @@
 
 import { type Client, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
 
-/** `stale`: connected, but nothing has arrived for too long. The service may hang, or the network drops everything. */
+/**
+ * `stale` means that the connection is open, but nothing has arrived for too long: the service may hang, or the network
+ * may drop all packets.
+ */
 export type Liveness = 'connecting' | 'live' | 'stale' | 'offline';
 
 export interface LiveStreamEvents {
   readonly onEvent: (event: StreamedEvent) => void;
-  /** `isGapless`: no event was missed since the last connection. */
+  /** `isGapless` means that no event was missed since the last connection. */
   readonly onOpen: (isGapless: boolean) => void;
-  /** `since`: when something last arrived from the service. */
+  /** `since` is the time when something last arrived from the service. */
   readonly onChange: (live: Liveness, since: number) => void;
   readonly onError: (error: Error) => void;
 }
 
 const RECONNECT_MS = 1000;
-/** The pause after an error that will probably occur again. */
+/** How long to wait after an error that will probably occur again. */
 const RECONNECT_LATER_MS = 10_000;
-/** The service sends something at least every 5 seconds. */
+/**
+ * How long a connection may be silent before it counts as lost. The service sends something at least every 5 seconds.
+ */
 const SILENCE_MS_MAX = 12_000;
-/** A service that hangs accepts a connection and sends no response. */
+/** How long to wait for the first response. A service that hangs accepts a connection and sends no response. */
 const OPENING_MS_MAX = 20_000;
 const CHECK_EVERY_MS = 1000;
 
@@ -28,7 +33,7 @@ export class LiveStream {
   readonly #client: Client;
   readonly #filter: MessageFilter;
   readonly #events: LiveStreamEvents;
-  /** Aborted when there is no listener any more. */
+  /** Aborted when there are no listeners any more. */
   #following: AbortController | null = null;
   #connection: AbortController | null = null;
   #live: Liveness = 'connecting';
@@ -49,7 +54,7 @@ export class LiveStream {
     this.#heard();
     void this.#follow(following.signal);
     const timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
-    // A hidden page gives up its connection, and later continues after the last event it saw.
+    // A hidden page closes its connection. When it is shown again, it continues after the last event that it saw.
     const onVisible = () => {
       if (document.hidden) this.#connection?.abort();
     };
@@ -66,7 +71,7 @@ export class LiveStream {
     this.#following = null;
   }
 
-  /** The next connection starts with new events only. */
+  /** Lets the next connection start with new events only. */
   forget(): void {
     this.#position = null;
   }
@@ -79,7 +84,7 @@ export class LiveStream {
     }
   }
 
-  /** Returns how long to wait before the next connection. */
+  /** Follows one connection until it ends. Returns how long to wait before the next one. */
   async #followOnce(signal: AbortSignal): Promise<number> {
     const connection = new AbortController();
     this.#connection = connection;
@@ -114,7 +119,7 @@ export class LiveStream {
       clearTimeout(opening);
     }
     if (signal.aborted) return 0;
-    // Ended by us: the page was hidden, or the service was silent.
+    // If the signal is aborted, we ended the connection: the page was hidden, or the service was silent.
     if (!connection.signal.aborted) this.#become('offline');
     else if (this.#live === 'live') this.#become('connecting');
     return waitMs;
@@ -129,7 +134,7 @@ export class LiveStream {
     if (document.hidden || this.#live === 'offline' || this.#live === 'stale') return;
     if (performance.now() - this.#heardAt < SILENCE_MS_MAX) return;
     this.#become('stale');
-    // If only this connection is dead, a new one helps.
+    // If only this connection is broken, a new one helps.
     this.#connection?.abort();
   }
 

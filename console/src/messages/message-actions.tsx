@@ -1,4 +1,4 @@
-// The actions that are possible in the message's current state.
+// The actions that are possible in the current state of the message.
 
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
@@ -72,7 +72,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
   );
 }
 
-/** In a queue only a head that crashes have interrupted can be delivered now. */
+/** Delivers the message now. In a queue this is possible only for a head whose attempts were interrupted by crashes. */
 function DeliverNow({ message: { messageId, queueName } }: { readonly message: MessageWithAttempts }) {
   const { data: why } = useWhy(messageId);
   const mustWait = queueName !== undefined && why?.reason !== 'interrupted';
@@ -110,7 +110,7 @@ function Release({ messageId }: { readonly messageId: string }) {
   );
 }
 
-/** Unchanged, or with changes. */
+/** Sends a dead letter again, unchanged or with changes. */
 function Retry({ message }: { readonly message: MessageWithAttempts }) {
   const navigate = useNavigate();
   const may = useMay('manage');

@@ -1,8 +1,8 @@
 // The live list of messages: pages from the newest down, plus changes from the live stream, which update rows in place.
-// New rows wait until they may be shown: nothing moves under the user's mouse. Paused, it changes nothing at all.
+// New rows wait until they may be shown, so that nothing moves under the user's mouse. A paused list does not change.
 //
 // All reads from the top and all lookups happen in turns, one at a time, so that no old response replaces a newer one.
-// In a burst, a turn reads the newest page instead of each new message: its work does not grow with their rate.
+// In a burst, a turn reads the newest page instead of each new message, so its work does not grow with the rate.
 
 import {
   type Client,
@@ -21,31 +21,31 @@ import { MessageRate } from './message-rate.ts';
 import { UnshownMessages } from './unshown.ts';
 
 const FIRST_PAGE = 200;
-/** A user who scrolls further will probably scroll far. */
+/** Rows of each further page. It is large, because a user who scrolls further will probably scroll far. */
 const NEXT_PAGE = 1000;
-/** Events within this time are looked up together. */
+/** How long events are gathered before they are looked up together. */
 const GATHER_MS = 120;
-/** The list is replaced at most this often. */
+/** How often the list is replaced in a burst: at most once in this time. */
 const BURST_TURN_MS = 250;
 const BURST_SHOWN_MS = 3000;
-/** The events may be older than the newest row by this much. */
+/** How much older than the newest row the newest event may be. */
 const BEHIND_MS_MAX = 1000;
 const LOOK_UP_MAX = 100;
-/** The most look-ups in one turn. */
+/** Limit for the look-ups in one turn. */
 const LOOK_UPS_MAX = 3;
-/** Messages whose events wait for a turn. If there are more, the turn reads the newest page. */
+/** Limit for the messages whose events wait for a turn. If there are more, the turn reads the newest page. */
 const EVENTS_MAX = 20_000;
 const FRESH_MS = 1500;
-/** A list that has grown this long without scrolling is started again. */
+/** Limit for the rows that come live without scrolling. A longer list is started again. */
 const LIVE_ROWS_MAX = 20_000;
 const RETRY_MS = 1000;
-/** The start of an attempt makes no event, so open rows in view are read again. */
+/** How often open rows in view are read again, because the start of an attempt makes no event. */
 const LOOK_AGAIN_MS = 1500;
 
 export class MessageFeed {
   readonly #client: Client;
   readonly #filter: MessageFilter;
-  /** The stream names only messages of the list. Otherwise each must be looked up. */
+  /** Whether the stream names only messages of the list. Otherwise each message must be looked up. */
   readonly #isExact: boolean;
   readonly #listeners = new Set<() => void>();
   readonly #stream: LiveStream;
@@ -55,13 +55,13 @@ export class MessageFeed {
   #cursor: string | null = null;
   #known = new Map<string, Message>();
   readonly #unshown = new UnshownMessages();
-  /** Rows that came live since the list was last read from the top. */
+  /** How many rows came live since the list was last read from the top. */
   #grownLive = 0;
   /** Messages with events since the last turn, and when each was created. */
   #events = new Map<string, number>();
-  /** Rows with events that were not read again yet. */
+  /** Rows that had events and were not read again yet. */
   #changed = new Set<string>();
-  /** The next turn reads from the top. `politely`: a user who is reading is not disturbed. */
+  /** Whether the next turn reads from the top. With `politely`, a user who is reading is not disturbed. */
   #mustRead: 'no' | 'politely' | 'yes' = 'no';
   #turn: 'none' | 'planned' | 'running' = 'none';
   #burstTimer: ReturnType<typeof setTimeout> | undefined;
@@ -125,7 +125,7 @@ export class MessageFeed {
     this.#put({ isLoadingMore: true });
     try {
       const page = await this.#client.listMessages({ ...this.#filter, count: NEXT_PAGE, cursor: from });
-      // The list was reloaded meanwhile: this page belongs to the old list.
+      // The list was reloaded meanwhile, so this page belongs to the old list.
       if (this.#cursor !== from) return;
       const more = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
       for (const message of more) this.#known.set(message.messageId, message);
@@ -138,7 +138,7 @@ export class MessageFeed {
     }
   }
 
-  /** While held, new rows are only counted. */
+  /** While the list is held, new rows are only counted. */
   hold(isHeld: boolean): void {
     const isReleased = this.#isHeld && !isHeld;
     this.#isHeld = isHeld;
@@ -225,13 +225,13 @@ export class MessageFeed {
     for (const [id, createdAt] of events) if (!this.#events.has(id)) this.#events.set(id, createdAt);
   }
 
-  /** The messages that are new for the list. Changes of known messages are noted. */
+  /** The events of messages that are new for the list. Changes of known messages are noted. */
   #newOf(events: ReadonlyMap<string, number>): [id: string, createdAt: number][] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     const found: [string, number][] = [];
     for (const [id, createdAt] of events) {
       if (this.#known.has(id) || this.#unshown.hasRead(id)) this.#changed.add(id);
-      // A message older than everything read so far comes with its page.
+      // A message that is older than everything read so far comes with its own page.
       else if (!this.#unshown.has(id) && (oldest === undefined || createdAt >= oldest.createdAt))
         found.push([id, createdAt]);
     }
@@ -254,14 +254,14 @@ export class MessageFeed {
     } else if (isBurst || mustRead !== 'no') {
       const page = await this.#firstPage();
       if (this.#isPaused && mustRead !== 'yes') return;
-      // Checked only now: the user may have started to read while the page was loaded.
+      // This is checked only now, because the user may have started to read while the page was loaded.
       if (isHeld()) this.#found(page, ids, mustRead === 'no');
       else this.#begin(page);
       // The stream has not sent the events of the newest messages yet.
       const newest = page.messages[0];
       if (isBurst && newest && newest.createdAt - this.#heardUpTo > BEHIND_MS_MAX) this.#markBurst();
     } else {
-      // The newest ones first. The others come in later turns.
+      // The newest messages are read first. The others come in later turns.
       const now = ids.slice(-LOOK_UP_MAX * LOOK_UPS_MAX);
       this.#keep(found.slice(0, -LOOK_UP_MAX * LOOK_UPS_MAX));
       const messages = await this.#read(now, this.#filter);
@@ -296,7 +296,7 @@ export class MessageFeed {
     this.#put({ newCount: this.#unshown.count, isNewCountCut: this.#unshown.isCut });
   }
 
-  /** The user is reading and must not be disturbed: only counts what a read from the top has found. */
+  /** Counts what a read from the top has found, without showing it: the user is reading and must not be disturbed. */
   #found(page: MessagePage, ids: readonly string[], isGapless: boolean): void {
     const unknown = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
     // There may be more messages between this page and the rows.
@@ -307,7 +307,7 @@ export class MessageFeed {
     this.#announce();
   }
 
-  /** Rows in view come first. */
+  /** The next changed rows to read again. Rows in view come first. */
   #nextChanged(): string[] {
     const isShown = (id: string) => this.#known.has(id) || this.#unshown.hasRead(id);
     for (const id of this.#changed) if (!isShown(id)) this.#changed.delete(id);
@@ -336,7 +336,7 @@ export class MessageFeed {
     return found;
   }
 
-  /** Rows keep their places, even if they no longer match the filter. */
+  /** Reads these rows again. The rows keep their places, even if they no longer match the filter. */
   async #update(ids: readonly string[]): Promise<void> {
     const changed = new Map<string, Message>();
     for (const message of await this.#read(ids, {})) {
@@ -349,7 +349,7 @@ export class MessageFeed {
     this.#put({ rows: this.#state.rows.map((row) => changed.get(row.messageId) ?? row) });
   }
 
-  /** A message older than everything read so far comes with its page. */
+  /** Leaves out messages that are older than everything read so far, because they come with their own page. */
   #notOlder(found: readonly Message[]): readonly Message[] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     return oldest === undefined ? found : found.filter((message) => !isNewer(oldest, message));
@@ -378,7 +378,7 @@ export class MessageFeed {
   }
 }
 
-/** The service is unavailable or busy, and may respond later. */
+/** Whether the service is unavailable or busy, and may respond later. */
 function isTemporaryError(error: unknown): boolean {
   return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }

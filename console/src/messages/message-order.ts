@@ -2,7 +2,9 @@
 
 import type { Message } from 'postrider-sdk';
 
-/** Both are sorted newest first. Added rows belong near the top, so little of a long list is searched. */
+/**
+ * Both lists are sorted newest first. Added rows belong near the top, so only a small part of a long list is searched.
+ */
 export function mergeRows(rows: readonly Message[], added: readonly Message[]): Message[] {
   const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
   const top: Message[] = [];

@@ -1,5 +1,5 @@
-// How many messages were accepted per second, by the times of the messages themselves. This is right even if events
-// come late and all at once.
+// How many messages were accepted per second, by the times of the messages themselves. So the rate is right even if the
+// events come late and all at once.
 
 export class MessageRate {
   #second = 0;
@@ -17,7 +17,7 @@ export class MessageRate {
     this.#count += 1;
   }
 
-  /** The rate of the last whole second, or of the current one if it is higher already. */
+  /** The rate of the last whole second, or that of the current second if it is already higher. */
   get perSecond(): number {
     return Math.max(this.#before, this.#count);
   }

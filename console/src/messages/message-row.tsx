@@ -1,4 +1,4 @@
-// One row of the list: two lines, all of it clickable.
+// One row of the list. It has two lines, and a click anywhere on it opens the message.
 
 import { Link } from '@tanstack/react-router';
 import type { Message } from 'postrider-sdk';
@@ -77,7 +77,7 @@ export const MessageRow = memo(function MessageRow({ message, index, top, isFres
   );
 });
 
-/** The next time, for messages that wait for the clock. */
+/** When the message is due, if it waits for the clock. */
 function NextTime({ message }: { readonly message: Message }) {
   const now = useNow();
   const next = message.nextDeliveryTime;

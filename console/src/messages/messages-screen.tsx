@@ -60,7 +60,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   const items = virtual.getVirtualItems();
   const isAtTop = (virtual.scrollOffset ?? 0) < 8;
 
-  // The user is reading here: new messages are announced and do not move the rows.
+  // The user is reading, so new messages are announced and do not move the rows.
   const isRead = isOver || isFocused || !isAtTop;
   useEffect(() => feed.hold(isRead), [feed, isRead]);
   useRowKeys(rows, openId, (index) => virtual.scrollToIndex(index), search);
@@ -125,7 +125,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   );
 }
 
-/** Shown over the list. A click shows the new messages. */
+/** A button over the list that shows the new messages. */
 function NewMessages({
   count,
   isCut,
@@ -143,7 +143,7 @@ function NewMessages({
   );
 }
 
-/** Messages come faster than anybody can read. */
+/** A note that messages come faster than anybody can read. */
 function Burst({ perSecond, shown }: { readonly perSecond: number; readonly shown: number }) {
   return (
     <p role="status" className="num border-b border-line bg-sunken px-4 py-1 text-xs text-ink-2 md:px-6">
@@ -184,7 +184,7 @@ function ColumnNames() {
   );
 }
 
-/** The rows on the screen. The feed gets them, and loads older ones before the user reaches them. */
+/** Tells the feed which rows are on the screen. The feed loads older rows before the user reaches them. */
 function useShownRows(
   feed: MessageFeed,
   { rows, hasMore, isLoadingMore }: MessageFeed['state'],
@@ -208,7 +208,7 @@ function useShownRows(
   return virtual;
 }
 
-/** `j` and `k` or the arrows go through the rows while a message is open; Escape closes it. */
+/** While a message is open, `j` and `k` or the arrows go through the rows, and Escape closes the message. */
 function useRowKeys(
   rows: readonly Message[],
   openId: string | undefined,

@@ -23,7 +23,7 @@ export function RetryDialog({
 }) {
   const { headerPrefix } = useSession().account.service;
   const [url, setUrl] = useState(message.url);
-  // What the service shows in place of a redacted body is not the body.
+  // For a redacted body the service shows a placeholder, which must not be sent as the body.
   const isHidden = message.redactFields?.includes('body') ?? false;
   const before = isHidden ? '' : (message.body ?? '');
   const [body, setBody] = useState(before);

@@ -11,7 +11,7 @@ import { Problem } from '../ui/page.tsx';
 import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
 import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
 
-/** A start this much after acceptance was a requested delay, not only a wait for a slot. */
+/** How long after acceptance a start counts as delayed on request, and not only as a wait for a slot. */
 const DELAY_SHOWN_MS = 500;
 
 export function Timeline({ message }: { readonly message: MessageWithAttempts }) {
@@ -216,7 +216,7 @@ function End({ message }: { readonly message: MessageWithAttempts }) {
   );
 }
 
-/** Callbacks, and the retry of a dead letter: ordinary messages that this one led to. */
+/** The messages to which this message led: callbacks, and the retry of a dead letter. */
 function LedTo({ message }: { readonly message: MessageWithAttempts }) {
   const client = useClient();
   const { data, error } = useQuery({

@@ -1,9 +1,9 @@
-// New messages that are not in the list yet: those that were read, and the ids of further ones that were only counted.
-// Each message is in it once. What is kept is limited.
+// New messages that are not in the list yet: messages that were read, and the ids of further messages that were only
+// counted. Each message is in it once, and its size is limited.
 
 import type { Message } from 'postrider-sdk';
 
-/** For messages beyond this number, only the ids are kept. */
+/** Limit for the messages that are kept whole. Beyond it, only the ids are kept. */
 const READ_MAX = 1000;
 const COUNTED_MAX = 20_000;
 
@@ -16,12 +16,12 @@ export class UnshownMessages {
     return this.#read.size + this.#counted.size;
   }
 
-  /** There are more than could be counted. */
+  /** True if there are more messages than could be counted. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
-  /** All of them were read. */
+  /** True if all the messages were read. */
   get isComplete(): boolean {
     return this.#counted.size === 0 && !this.#isCut;
   }

@@ -44,7 +44,7 @@ export function OverviewScreen() {
   );
 }
 
-/** Per second, over the last whole minute and the current one. */
+/** The rate per second, over the last whole minute and the current one. */
 function rate({ buckets, bucketMs, now }: Activity, name: 'accepted' | 'delivered'): string {
   const last = buckets.slice(-2);
   const ms = now - (last[0]?.at ?? now - bucketMs);
@@ -140,7 +140,7 @@ const SERIES = [
   ['failed', 'Failed', 'failed'],
 ] as const;
 
-/** From bottom to top: successes are at the bottom. */
+/** The order of the bars from bottom to top. */
 const CHART_ORDER = ['delivered', 'retried', 'failed', 'accepted'] as const;
 
 const DOTS: ReadonlyMap<string, string> = new Map([

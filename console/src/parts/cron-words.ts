@@ -26,7 +26,7 @@ const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@annually', '0 0 1 1 *'],
 ]);
 
-/** Null when there are no simple words for it. */
+/** The expression in words. Null when there are no simple words for it. */
 export function cronWords(cron: string): string | null {
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(cron.trim()) ?? [];
   const fields = (NICKNAMES.get(expression ?? '') ?? expression ?? '').split(/\s+/);

@@ -16,7 +16,7 @@ export function FilterChips({
   readonly search: Search;
   readonly onChange: (search: Search) => void;
   readonly className: string;
-  /** What is shown beside them in the list. */
+  /** What is shown in the list beside the chips. */
   readonly children: ReactNode;
 }) {
   return (

@@ -37,7 +37,7 @@ export function filterFromSearch(search: Search): MessageFilter {
   return { ...filter };
 }
 
-/** As people write them in the box: `queue:orders status:503`. */
+/** The prefixes of filters as people type them in the box: `queue:orders status:503`. */
 const PREFIXES: ReadonlyMap<string, (typeof LISTS)[number]> = new Map<string, (typeof LISTS)[number]>([
   ['queue', 'queueName'],
   ['topic', 'topicName'],
@@ -52,7 +52,7 @@ const PREFIXES: ReadonlyMap<string, (typeof LISTS)[number]> = new Map<string, (t
   ['ip', 'callerIp'],
 ]);
 
-/** The typed text, with the named filters taken out of it. */
+/** The filters in the typed text, and the text that remains without them. */
 export function parseBox(typed: string): Search {
   const found: Record<string, string[]> = Object.create(null);
   const words: string[] = [];
@@ -75,7 +75,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ]);
 
-/** `15m` means that long ago. Anything else is a date that the API reads. */
+/** Reads a time. `15m` means 15 minutes ago; any other text is a date that the API reads. */
 function instantOf(value: string): string {
   const [, count, unit] = /^(\d+)([smhd])$/.exec(value) ?? [];
   return count && unit ? new Date(serviceNow() - Number(count) * UNITS_MS.get(unit)!).toISOString() : value;
@@ -87,7 +87,7 @@ export interface FilterChip {
   readonly label: string;
 }
 
-/** Everything but the states, which have chips of their own, and the text, which is in the box. */
+/** The chips of all filters but the states, which have their own chips, and the text, which is in the box. */
 export function chipsOf(search: Search): FilterChip[] {
   return FILTER_NAMES.filter((name) => name !== 'state' && name !== 'text').flatMap((name) =>
     listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS.get(name) ?? name })),
@@ -115,7 +115,7 @@ export function without(search: Search, name: string, value: string): Search {
 }
 
 /**
- * The part of a filter that never changes during the life of a message. The live stream is filtered only by this part.
+ * The part of a filter whose result never changes during the life of a message. The live stream uses only this part.
  */
 export function immutableFilter(filter: MessageFilter): MessageFilter {
   const {

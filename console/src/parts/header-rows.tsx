@@ -1,4 +1,4 @@
-// Rows of settings that know our headers: names are suggested, each with its description and the form of its value.
+// Rows of settings that know our headers: names are suggested, each with its description and the format of its value.
 
 import { useId } from 'react';
 import { useSession } from '../base/session.ts';
@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { KNOWN_SETTINGS } from './setting-table.ts';
 import { knownSetting } from './settings-known.ts';
 
-/** What an HTTP header can carry: Latin-1. */
+/** The characters that an HTTP header can hold: Latin-1. */
 const HEADER_CHARACTERS = '[\\t -~\\u0080-\\u00ff]*';
 
 const HIDDEN = 'The value is redacted: the service does not show it. Enter it, or remove the setting.';
@@ -19,7 +19,7 @@ export function HeaderRows({
   onChange,
 }: {
   readonly rows: readonly SettingRow[];
-  /** The names of headers whose value the service does not show. The user must enter it. */
+  /** Names of headers whose values the service does not show. The user must enter these values. */
   readonly redacted?: readonly string[];
   readonly onChange: (rows: readonly SettingRow[]) => void;
 }) {

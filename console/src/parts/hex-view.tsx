@@ -1,4 +1,4 @@
-// Bytes that are not text: sixteen a line, in hex and, where printable, as characters.
+// Bytes that are not text: sixteen bytes a line, in hexadecimal and, if printable, as characters.
 
 import { useMemo, useState } from 'react';
 

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 
-/** A number with its own spelling. */
+/** A number with the digits in which it was written. */
 class Literal {
   readonly source: string;
   constructor(source: string) {
@@ -15,7 +15,7 @@ type Json = null | boolean | string | Literal | readonly Json[] | { readonly [ke
 const PARSED_CHARACTERS_MAX = 1_000_000;
 const CHILDREN_SHOWN = 100;
 
-/** Null when the text is not a JSON object or array. */
+/** The parsed text. Null when the text is not a JSON object or array. */
 export function parseJson(text: string): { readonly value: Json } | null {
   if (text.length > PARSED_CHARACTERS_MAX || !/^\s*[[{]/.test(text)) return null;
   try {

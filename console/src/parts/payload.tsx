@@ -1,5 +1,5 @@
-// Headers and a body, shown as text. JSON as a tree that keeps every digit, binary as hex. Nothing here is ever treated
-// as markup or fetched.
+// Headers and a body, shown as text. JSON is shown as a tree that keeps every digit, binary content as hexadecimal.
+// Nothing is ever treated as markup, and no link in it is fetched.
 
 import type { HeaderMap } from 'postrider-sdk';
 import { useMemo, useState } from 'react';
@@ -8,7 +8,7 @@ import { Icon } from '../ui/icon.tsx';
 import { HexView } from './hex-view.tsx';
 import { JsonTree, parseJson } from './json-tree.tsx';
 
-/** How much of a body is shown. The rest is in the download. */
+/** Limit for the characters of a body that are shown. The download has the whole body. */
 const SHOWN_CHARACTERS_MAX = 200_000;
 
 export interface PayloadProps {
@@ -95,7 +95,7 @@ function BinaryBody({ base64, name }: { readonly base64: string; readonly name: 
 
 function Download({ parts, name }: { readonly parts: BlobPart[]; readonly name: string }) {
   const download = () => {
-    // As plain bytes, so that a browser never opens the content.
+    // The type is that of plain bytes, so that a browser never opens the content.
     const url = URL.createObjectURL(new Blob(parts, { type: 'application/octet-stream' }));
     const link = document.createElement('a');
     link.href = url;

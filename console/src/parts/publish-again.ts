@@ -1,5 +1,5 @@
-// Turns a message back into the call that would publish it again: with every setting, and with its body byte for byte.
-// What the service does not show must be entered by the user.
+// Turns a message back into the call that would publish it again, with every setting and with its body byte for byte.
+// The user must enter what the service does not show.
 
 import { type Call, calls, type Message, type Published } from 'postrider-sdk';
 import { serviceNow } from '../base/service-time.ts';
@@ -10,11 +10,11 @@ export interface Draft {
   readonly queue: string;
   readonly contentType: string;
   readonly body: string;
-  /** A body that is not text, in place of `body`. */
+  /** A body that is not text. It is used instead of `body`. */
   readonly binary: Uint8Array | null;
   /** Headers of ours, without the prefix. */
   readonly settings: readonly (readonly [name: string, value: string])[];
-  /** What the message has and the service does not show: `body`, `Content-Type`, or the name of a setting. */
+  /** The parts of the message that the service does not show: `body`, `Content-Type`, or the name of a setting. */
   readonly redacted: readonly string[];
 }
 
@@ -26,8 +26,8 @@ const CALLBACKS: readonly (readonly [CallbackName, string])[] = [
 ];
 
 /**
- * A topic's copy goes to its one URL again, not to the whole topic. A deduplication id is not copied: with it the new
- * message would be a duplicate, and not be accepted. A time of delivery is copied if it has not come yet.
+ * The message of one endpoint goes to that URL again, not to the whole topic. The deduplication id is not copied: with
+ * it the new message would be a duplicate and not be accepted. A time of delivery is copied if it is still to come.
  */
 export function draftOf(message: Message, timeoutMsDefault: number | null | undefined): Draft {
   const settings: [string, string][] = [];
@@ -114,7 +114,7 @@ function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** What must still be entered before the draft can be sent. */
+/** What the user must still enter before the draft can be sent. */
 export function missingFields({ redacted, body, binary, contentType, settings }: Draft): string[] {
   return redacted.filter((name) => {
     if (name === 'body') return body === '' && binary === null;
@@ -125,7 +125,7 @@ export function missingFields({ redacted, body, binary, contentType, settings }:
 
 export type SentAnswer = Published | readonly Published[] | { readonly scheduleId: string };
 
-/** By name. In HTTP, a header that is given more than once is one list. */
+/** The settings by name. In HTTP, a header that is given more than once is one list. */
 export function settingsOf({ settings }: Draft): Record<string, string> {
   const given = settings.filter(([name, value]) => name !== '' && value !== '');
   const byName = Map.groupBy(given, ([name]) => name);
@@ -134,7 +134,7 @@ export function settingsOf({ settings }: Draft): Record<string, string> {
 
 export function callOf(draft: Draft): Call<SentAnswer> {
   const { destination, contentType, body, binary } = draft;
-  // A browser adds a Content-Type to a text that has none, and not to bytes.
+  // A browser adds a Content-Type to a text without one, but not to bytes.
   const content = binary ?? (contentType === '' ? new TextEncoder().encode(body) : body);
   const request = {
     destination,

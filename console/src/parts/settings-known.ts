@@ -1,4 +1,4 @@
-// Finds the headers that control a delivery by the name that was typed.
+// Finds the description of a header that controls a delivery, by the name that the user typed.
 
 import { KNOWN_SETTINGS, type KnownSetting } from './setting-table.ts';
 

@@ -1,4 +1,5 @@
-// Flow keys: limits across URLs. Shown beside the queues, because they too can be the reason why a message waits.
+// Flow keys: limits across URLs. They are shown beside the queues, because a flow key can also be the reason why a
+// message waits.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

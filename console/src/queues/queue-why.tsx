@@ -1,4 +1,4 @@
-// Why a queue is not moving: explained by the message at its head, because the others wait for it.
+// Why a queue is not moving. The reason of the message at its head is shown, because the other messages wait for it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -9,7 +9,7 @@ import { Destination } from '../ui/destination.tsx';
 import { ResponseState } from '../ui/page.tsx';
 import { StateLabel, Status } from '../ui/state.tsx';
 
-/** The first message that waits for no other, and what it waits for. */
+/** The first message that does not wait for another message, and what it waits for. */
 async function headOf(client: Client, queue: Queue): Promise<{ message: Message; why: Why } | null> {
   let message = await oldestOpen(client, queue);
   if (!message) return null;
@@ -21,7 +21,7 @@ async function headOf(client: Client, queue: Queue): Promise<{ message: Message;
   return { message, why };
 }
 
-/** A page may be empty without being the last. */
+/** The oldest open message of the queue. A page may be empty without being the last. */
 async function oldestOpen(client: Client, queue: Queue): Promise<Message | undefined> {
   const filter = {
     queueName: [queue.name],

@@ -1,4 +1,4 @@
-// Queues: what each holds, how much of its parallelism is used, and why it is not moving.
+// Queues: how many messages each has, how much of its parallelism is used, and why it is not moving.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';

@@ -152,7 +152,7 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
   );
 }
 
-/** Its last messages, oldest first: one mark each, in the colour of its state. */
+/** The last messages of the schedule, oldest first: one mark for each, in the colour of its state. */
 function Results({ scheduleId }: { readonly scheduleId: string }) {
   const client = useClient();
   const { data, error } = useQuery({

@@ -1,4 +1,4 @@
-// The same request as program code.
+// The request of the screen as program code.
 
 import { type Call, headersOf } from 'postrider-sdk';
 import { type Draft, settingsOf } from '../parts/publish-again.ts';
@@ -11,7 +11,9 @@ function base64(bytes: Uint8Array): string {
   return text(btoa(characters));
 }
 
-/** Without a type the body is given as bytes: the runtime would add a type to a text. */
+/**
+ * The body in TypeScript. Without a content type it is given as bytes, because the runtime would add a type to a text.
+ */
 function typescriptBody({ contentType, body, binary }: Draft): string {
   if (binary !== null) return `Buffer.from(${base64(binary)}, 'base64')`;
   return contentType === '' ? `Buffer.from(${text(body)})` : text(body);

@@ -122,7 +122,7 @@ function Limits() {
   );
 }
 
-/** What the account stores, beside the limit of its tier. */
+/** How many bytes the account stores, beside the limit of its tier. */
 function Stored() {
   const client = useClient();
   const { data, error } = useQuery({ queryKey: ['usage'], queryFn: () => client.usage() });

@@ -1,4 +1,4 @@
-// The usage of an account by day: one column for each, and the sum by kind.
+// The usage of an account: one column for each day, and the sum for each kind.
 
 import { useQuery } from '@tanstack/react-query';
 import type { Usage as UsageByDay } from 'postrider-sdk';

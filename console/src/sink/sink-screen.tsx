@@ -140,7 +140,7 @@ function RequestRow({ request }: { readonly request: SinkRequest }) {
   );
 }
 
-/** Checked as a receiver does, with the SDK and the account's keys. */
+/** The result of checking the signature as a receiver does: with the SDK and the account's keys. */
 function Signature({ request }: { readonly request: SinkRequest }) {
   const client = useClient();
   const { headerPrefix } = useSession().account.service;

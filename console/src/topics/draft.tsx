@@ -7,11 +7,11 @@ import { useMemo, useRef, useState } from 'react';
 
 interface Edited<T> {
   readonly value: T;
-  /** What was saved when the editing began. */
+  /** The saved value at the time when the editing began. */
   readonly base: string;
 }
 
-/** `saved` is the part as text, to see when it changes. Without a draft, the saved part is shown. */
+/** `saved` is the part as text, which shows when the part has changed. Without a draft, the saved part is shown. */
 export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, draftOf: (topic: Topic) => T) {
   const queries = useQueryClient();
   const [edited, setEdited] = useState<Edited<T> | null>(null);
@@ -23,12 +23,12 @@ export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, dra
     value: edited?.value ?? shown,
     set: (value: T) => setEdited({ value, base: edited?.base ?? saved }),
     undo: () => setEdited(null),
-    /** Somebody else has saved another value since the editing began. */
+    /** True if somebody else has saved another value since the editing began. */
     isOutdated: edited !== null && edited.base !== saved,
     begin: () => {
       sent.current = edited;
     },
-    /** What was typed during the call is still a draft. */
+    /** What the user typed during the call remains a draft. */
     saved: (now: Topic) => {
       queries.setQueryData(['topic', now.name], now);
       setEdited((after) => (after === sent.current || after === null ? null : { ...after, base: savedOf(now) }));

@@ -38,7 +38,7 @@ function withOne(health: Health, { state }: Message): Health {
   return state === 'CANCELLED' ? health : { ...health, open: health.open + 1 };
 }
 
-/** Of one endpoint, or of the whole topic. */
+/** The results of one endpoint, or of the whole topic. */
 export function HealthBar({ results, url }: { readonly results: TopicHealth; readonly url?: string }) {
   const { data, error } = results;
   if (!data) return <ResponseState data={data} error={error} isSmall />;

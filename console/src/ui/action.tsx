@@ -1,4 +1,5 @@
-// Every action that changes something: one API call, enabled by the token's scope, with its result shown.
+// The hook for every action that changes something: it makes one API call, is enabled by the token's scope, and shows
+// the result.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';

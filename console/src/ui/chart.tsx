@@ -30,7 +30,7 @@ export function TimeChart({
   const theme = useTheme();
   const drawn = stacked(series);
   const end = at.length < 2 ? [] : [2 * at.at(-1)! - at.at(-2)!];
-  // A period is drawn from its beginning to its end, so the last one needs an end of its own.
+  // Each period is drawn from its beginning to its end, so the last period needs an end of its own.
   const data: uPlot.AlignedData = [
     [...at, ...end].map((each) => each / 1000),
     ...drawn.map(({ values, kind }) => [...values, ...end.map(() => (kind === 'line' ? values.at(-1)! : null))]),
@@ -88,7 +88,7 @@ export function TimeChart({
   return <div ref={box} role="img" aria-label={label} style={{ height }} className="overflow-hidden" />;
 }
 
-/** The tallest is drawn first, so that the others cover its lower part. */
+/** The tallest bar is drawn first, so that the others cover its lower part. */
 function stacked(series: readonly Series[]): Series[] {
   const bars: Series[] = [];
   for (const each of series.filter(({ kind }) => kind === 'bar')) {

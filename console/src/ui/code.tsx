@@ -1,4 +1,4 @@
-// Text that is meant to be copied: commands, snippets, secrets. Always text, whatever it contains.
+// Text that is meant to be copied: commands, snippets, secrets. It is always shown as text, whatever it contains.
 
 import { CopyButton } from './copy.tsx';
 

@@ -1,4 +1,5 @@
-// Asks before an action that cannot be undone. If it affects many things, the name or the number must be typed.
+// Asks before an action that cannot be undone. If the action affects many things, the user must type the name or the
+// number.
 
 import { Dialog } from '@base-ui/react/dialog';
 import type { Call, Scope } from 'postrider-sdk';
@@ -13,7 +14,7 @@ interface ConfirmProps<T> extends ActionOptions<T> {
   readonly call: Call<T>;
   /** The label of the confirming button. */
   readonly verb: string;
-  /** What must be typed first. */
+  /** What the user must type first. */
   readonly typed?: string;
   readonly isDanger?: boolean;
   readonly scope?: Scope;

@@ -5,7 +5,7 @@ import { Icon } from './icon.tsx';
 
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Over plain HTTP from another machine, this is the only clipboard that browsers give to scripts.
+  // Over plain HTTP from another machine, browsers give scripts no other access to the clipboard.
   const area = document.createElement('textarea');
   area.value = text;
   document.body.append(area);
@@ -25,7 +25,7 @@ export function CopyButton({
   /** What is copied, for users who do not see the icon. */
   readonly label: string;
   readonly className?: string;
-  /** Why it cannot be copied. */
+  /** Why the text cannot be copied. */
   readonly refusal?: string | undefined;
   readonly children?: string;
 }) {

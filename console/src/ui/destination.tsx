@@ -1,4 +1,4 @@
-// A destination as people read it: the host first, the path below. A URL from a message is shown as text, never as a
+// A destination in a readable form: the host first, the path below. A URL from a message is shown as text, never as a
 // link.
 
 export interface UrlParts {

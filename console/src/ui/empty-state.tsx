@@ -1,4 +1,4 @@
-// Shown where there is nothing yet: what this place is for, and a command that puts something in it.
+// Shown on a screen that has no entries yet: what the screen is for, and a command that creates an entry.
 
 import type { Call } from 'postrider-sdk';
 import type { ReactNode } from 'react';
@@ -10,7 +10,7 @@ export function EmptyState({
   children,
 }: {
   readonly title: string;
-  /** Shown as a command. */
+  /** The call that is shown as a command. */
   readonly call?: Call<unknown>;
   readonly children?: ReactNode;
 }) {

@@ -1,4 +1,4 @@
-// Our few icons, drawn on one grid with one stroke.
+// The icons of the console, all drawn on one grid with one stroke.
 
 import type { ReactNode } from 'react';
 

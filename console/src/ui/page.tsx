@@ -61,7 +61,10 @@ interface ResponseStateProps {
   readonly isSmall?: boolean;
 }
 
-/** Shown until there is a response: that it is pending, or why there is none. A later error is shown as well. */
+/**
+ * Shown until there is a response: that it is pending, or why there is none. An error of a later request is shown as
+ * well.
+ */
 export function ResponseState({ data, error, isSmall = false }: ResponseStateProps) {
   if (error) return <Problem error={error} isSmall={isSmall} />;
   return data === undefined ? <Loading isSmall={isSmall} /> : null;

@@ -1,4 +1,4 @@
-// A bar of states: the amount of each, as lengths and as numbers.
+// A bar of states: the count of each, as a length and as a number.
 
 export interface Segment {
   readonly label: string;

@@ -1,4 +1,4 @@
-// Time as people read it: how long ago or how soon, with the exact moment on hover.
+// Times in a readable form: how long ago or how soon, with the exact time on hover.
 
 import { useSyncExternalStore } from 'react';
 import { serviceNow } from '../base/service-time.ts';
@@ -21,7 +21,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Now, to the second. */
+/** The current time, to the second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => ticking.now);
 }
@@ -33,7 +33,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** The two largest units, such as `2h 5m`; below a second, milliseconds. */
+/** A duration in its two largest units, such as `2h 5m`. Below a second, in milliseconds. */
 export function duration(ms: number): string {
   const all = Math.max(0, ms);
   if (all < 1000) return `${Math.round(all)} ms`;
@@ -46,7 +46,7 @@ export function duration(ms: number): string {
   return rest && left > 0 ? `${whole}${unit} ${left}${rest[0]}` : `${whole}${unit}`;
 }
 
-/** One unit only, for columns. */
+/** A duration in one unit only, for columns. */
 export function shortDuration(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => ms >= each) ?? ['s', 1000];
   return `${Math.max(0, Math.floor(ms / size))}${unit}`;

@@ -1,4 +1,4 @@
-// Shows the result of an action, with the same action as a command to copy.
+// Shows the result of an action, together with a command that does the same and can be copied.
 
 import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
 import { CopyButton } from './copy.tsx';

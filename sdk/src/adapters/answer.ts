@@ -1,5 +1,6 @@
 // What all adapters share: they verify a request, call the program's function, and send the response. The function
-// returns nothing for success, or a Response. An error that it throws goes to the framework, which responds with 500.
+// returns nothing for success, or a Response. An error that the function throws goes to the framework, which responds
+// with 500.
 
 import { type Delivery, type RequestParts, SignatureError, type VerifyOptions, verify } from '../receiver.ts';
 
@@ -14,7 +15,10 @@ export type Handler<Context extends readonly unknown[]> = (
   // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is the usual one.
 ) => Answer | Nothing | void | Promise<Answer | Nothing | void>;
 
-/** Fixed options, or a function that makes them for each request, where keys are known only then. */
+/**
+ * Fixed options, or a function that makes the options for each request, for runtimes in which the keys are known only
+ * then.
+ */
 export type Options<Context extends readonly unknown[]> =
   | VerifyOptions
   | ((...context: Context) => VerifyOptions | Promise<VerifyOptions>);
@@ -41,13 +45,13 @@ export async function answerTo<Context extends readonly unknown[]>(
   return (await handler(delivery, ...context)) ?? null;
 }
 
-/** The response to a request that is not a delivery. Other errors are mistakes of the program. */
+/** The response to a request that is not a delivery. Throws all other errors, which are mistakes of the program. */
 export function refusal(error: unknown): Response {
   if (!(error instanceof SignatureError)) throw error;
   return new Response(error.message, { status: error.status, headers: { 'Content-Type': 'text/plain' } });
 }
 
-/** For frameworks that use the web's own Request and Response. */
+/** Makes the handler for frameworks that use the standard Request and Response of the web. */
 export function receiver<Context extends readonly unknown[]>(
   requestOf: (...context: Context) => Request,
   options: Options<Context>,

@@ -1,5 +1,5 @@
-// Express: `app.post('/hook', receive({ keys }, async (delivery) => { … }))`. It needs the raw body, so register it
-// before `express.json()`, or exclude its path there.
+// Express: `app.post('/hook', receive({ keys }, async (delivery) => { … }))`. The handler needs the raw body, so
+// register it before `express.json()`, or exclude its path there.
 
 import type { Handler, Options } from './answer.ts';
 import { type NodeRequest, type NodeResponse, receiveNode } from './node.ts';

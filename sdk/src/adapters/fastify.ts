@@ -1,5 +1,5 @@
-// Fastify: `app.register(receive({ keys }, async (delivery) => { … }), { prefix: '/hook' })`. A plugin, because inside it
-// bodies stay raw. The routes outside keep their parsers.
+// Fastify: `app.register(receive({ keys }, async (delivery) => { … }), { prefix: '/hook' })`. It is a plugin, because
+// bodies stay raw inside a plugin, while the routes outside keep their parsers.
 
 import { BODY_BYTES_MAX } from '../receiver.ts';
 import { answerTo, type Handler, type Options, optionsFor } from './answer.ts';

@@ -1,10 +1,10 @@
-// Nuxt and h3: `export default defineEventHandler(receive({ keys }, async (delivery) => { … }))`, with version 1 and 2.
+// Nuxt and h3, version 1 or 2: `export default defineEventHandler(receive({ keys }, async (delivery) => { … }))`.
 
 import { BODY_BYTES_MAX } from '../receiver.ts';
 import { answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
 import { type NodeRequest, rawBodyOf } from './node.ts';
 
-/** Version 2 has a web Request as `req`, version 1 the request of Node.js as `node.req`. */
+/** Version 2 of h3 has a web Request as `req`; version 1 has the request of Node.js as `node.req`. */
 interface EventLike {
   readonly req?: unknown;
   readonly node?: { readonly req: unknown } | undefined;
@@ -31,7 +31,7 @@ async function requestOf({ req, node }: EventLike, bytesMax: number) {
   return { headers: request.headers, body: await rawBodyOf(request, bytesMax) };
 }
 
-/** Version 2 brings a Request of its own kind. */
+/** Whether `req` is like a web Request. Version 2 of h3 has its own class for requests. */
 function isWebRequest(req: unknown): req is Request {
   return typeof (req as Partial<Request> | undefined)?.arrayBuffer === 'function';
 }

@@ -1,4 +1,4 @@
-// For frameworks on Node's own request and response: finds or reads the raw body, and writes the response.
+// For frameworks that use the request and response of node:http: finds or reads the raw body, and writes the response.
 
 import { joinBytes } from '../join-bytes.ts';
 import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
@@ -6,7 +6,7 @@ import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal 
 
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Set by a parser that has read the body before. */
+  /** The body, if a parser has read it before. */
   readonly body?: unknown;
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
@@ -24,7 +24,7 @@ export interface NodeResponse {
   end(body?: Uint8Array): unknown;
 }
 
-/** Verifies, calls the function and sends the response, unless the function has sent one itself. */
+/** Verifies the request, calls the function and sends the response, unless the function has already sent a response. */
 export async function receiveNode<Context extends readonly unknown[]>(
   request: NodeRequest,
   response: NodeResponse,
@@ -59,7 +59,7 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
       'the body was parsed before it could be verified: register the receiver before the parser, or keep the raw body',
     );
   }
-  // The body was read to its end and was empty: a parser does that. Waiting for more would never end.
+  // A parser has read the body to its end, and the body was empty. Waiting for more would never end.
   if (request.readableEnded) return new Uint8Array(0);
   if (request.destroyed) throw cutOff();
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();

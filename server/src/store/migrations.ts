@@ -20,8 +20,8 @@ export function readMigrations(files: Files): Migration[] {
 }
 
 /**
- * The migrations that are not applied yet. Refuses a store that a newer program has written, unless the store allows
- * programs which know the migrations up to `readerMin`.
+ * The migrations that are not applied yet. Throws for a store that a newer program has written, unless the store allows
+ * programs that know the migrations up to `readerMin`.
  */
 export function pendingMigrations(
   all: readonly Migration[],

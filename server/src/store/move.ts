@@ -1,12 +1,12 @@
-// Moves everything from one store into another. It copies in batches, each written with the position it reached,
-// compares both sides, and only then marks the move as finished. If it is killed at any point, the next run continues
-// it.
+// Moves everything from one store into another. The move copies batches, each written with the position that it
+// reached, compares both stores, and only then marks the move as finished. If the process is killed at any point, the
+// next run continues.
 
 import { TableDigest } from './rows/row-digest.ts';
 
 /**
- * In the order of copying: an account before its tokens. Nodes are not moved, because a process does not move with its
- * data. The clock is not moved either: the positions in the queues show how far it had come.
+ * The tables in the order of copying: an account comes before its tokens. Nodes are not moved, because a process does
+ * not move with its data. The clock is not moved either: the positions in the queues show how far it had come.
  */
 export const MOVED_TABLES = [
   'accounts',
@@ -31,58 +31,58 @@ export const MOVED_TABLES = [
 ] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number];
 
-/** The limits of one batch. A larger row is copied alone. */
+/** Limit for the rows of one batch. A row that is larger than a batch is copied alone. */
 const BATCH_ROWS_MAX = 1000;
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** How many rows are compared between two reports of progress. */
 const COMPARED_ROWS_REPORTED = 1000;
 
 export type Field = string | number | boolean | null | Uint8Array;
-/** A row in the form that the target needs; flags may be 0 and 1. */
+/** A row in the form that the target needs. Flags may be 0 and 1. */
 export type Row = Readonly<Record<string, Field>>;
 /** The key values of a row: copying continues after it. */
 export type Position = readonly (string | number)[];
 
 /**
- * What is moved, and when the move began. The time stays the same when the move is continued, so that everything that
- * depends on it does too.
+ * What is moved, and when the move began. A continued move keeps the time of its first run, so that everything that
+ * depends on the time stays the same too.
  */
 export interface MoveIdentity {
-  /** Does not change as long as nothing in the source changes. */
+  /** The fingerprint does not change as long as nothing in the source changes. */
   readonly fingerprint: string;
   /** The location of the source, for people. */
   readonly name: string;
   readonly startedAt: number;
 }
 
-/** The source cannot be changed while this is open. */
+/** The store that is copied. It cannot be changed while this object is open. */
 export interface MoveSource {
   readonly fingerprint: string;
   readonly name: string;
   count(table: MovedTable): number;
-  /** The rows after a position, in key order, one at a time: a row may be large. */
+  /** The rows after a position, in key order. They are read one at a time, because a row may be large. */
   rows(
     table: MovedTable,
     after: Position | null,
     startedAt: number,
   ): Iterable<{ readonly row: Row; readonly at: Position }>;
   /**
-   * The same rows for the comparison, in any order, read by other queries. Bytes are given as their hexadecimal
-   * SHA-256.
+   * The same rows for the comparison, read in any order by other queries. Bytes are returned as their SHA-256 in
+   * hexadecimal.
    */
   compared(table: MovedTable, startedAt: number): Iterable<Row>;
-  /** At least the highest number that a message has or ever had. */
+  /** A number that is not lower than that of any message which the source has or ever had. */
   highestSeq(): number;
   /** Whether an earlier move into the same target was interrupted at its end. */
   readonly isMoveInDoubt: boolean;
   /**
-   * From now on no service starts on the source. Called before the target is usable, so that both are never usable at
-   * once.
+   * From now on no service starts on the source. This is called before the target becomes usable, so that both stores
+   * are never usable at once.
    */
   setMoved(at: number): void;
-  /** The target was not made usable. */
+  /** Records that the target was not made usable, so that services may start on the source again. */
   setNotMoved(): void;
-  /** The target has confirmed that it is usable. */
+  /** Records that the target has confirmed that it is usable. */
   confirmMoved(at: number): void;
   close(): void;
 }
@@ -94,20 +94,20 @@ export interface TableProgress {
 }
 
 export interface MoveTarget {
-  /** Accepts an empty store, or one with an unfinished move of the same source. Refuses any other. */
+  /** Accepts an empty store, or a store with an unfinished move of the same source. Throws for any other store. */
   begin(identity: MoveIdentity): Promise<{ readonly startedAt: number; readonly tables: Map<string, TableProgress> }>;
   /** Writes the rows and the position in one transaction. */
   write(table: MovedTable, rows: readonly Row[], at: Position): Promise<void>;
   endTable(table: MovedTable): Promise<void>;
-  /** The row as this store can store it. */
+  /** The row in the form in which this store can hold it. */
   asStored(table: MovedTable, row: Row): Row;
-  /** In any order; bytes as their hexadecimal SHA-256. */
+  /** The rows for the comparison, in any order. Bytes are returned as their SHA-256 in hexadecimal. */
   compared(table: MovedTable): AsyncIterable<Row>;
   /** How many strings could not be stored unchanged. */
   replaced(): Promise<number>;
   /**
-   * After this it is a normal store. Calls `beforeCommit` when only the commit is left. Rejects with `FinishInDoubt` if
-   * the commit was not confirmed.
+   * After this call the target is a normal store. Calls `beforeCommit` when only the commit is left. Rejects with
+   * `FinishInDoubt` if the commit was not confirmed.
    */
   finish(highestSeq: number, beforeCommit: () => void): Promise<void>;
   close(): Promise<void>;
@@ -139,7 +139,7 @@ export class TargetNotEmpty extends Error {}
 /** The connection was lost before the commit was confirmed. */
 export class FinishInDoubt extends Error {}
 
-/** The move had begun. The next run continues it. */
+/** The move was stopped after it had begun. The next run continues it. */
 export class MoveStopped extends Error {}
 
 export async function moveStore(
@@ -150,7 +150,7 @@ export async function moveStore(
   const { fingerprint, name } = source;
   const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now }).catch((error) => {
     if (!(error instanceof TargetNotEmpty) || !source.isMoveInDoubt) throw error;
-    // A target with an unfinished move would not throw this error. So the move was committed.
+    // If the earlier move were unfinished, the target would not throw this error. So that move was committed.
     source.confirmMoved(options.now);
     throw new Error('the earlier move into this database is complete: start with --store', { cause: error });
   });
@@ -230,7 +230,7 @@ function sizeOf(row: Row): number {
   return bytes;
 }
 
-/** Reads all columns of all rows of both sides again, to find anything that was not copied. */
+/** Reads all columns of all rows of both stores again, to find anything that was not copied. */
 async function compareAll(
   source: MoveSource,
   target: MoveTarget,

@@ -1,5 +1,5 @@
-// Accounts and tokens, over the API or directly in a store. The latter works when no token with the scope admin is
-// left.
+// Accounts and tokens, over the API or directly in a store. A store can be used even when no token with the admin scope
+// is left.
 
 import type { Account, Client, NewToken, Scope, Token } from 'postrider-sdk';
 import { parseConfig } from '../../../../server/src/node/settings/config.ts';
@@ -20,13 +20,13 @@ export interface Recounted {
 export interface AccountAccess {
   /** Where the accounts are, as text. */
   readonly location: string;
-  /** The account that a command uses when none is named; null if that is not clear. */
+  /** The account that a command uses when no account is named. Null if that is not clear. */
   ownAccountId(): Promise<string | null>;
   accounts(): Promise<readonly Account[]>;
   createAccount(name: string, tier: string | undefined): Promise<Account>;
   setTier(accountId: string, tier: string): Promise<Account>;
   setSuspended(accountId: string, isSuspended: boolean): Promise<Account>;
-  /** Counts again what an account stores. Null over the API. */
+  /** Counts again how many bytes an account stores. Null over the API. */
   readonly recount: ((accountId: string) => Promise<Recounted>) | null;
   tokens(accountId: string): Promise<readonly Token[]>;
   createToken(accountId: string, name: string, scopes: readonly Scope[]): Promise<NewToken>;
@@ -59,7 +59,7 @@ function apiAccess(client: Client, url: string): AccountAccess {
 }
 
 async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
-  // Uses the settings of `token create`: they are the ones that name a store.
+  // Reads the settings of `token create`, because these settings name a store.
   const named = ['data', 'store'].flatMap((flag) => given.list(flag).map((value) => `--${flag}=${value}`));
   const ofService = CONNECTION_FLAGS.filter(({ name }) => given.has(name)).map(({ name }) => `--${name}`);
   if (ofService.length > 0) {
@@ -83,7 +83,10 @@ async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
 
 const NAMES_SHOWN_MAX = 10;
 
-/** By name or id. Without either, the caller's own, the only one, or the one called default. */
+/**
+ * Finds an account by name or id. Without either, it is the caller's own account, the only account, or the account
+ * named default.
+ */
 export async function findAccount(access: AccountAccess, wanted: string | undefined): Promise<Account> {
   const own = wanted === undefined ? await access.ownAccountId() : null;
   const accounts = await access.accounts();

@@ -1,5 +1,5 @@
-// `postrider config …`: the address and the token that the command uses, and the settings of the service, with where
-// each of them comes from. No secret is shown.
+// `postrider config …`: shows the address and the token that the command uses, and the settings of the service, with
+// the source of each. No secret is shown.
 
 import {
   defaultOf,

@@ -9,10 +9,10 @@ import { spanText, timeText } from '../../frame/time-text.ts';
 import { type Finding, finding } from '../../service/doctor-machine.ts';
 
 const CLOCKS_APART_MS_MAX = 5000;
-/** Any earlier time means that a clock is wrong: no program of this version is older. */
+/** The earliest time that a clock can show correctly: no program of this version is older. */
 const EARLIEST_AT = Date.UTC(2025, 0, 1);
 
-/** Where no address is given, the service is the one that listens on this port. */
+/** If no address is given, checks the service that listens on this port. */
 export async function checkService(
   invocation: Invocation,
   port: number,
@@ -81,7 +81,7 @@ function checkClocks(apartMs: number): Finding {
   );
 }
 
-/** Null unless the address is one of this machine. */
+/** The port of an address on this machine. Null for any other address. */
 function portOf(url: string): number | null {
   if (!URL.canParse(url)) return null;
   const { hostname, port, protocol } = new URL(url);

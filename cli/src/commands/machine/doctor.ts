@@ -23,7 +23,7 @@ const [STATE_WIDTH, NAME_WIDTH] = [7, 9];
 const TEXT_AT = STATE_WIDTH + NAME_WIDTH + 4;
 const TEXT_WIDTH_MIN = 30;
 
-/** Wraps the text into one column of at most this width. */
+/** Wraps the text into lines of at most this width. */
 function wrapped(text: string, width: number | null): string[] {
   return wrap(printable(text), width === null ? Number.POSITIVE_INFINITY : Math.max(TEXT_WIDTH_MIN, width - TEXT_AT));
 }
@@ -65,7 +65,7 @@ function show({ name, state, says, todo }: Finding, out: Output): void {
   for (const line of rest) out.line(`${' '.repeat(TEXT_AT)}${line}`);
 }
 
-/** The settings as `serve` would read them here. */
+/** The settings as `serve` would read them with these flags and this environment. */
 function settingsOf({ given, io }: Invocation): {
   readonly config: Config | null;
   readonly problems: readonly Finding[];

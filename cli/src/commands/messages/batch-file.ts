@@ -49,15 +49,15 @@ export interface Line {
   /** Counted from 1. */
   readonly number: number;
   readonly text: string;
-  /** The bytes of the line in the file, with its line break. */
+  /** The bytes of the line in the file, including its line break. */
   readonly raw: Buffer;
-  /** Where the next line begins. */
+  /** The position in the file at which the next line begins. */
   readonly endsAt: number;
 }
 
 const LINE_BYTES_MAX = 100 * 1024 ** 2;
 
-/** All lines, empty ones too. */
+/** All lines of the file, including empty ones. */
 export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
   from: { line: number; bytes: number },

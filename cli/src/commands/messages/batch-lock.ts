@@ -1,5 +1,5 @@
-// Only one run of `postrider batch` over a file at a time. The lock belongs to the operating system, which releases it
-// however the process ends, so nobody has to delete a stale one.
+// Lets only one run of `postrider batch` work on a file at a time. The lock belongs to the operating system, which
+// releases it however the process ends, so nobody has to delete a stale lock.
 
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -10,11 +10,11 @@ import { printable } from '../../frame/printable.ts';
 const TRIES_MAX = 10;
 
 export interface Lock {
-  /** Also removes the file. */
+  /** Releases the lock and removes its file. */
   release(): void;
 }
 
-/** Throws when another process has it. */
+/** Throws when another process holds the lock. */
 export function lockFile(path: string, file: string): Lock {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const inode = made(path);
@@ -25,7 +25,8 @@ export function lockFile(path: string, file: string): Lock {
       held.close();
       throw refused(error, path, file);
     }
-    // The last owner may have removed the file in between. Then this lock is on a file that no other process can find.
+    // The last owner may have removed the file before we locked it. Then this lock is on a file that no other process
+    // can find.
     if (inodeOf(path) === inode) {
       return {
         release: () => {

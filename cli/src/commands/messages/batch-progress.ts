@@ -11,7 +11,10 @@ import { timeText } from '../../frame/time-text.ts';
 
 const RESTART = 'To send all lines from the first one again, use --restart.';
 const LINE_BREAK = 10;
-/** The service recognises a deduplication id for ten minutes by default. One minute less, because clocks differ. */
+/**
+ * How long the service certainly recognises a deduplication id. Its default is ten minutes; clocks differ, so this is
+ * one minute less.
+ */
 const KNOWN_FOR_MS = 9 * 60_000;
 
 /** The progress of sending a file. */
@@ -22,13 +25,13 @@ export interface Progress {
   /** The last line for which a response has arrived, and the position of its end. */
   readonly line: number;
   readonly bytes: number;
-  /** The hash of the bytes up to there: the file may grow, but these bytes must not change. */
+  /** The hash of the bytes up to that position. The file may grow, but these bytes must not change. */
   readonly sha256: string;
   readonly accepted: number;
   readonly refused: number;
   /** The lines that were sent, but had no response when the run ended. */
   readonly doubt: { readonly toLine: number; readonly at: number } | null;
-  /** Whether the last line had no line break: the end of a file, which may grow. */
+  /** Whether the last line had no line break. Such a line is the end of a file that may grow. */
   readonly isLineOpen?: boolean;
 }
 
@@ -108,7 +111,7 @@ export function newRunId({ world }: Io): string {
   return `batch-${Buffer.from(world.random.bytes(8)).toString('hex')}`;
 }
 
-/** Where an earlier run ended, or the beginning. */
+/** The progress at which an earlier run ended, or the beginning of the file. */
 export async function startOf(
   { given, out, io }: Invocation,
   { path, progressPath, url, total }: BatchRun,
@@ -137,13 +140,14 @@ export async function startOf(
       },
     );
   }
-  // The last line had no line break when it was sent. Anything but a line break after it would make it a different line.
+  // The last line had no line break when it was sent. If anything but a line break follows it now, it has become a
+  // different line.
   if (found.isLineOpen && !/^\r?\n/.test(rest.toString('latin1'))) throw changed(path, found.line);
   out.note(`Continues after line ${found.line} of ${total}.`);
   return found.isLineOpen ? { ...found, line: found.line - 1 } : found;
 }
 
-/** The service may have accepted the last chunk of the run before, and no longer recognises it. */
+/** Throws if the service may have accepted the last chunk of the earlier run, and no longer recognises its ids. */
 function refuseForgotten({ doubt, line }: Progress, now: number): void {
   if (doubt === null || now - doubt.at <= KNOWN_FOR_MS) return;
   throw new Failure(
@@ -212,7 +216,7 @@ async function hashOfStart(path: string, bytes: number): Promise<Hash> {
   return hash;
 }
 
-/** The first two bytes after those, or fewer. None at the end of the file. */
+/** The first two bytes after the hashed ones, or fewer. None at the end of the file. */
 async function startOfRest(path: string, bytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const chunk of createReadStream(path, { start: bytes, end: bytes + 1 })) pieces.push(chunk as Buffer);

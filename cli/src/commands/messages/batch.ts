@@ -1,5 +1,5 @@
 // `postrider batch`: sends a file of messages, many in one call. It can be stopped at any time: the next run continues
-// after the last line that has a response, and sends none twice.
+// after the last line that has a response, and sends no message twice.
 
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, UnreachableError } from 'postrider-sdk';
@@ -24,7 +24,7 @@ const TRY_AGAIN_MS = 1000;
 const RETRY_AFTER_SECONDS_MAX = 120;
 interface Chunk extends SentLines {
   readonly elements: readonly Element[];
-  /** The lines of the elements. */
+  /** The numbers of the lines from which the elements were read. */
   readonly lines: readonly number[];
 }
 
@@ -136,14 +136,14 @@ async function checkFile(path: string): Promise<number> {
 
 type Read = ReturnType<typeof readElement>;
 
-/** Null for an empty line. */
+/** The element of a line, or null for an empty line. */
 const elementOf = ({ text }: Line): Read | null => (text.trim() === '' ? null : readElement(text));
 
 const problemOf = (read: Read | null) => (read !== null && 'problem' in read ? read.problem : null);
 
 /**
- * `endsWith` is the last line of a chunk that was already sent. The chunk is cut at the same line again, so that it has
- * the same ids.
+ * `endsWith` is the last line of a chunk that an earlier run has sent. This run cuts the chunk at the same line, so
+ * that it has the same ids.
  */
 async function* chunksOf(
   lines: AsyncIterable<Line>,
@@ -235,7 +235,7 @@ class Sender {
     else if (refusal !== null) out.warn(`line ${line} is refused: ${refusal}`);
   }
 
-  /** With an id of its own, an element that is sent again is recognised. */
+  /** Gives the element a deduplication id, so that the service recognises the element when it is sent again. */
   #named(element: Element, line: number): Element {
     const names = Object.keys(element.headers ?? {}).map((name) => name.toLowerCase());
     const { headerPrefix } = this.#connection;
@@ -248,7 +248,10 @@ class Sender {
     };
   }
 
-  /** Tries again when the service is away for a moment: the ids keep the messages from being accepted twice. */
+  /**
+   * Sends a chunk. It tries again when the service is unavailable for a moment: the ids prevent that messages are
+   * accepted twice.
+   */
   async #call(elements: readonly Element[]): Promise<readonly BatchResult[]> {
     const { client, url } = this.#connection;
     for (let tries = 1; ; tries += 1) {
@@ -263,7 +266,7 @@ class Sender {
     }
   }
 
-  /** Throws the error if another try is not worth it. */
+  /** Waits before the next try. Throws the error if another try cannot succeed. */
   async #waitAfter(error: unknown, tries: number): Promise<void> {
     const { io, out } = this.#invocation;
     const isOver = io.interrupted.aborted || tries >= TRIES_MAX || !this.#isKnown;
@@ -275,7 +278,7 @@ class Sender {
   }
 }
 
-/** Something else that returns a list must not count as having accepted messages. */
+/** Whether this is a result of the service. A list from any other program must not count as accepted messages. */
 function isResult(result: BatchResult): boolean {
   const parts: readonly { readonly messageId?: unknown; readonly error?: unknown }[] = [result].flat();
   return parts.every((each) => typeof (each?.messageId ?? each?.error) === 'string');

@@ -9,10 +9,10 @@ import { printable } from '../../frame/printable.ts';
 import { collect } from '../../frame/read-input.ts';
 import type { Io } from '../../frame/terminal.ts';
 
-/** More than any service takes. Guards against a device or a wrong file. */
+/** Limit for a body, higher than that of any service. It guards against a device or a wrong file. */
 const BODY_BYTES_MAX = 1024 ** 3;
 
-/** The text itself, the content of a file after "@", or standard input for "-". */
+/** Reads the body: the text itself, the content of a file after "@", or standard input for "-". */
 export async function readBody(given: string | undefined, io: Io): Promise<Uint8Array | undefined> {
   if (given === undefined) return undefined;
   if (given === '-') {
@@ -41,7 +41,7 @@ async function readBodyFile(path: string): Promise<Uint8Array> {
 
 const tooLarge = (name: string) => new Failure(`the body from ${printable(name)} is over 1 GiB`, { exit: EXIT.usage });
 
-/** In JSON: as text where it is text, and byte for byte where it is not. */
+/** The body in JSON: as text if it is valid text, else as base64, so that no byte changes. */
 export function jsonBody(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
   const buffer = Buffer.from(bytes);
   return isUtf8(buffer) ? { body: buffer.toString('utf8') } : { bodyBase64: buffer.toString('base64') };
@@ -53,8 +53,8 @@ const UNFIT = /[^\t\x20-\x7e\x80-\xff]/;
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/s;
 
 /**
- * Headers as `curl -H` takes them. A header of the service and Content-Type are sent as they are; any other is for the
- * destination, and becomes `<prefix>Forward-<name>`.
+ * Reads headers in the format of `curl -H`. A header of the service and Content-Type are sent unchanged. Any other
+ * header is for the destination, and becomes `<prefix>Forward-<name>`.
  */
 export function readHeaders(given: readonly string[], prefix: string): Readonly<Record<string, string>> {
   const headers = new Map<string, string>();
@@ -81,7 +81,7 @@ function sentName(name: string, prefix: string): string {
   return isOwn ? name : `${prefix}Forward-${name}`;
 }
 
-/** The content type that the body suggests: JSON if it is JSON, else none. */
+/** The content type that the body suggests: JSON if the body is JSON, else none. */
 export function guessedType(body: Uint8Array | undefined): string | undefined {
   if (body === undefined || (body[0] !== 0x7b && body[0] !== 0x5b)) return undefined;
   try {

@@ -1,4 +1,4 @@
-// `postrider dlq …`: the messages that have failed, and what to do with them.
+// `postrider dlq …`: shows failed messages, and retries or deletes them.
 
 import type { DeadLetter } from 'postrider-sdk';
 import type { Invocation } from '../../frame/command.ts';

@@ -7,7 +7,7 @@ import { exactTimeText, spanText } from '../../frame/time-text.ts';
 
 const STATE_WIDTH = 'CANCEL_REQUESTED'.length;
 
-/** `isAlone`: the reader knows which message it is about. */
+/** `isAlone` means that all events are about one message, so the line does not name the message. */
 export function eventText(event: MessageEvent, out: Output, isAlone = false): string {
   const { state } = event;
   const details = [...stepDetails(event), ...(isAlone ? [] : lineDetails(event))];

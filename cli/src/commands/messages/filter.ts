@@ -1,4 +1,4 @@
-// The filters of a command as those of the API.
+// Reads the filter flags of a command into the filters of the API.
 
 import { type Client, type MessageFilter, PostriderError } from 'postrider-sdk';
 import type { Given } from '../../frame/arguments.ts';
@@ -18,13 +18,13 @@ const LISTS = [
 ] as const;
 
 /**
- * The time that `time` of `given` counts back from. "How long ago" is by the clock of the service, which is read only
- * in that case.
+ * The time from which the values of these flags count back. A value such as `1h` counts back by the clock of the
+ * service, which is read only in that case.
  */
 export async function nowFor(given: Given, client: Client, ...flags: readonly string[]): Promise<number | undefined> {
   if (!flags.some((flag) => isDurationAgo(given.text(flag) ?? ''))) return undefined;
   const overview = await client.overview().catch((error: unknown) => {
-    // The token may not read it: the clock of this machine is used.
+    // The token may not read the clock of the service, so the clock of this machine is used.
     if (error instanceof PostriderError && error.status === 403) return null;
     throw error;
   });

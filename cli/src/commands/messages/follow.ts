@@ -1,5 +1,5 @@
-// Events of messages as they happen: reads past events first, then continues with the live stream. When the connection
-// breaks, it is opened again after the last event, so that none is lost or shown twice.
+// Events of messages as they happen: past events first, then the live stream. A broken connection is opened again after
+// the last event, so that no event is lost or shown twice.
 
 import { type Client, type MessageEvent, type MessageFilter, PostriderError, UnreachableError } from 'postrider-sdk';
 import type { Clock } from '../../../../server/src/runtime/world.ts';
@@ -7,9 +7,9 @@ import type { Clock } from '../../../../server/src/runtime/world.ts';
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Start of the time of past events. Without it, only new events are read. */
+  /** The time at which the past events begin. Without it, only new events are read. */
   readonly from?: number;
-  /** Called once for each lost connection, however long it is lost. */
+  /** Called once for each lost connection, however long the connection stays lost. */
   readonly onLost: (why: string) => void;
   readonly onBack?: () => void;
   readonly onOpen?: () => void;
@@ -24,7 +24,7 @@ export async function* follow(
   options: FollowOptions,
 ): AsyncGenerator<MessageEvent> {
   const { signal, clock, from } = options;
-  // By the service's clock. A broken connection continues from here until the first event has come.
+  // This time is by the service's clock. Until the first event has come, a broken connection continues from this time.
   const beganAt = from ?? (await client.overview()).now;
   const follower = new Follower(client, filter, beganAt, options);
   while (!signal.aborted) {
@@ -40,7 +40,7 @@ class Follower {
   readonly #filter: MessageFilter;
   readonly #beganAt: number;
   readonly #options: FollowOptions;
-  /** The keys of the events of the history. */
+  /** The keys of the past events that were read. */
   readonly #seen = new Set<string>();
   #lastEventId: string | null = null;
   #isFirst = true;
@@ -54,8 +54,8 @@ class Follower {
   }
 
   /**
-   * The events of one connection, until it breaks. Throws if no connection was ever open, or if another one would not
-   * help.
+   * The events of one connection, until it breaks. Throws if no connection has ever been open, or if another connection
+   * would not help.
    */
   async *events(): AsyncGenerator<MessageEvent> {
     const { signal } = this.#options;
@@ -70,16 +70,16 @@ class Follower {
       if (this.#isFirst || !isTemporaryError(error)) throw error;
       this.#lose((error as Error).message);
     } finally {
-      // The reader may leave at any event. The stream has timers, which would keep the process alive.
+      // The reader may stop at any event. The timers of the stream would then keep the process alive.
       stream.return(undefined).catch(() => {});
     }
   }
 
   async *#eventsOf(stream: Stream, opened: Promise<void>): AsyncGenerator<MessageEvent> {
     const first = stream.next();
-    // Nobody may be waiting for it when it fails: its reader can leave before.
+    // When this promise rejects, its reader may have left. Then nobody else would handle the error.
     first.catch(() => {});
-    // Whichever comes first: open, or an error.
+    // Waits until the connection is open or has failed.
     await Promise.race([opened, first]);
     const hasHistory = this.#lastEventId === null && (!this.#isFirst || this.#options.from !== undefined);
     this.#open();
@@ -128,17 +128,17 @@ async function* history(client: Client, filter: MessageFilter): AsyncGenerator<M
   } while (cursor !== undefined);
 }
 
-/** A message never reaches the same state of the same attempt twice in one millisecond. */
+/** Identifies an event: a message never reaches the same state of the same attempt twice in one millisecond. */
 function keyOf({ messageId, time, state, attempt }: MessageEvent): string {
   return `${messageId} ${time} ${state} ${attempt ?? ''}`;
 }
 
-/** The runtime reports a stream that broke in the middle as a TypeError. */
+/** Whether the error means that a stream broke in the middle: the runtime reports that as a TypeError. */
 function isCut(error: unknown): boolean {
   return error instanceof TypeError && /terminated|network|closed/i.test(error.message);
 }
 
-/** Ends early when the signal aborts. */
+/** Waits for a time. The wait ends early when the signal aborts. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -120,7 +120,7 @@ function bodyOf(message: {
   return message.bodyBase64 === undefined ? null : Buffer.from(message.bodyBase64, 'base64');
 }
 
-/** Text is shown as text, other bodies as their number of bytes. */
+/** The body as text if it is text, else its number of bytes. */
 export function bodyText(body: Buffer): string {
   const text = body.toString('utf8');
   if (text.includes('\ufffd') || text.includes('\0')) return `${body.length} bytes that are not text`;
@@ -129,7 +129,7 @@ export function bodyText(body: Buffer): string {
     : printableLines(text);
 }
 
-/** The body as it is, for files and pipes. */
+/** Writes the body unchanged, for files and pipes. */
 export async function messageBody({ given, out, connect }: Invocation): Promise<number> {
   const message = await connect().client.getMessage(given.words[0]!);
   const body = bodyOf(message) ?? Buffer.alloc(0);

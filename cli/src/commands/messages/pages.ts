@@ -5,7 +5,7 @@ const LIMIT_BY_DEFAULT = 50;
 
 export interface Listed<T> {
   readonly entries: readonly T[];
-  /** Whether the limit left something out. */
+  /** Whether entries were left out because of the limit. */
   readonly isCut: boolean;
 }
 

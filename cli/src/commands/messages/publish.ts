@@ -36,7 +36,7 @@ async function send(invocation: Invocation, callOf: (request: Request) => Call<A
   const startedAt = io.world.clock.now();
   const answer = await connection.client.send({ ...callOf(request), headers });
   const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
-  // One document, or with --wait the first lines of a stream.
+  // With --json the output is one document, or with --wait the first lines of a stream.
   if (!out.isJson) for (const each of published) out.line(acceptedText(each, given.has('quiet')));
   else if (isFollowed) for (const each of published) await out.record(each);
   else out.json(answer);
@@ -57,13 +57,13 @@ async function wait({ client }: Connection, published: readonly Published[], opt
   }
 }
 
-/** Only its id if a script reads the output. */
+/** What is printed for an accepted message: only its id if a script reads the output. */
 function acceptedText({ messageId, url, deduplicated }: Published, isQuiet: boolean): string {
   if (isQuiet) return printable(messageId);
   return `${printable(messageId)}  ${printable(url)}${deduplicated ? '  (a duplicate: nothing new was accepted)' : ''}`;
 }
 
-/** Also for schedules, whose messages have the same settings. */
+/** The request that the flags describe. Schedules use this too, because their messages have the same settings. */
 export async function readRequest(
   given: Given,
   io: Io,
@@ -82,7 +82,7 @@ export async function readRequest(
   };
 }
 
-/** If a setting is given by a flag and by a header, one of them would have no effect. */
+/** Throws if a setting is given both by a flag and by a header, because one of the two would have no effect. */
 export function refuseDuplicateSettings(
   headers: ReadonlyMap<string, string>,
   settings: PublishSettings,
@@ -118,7 +118,7 @@ function settingsOf(given: Given): PublishSettings {
   return Object.fromEntries(texts.filter(([, value]) => value !== undefined)) as PublishSettings;
 }
 
-/** Seconds since 1970, as the API wants them. */
+/** The time in seconds since 1970, as the API expects it. */
 function notBefore(text: string | undefined): string | undefined {
   if (text === undefined || /^\d+$/.test(text)) return text;
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;

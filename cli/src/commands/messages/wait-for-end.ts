@@ -8,16 +8,19 @@ import type { Io } from '../../frame/terminal.ts';
 import { eventText } from './event-text.ts';
 import { follow } from './follow.ts';
 
-/** More ids would make the URL of the stream too long. Then all events are read and filtered here. */
+/**
+ * Limit for the ids in the filter of the stream. More ids would make its URL too long: then all events are read and
+ * filtered here.
+ */
 const FILTER_IDS_MAX = 100;
-/** The clock of this machine may be ahead of the service's. */
+/** How far the clock of this machine may be ahead of the service's clock. */
 const CLOCKS_APART_MS = 86_400_000;
 
 export interface WaitOptions {
   readonly out: Output;
   readonly io: Io;
   readonly startedAt: number;
-  /** Null waits as long as it takes. */
+  /** How long to wait at most. Null means without a limit. */
   readonly maxMs: number | null;
 }
 
@@ -82,7 +85,7 @@ class Waiting {
 
   note({ messageId, state }: MessageEvent): void {
     if (state === 'CANCEL_REQUESTED') this.#cancelled.add(messageId);
-    // A message that is to be cancelled may still report an attempt as delivered before it ends.
+    // A message whose cancel was requested may still report an attempt as delivered before it ends.
     const isDelivered = state === 'DELIVERED' && !this.#cancelled.has(messageId);
     const hasEnded = state === 'FAILED' || state === 'CANCELLED' || isDelivered;
     if (hasEnded && this.open.delete(messageId) && !isDelivered) this.failed += 1;

@@ -79,7 +79,7 @@ export async function createAlert({ given, out, connect }: Invocation): Promise<
   return EXIT.done;
 }
 
-/** `10%` is 0.1. */
+/** Reads a share as a number: `10%` is 0.1. */
 function shareOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);

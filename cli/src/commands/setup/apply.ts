@@ -1,4 +1,4 @@
-// `postrider apply` and `postrider export`: queues, topics, schedules and alerts as a file.
+// `postrider apply` and `postrider export`: read and write queues, topics, schedules and alerts as a file.
 
 import type { Client } from 'postrider-sdk';
 import type { Tier } from '../../../../server/src/rules/limits/tier.ts';
@@ -26,8 +26,8 @@ export async function apply(invocation: Invocation): Promise<number> {
   refuse(settingProblems(desired, headerPrefix));
   const { state: actual, leftOut } = await readService(client, desired);
   const all = diffStates(desired, actual, given.has('prune'));
-  // A kind of schedule that no file can describe is missing from every file, so its absence does not mean that it
-  // should be deleted.
+  // No file can describe such a schedule, so it is missing from every file. Its absence does not mean that it should be
+  // deleted.
   const isSpared = ({ action, kind, name }: Change) =>
     action === 'delete' && kind === 'schedule' && leftOut.includes(name);
   const changes = all.filter((change) => !isSpared(change));
@@ -113,7 +113,7 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
   return EXIT.done;
 }
 
-/** JSON is YAML too: apply reads both. */
+/** The text of the file: YAML or JSON. JSON is YAML too, so apply reads both. */
 async function fileText(state: State, url: string, isJson: boolean): Promise<string> {
   if (isJson) return `${JSON.stringify(state, null, 2)}\n`;
   const { stringify } = await import('yaml');

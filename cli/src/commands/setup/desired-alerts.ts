@@ -1,5 +1,5 @@
-// The section "alerts" of the file of `apply` and `export`: checks an entry by the service's own rules, and brings it
-// into a form in which two equal alerts are equal.
+// The section "alerts" of the file of `apply` and `export`. It checks an entry by the service's own rules, and adds the
+// defaults, so that equal alerts can be compared.
 
 import { readAlert, shownDefinition } from '../../../../server/src/rules/alerts/alert-rules.ts';
 
@@ -19,7 +19,7 @@ export function alertProblems({ id: _id, ...alert }: Readonly<Record<string, unk
   return 'problems' in read ? read.problems.map((problem) => `${at}: ${problem}`) : [];
 }
 
-/** The entry with all defaults, as the service shows it. `actual`: the alert that the service has under this id. */
+/** The entry with all defaults, as the service shows it. `actual` is the alert that the service has under this id. */
 export function withAlertDefaults(desired: AlertState, actual: AlertState | undefined): AlertState {
   const freeBytes = actual?.rule.freeBytes;
   const read = readAlert(

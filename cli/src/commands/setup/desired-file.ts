@@ -1,4 +1,4 @@
-// The file of `postrider apply`: reads it as YAML, and makes all that is wrong with it into one failure.
+// The file of `postrider apply`: reads it as YAML, and reports all its problems in one failure.
 
 import { createReadStream } from 'node:fs';
 import { EXIT } from '../../frame/exit-codes.ts';
@@ -12,7 +12,7 @@ const FILE_BYTES_MAX = 10 * 1024 ** 2;
 const ALIASES_MAX = 100;
 const PROBLEMS_SHOWN_MAX = 20;
 
-/** The state that a file asks for. Throws with all that is wrong with it. */
+/** The state that a file describes. Throws with all problems of the file. */
 export async function readFileState(path: string | undefined, io: Io): Promise<State> {
   if (path === undefined)
     throw new Failure('no file is given: use -f <file>, or -f - for standard input', { exit: EXIT.usage });

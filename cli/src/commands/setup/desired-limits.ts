@@ -18,7 +18,7 @@ export interface ServiceSide {
   readonly time: PlanTime;
 }
 
-/** Each problem starts with its place in the file. What the service already has is not checked. */
+/** The problems, each with its place in the file. What the service already has is not checked. */
 export function limitProblems(desired: State, changes: readonly Change[], service: ServiceSide): string[] {
   const isChanged = (kind: Kind, name: string) =>
     changes.some((change) => change.kind === kind && change.name === name && change.action !== 'delete');
@@ -36,7 +36,7 @@ export function limitProblems(desired: State, changes: readonly Change[], servic
   ];
 }
 
-/** Deletes come last, so what they delete still counts. */
+/** Deletes are made last, so what they delete still counts here. */
 function tooMany(kind: Kind, max: number | null, there: readonly unknown[] = [], changes: readonly Change[]): string[] {
   const created = changes.filter((change) => change.kind === kind && change.action === 'create').length;
   const count = there.length + created;

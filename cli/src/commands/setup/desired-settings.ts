@@ -1,5 +1,5 @@
 // Checks the settings and headers in a file for `apply` by the rules of a publish, with the header prefix of the
-// service. What depends on the account is in desired-limits.ts.
+// service. Checks that depend on the account are in desired-limits.ts.
 
 import type { HeaderList } from '../../../../server/src/rules/delivery/message.ts';
 import { misspeltProblem } from '../../../../server/src/rules/publish/misspelt-settings.ts';
@@ -14,7 +14,7 @@ import type { ScheduleState, State, TopicState } from './desired-state.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Each problem starts with its place in the file. */
+/** The problems, each with its place in the file. */
 export function settingProblems({ topics = [], schedules = [] }: State, headerPrefix: string): string[] {
   return [
     ...topics.flatMap((topic, index) => wrongTopic(topic, `topics[${index}]`, headerPrefix)),
@@ -60,7 +60,7 @@ export function scheduleHeaders(
   return [...forwarded, ...own, ...(method === undefined ? [] : [[`${headerPrefix}Method`, method] as const])];
 }
 
-/** The rules of the format. The service may have stricter ones. */
+/** The rules for headers that follow from their format. The service may have stricter rules. */
 export function headerRules(headerPrefix: string): HeaderRules {
   const most = Number.MAX_SAFE_INTEGER;
   return { headerPrefix, forwardHeadersMax: most, forwardHeaderBytesMax: most, hopsMax: most };

@@ -1,5 +1,5 @@
-// The file of `apply` and `export`: its format, and how it differs from what a service has. Pure: text and lists go in,
-// problems and changes come out.
+// The file of `apply` and `export`: its format, and how it differs from what a service has. The functions are pure:
+// they get text and lists, and return problems and changes.
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
@@ -25,7 +25,7 @@ export interface ScheduleState {
   readonly queue?: string;
   readonly paused?: boolean;
   readonly method?: string;
-  /** For the destination, Content-Type too. */
+  /** Headers for the destination, including Content-Type. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly bodyBase64?: string;
@@ -50,7 +50,7 @@ export interface Change {
   readonly fields: readonly { readonly field: string; readonly before: string | null; readonly after: string | null }[];
 }
 
-/** `checked`: it is checked together with the rest of its entry. */
+/** `checked` means that the field is checked together with the rest of its entry. */
 type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
 
 const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
@@ -101,7 +101,7 @@ const nameOf = (kind: Kind, entry: object): string => {
   return String((kind === 'schedule' || kind === 'alert' ? id : name) ?? '');
 };
 
-/** The state that a file asks for, or everything that is wrong with it. */
+/** The state that a file describes, or all problems of the file. */
 export function readState(value: unknown): { readonly state: State } | { readonly problems: readonly string[] } {
   // An empty file is most likely the output of something that failed. With --prune it must not delete everything.
   if (value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0)) {
@@ -189,7 +189,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Numbers and booleans among headers and settings are sent as text. */
+/** Turns numbers and booleans among headers and settings into text, because they are sent as text. */
 function withTexts(value: Readonly<Record<string, unknown>>): State {
   const texts = (map: object | undefined) =>
     map &&
@@ -215,7 +215,7 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
   };
 }
 
-/** What must change so that `actual` becomes `desired`. Without `isPruned`, what the file does not name stays. */
+/** The changes after which `actual` is like `desired`. Without `isPruned`, what the file does not name stays. */
 export function diffStates(desired: State, actual: State, isPruned: boolean): Change[] {
   const alerts = desired.alerts?.map((alert) =>
     withAlertDefaults(
@@ -255,8 +255,8 @@ function diffFields(kind: Kind, before: object, after: object): Change['fields']
   const [old, wanted] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   return [...FIELDS[kind].keys()].flatMap((field) => {
     if (field === 'name' || field === 'id') return [];
-    // A schedule or an alert is replaced completely. For queues, topics and pauses, what the file does not mention
-    // stays as it is.
+    // A schedule or an alert is replaced completely. For all other kinds, what the file does not mention stays
+    // unchanged.
     const isWhole = kind === 'schedule' || kind === 'alert';
     const isLeft = !wanted.has(field) && (!isWhole || field === 'paused');
     if (isLeft) return [];
@@ -270,7 +270,7 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** A redacted value is compared by its hash. */
+/** Compares two values. A redacted value is compared by its hash. */
 function isSame(actual: unknown, desired: unknown): boolean {
   if (actual === desired) return true;
   if (actual === undefined || desired === undefined) return isEmpty(actual) && isEmpty(desired);
@@ -288,7 +288,7 @@ function isSame(actual: unknown, desired: unknown): boolean {
 const isEmpty = (value: unknown) =>
   value === undefined || value === false || (isRecord(value) && Object.keys(value).length === 0);
 
-/** Names of headers and settings are the same in upper and lower case. */
+/** The record with its names in lower case, because names of headers and settings ignore case. */
 function lowered(record: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
   return new Map(Object.entries(record).map(([name, value]) => [name.toLowerCase(), value]));
 }

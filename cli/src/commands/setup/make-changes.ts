@@ -18,10 +18,10 @@ export interface Work {
   readonly out: Output;
 }
 
-/** A change that fails does not prevent the others. */
+/** Makes all changes. If one of them fails, the others are still made. */
 export async function makeChanges(work: Work, changes: readonly Change[]): Promise<Failed[]> {
   const failed: Failed[] = [];
-  // Schedules and alerts last, because they may need the queues and topics, and deletes in the other direction.
+  // Schedules and alerts may need queues and topics, so they are created last and deleted first.
   const [deletes, others] = [
     changes.filter(({ action }) => action === 'delete'),
     changes.filter(({ action }) => action !== 'delete'),
@@ -86,7 +86,7 @@ async function saveTopic({ client, desired }: Work, { action, name }: Change): P
 
 async function saveAlert({ client, desired }: Work, { name }: Change): Promise<void> {
   const { id: _id, ...alert } = desired.alerts!.find((each) => each.id === name)!;
-  // The file was checked by the rules of the service, so the type is right.
+  // The file was checked by the rules of the service, so `alert` is a valid request.
   await client.saveAlert(name, alert as unknown as AlertRequest);
 }
 

@@ -1,10 +1,10 @@
-// Queues, topics, schedules and alerts of a service, in the words of a file of `postrider apply`.
+// Queues, topics, schedules and alerts of a service, in the format of a file of `postrider apply`.
 
 import type { Alert, Client, Schedule } from 'postrider-sdk';
 import type { AlertState } from './desired-alerts.ts';
 import type { ScheduleState, State } from './desired-state.ts';
 
-/** What the service has, in the words of the file. Schedules that a file cannot hold are named. */
+/** What the service has, in the format of the file. `leftOut` names the schedules that a file cannot hold. */
 export async function readService(client: Client, wanted: State | null): Promise<{ state: State; leftOut: string[] }> {
   const isWanted = (section: keyof State) => wanted === null || wanted[section] !== undefined;
   const queues = isWanted('queues') ? await client.listQueues() : [];
@@ -29,7 +29,10 @@ export async function readService(client: Client, wanted: State | null): Promise
   };
 }
 
-/** Null when the token may not read them, or the service has none: an export then leaves them out. */
+/**
+ * The alerts of the service. Null when the token may not read them or the service has none; then an export leaves them
+ * out.
+ */
 async function readAlerts(client: Client, isNeeded: boolean): Promise<readonly Alert[] | null> {
   try {
     return await client.listAlerts();
@@ -61,7 +64,7 @@ function scheduleState(schedule: Schedule): ScheduleState {
   };
 }
 
-/** Its content is redacted, or it has a header more than once. */
+/** Whether a file cannot hold this schedule: its content is redacted, or it has a header more than once. */
 function isUnwritable({ header, body }: Schedule): boolean {
   const values = [...Object.values(header), body === undefined ? [] : [body]];
   return values.some((each) => each.length > 1 || each.some((value) => value.startsWith('REDACTED:')));

@@ -1,5 +1,5 @@
 // Checks a file for `apply` by the service's own rules, so that a dry run reports what the service would refuse, and a
-// run changes nothing before the whole file is checked. What only the service knows is left to it.
+// run changes nothing before the whole file is checked. Rules that only the service can check are not checked here.
 
 import { QUEUE_PARALLELISM_MAX } from '../../../../server/src/rules/lines/queue.ts';
 import { parseDestination, parseTargetUrl } from '../../../../server/src/rules/publish/destination.ts';
@@ -16,7 +16,7 @@ interface Endpoint {
   readonly name?: string;
 }
 
-/** By the names of the kind and the field. The type of the value has been checked already. */
+/** The rules, by the names of the kind and the field. The type of the value has been checked before. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['queue.name', name],
   ['topic.name', name],
@@ -40,7 +40,7 @@ function wrongEndpoint(endpoint: Endpoint, index: number): string[] {
   ];
 }
 
-/** Each problem starts with its place in the file: `queues[0].name must have …`. */
+/** The problems, each with its place in the file: `queues[0].name must have …`. */
 export function valueProblems(kind: string, field: string, value: unknown, at: string): string[] {
   return (RULES.get(`${kind}.${field}`)?.(value) ?? []).map((problem) => `${at}${problem}`);
 }

@@ -52,7 +52,7 @@ function show(out: Invocation['out'], topic: Topic): void {
   );
 }
 
-/** `url`, or `name=url`. */
+/** Reads an endpoint from `url` or `name=url`. */
 function endpointOf(text: string): Endpoint {
   const [, name, url] = /^([^=/:?]+)=(https?:.*)$/s.exec(text) ?? [];
   return name === undefined || url === undefined ? { url: text } : { name, url };
@@ -87,8 +87,8 @@ export async function removeEndpoints({ given, out, connect }: Invocation): Prom
 }
 
 /**
- * The API deletes what does not exist without an error, but a person may have misspelt the name. Null when the token
- * may not read topics.
+ * The topic before it is deleted. The API deletes a missing topic without an error, but a person may have misspelt the
+ * name. Null when the token may not read topics.
  */
 async function topicBefore(client: Client, name: string): Promise<Topic | null> {
   try {

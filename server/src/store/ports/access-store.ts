@@ -44,8 +44,9 @@ export interface AccessStore {
   revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;
 
   /**
-   * Creates the token if no token has the admin scope. It belongs to the oldest account, or to `account`, which is
-   * created too if there is no account. If several nodes call this at once, it returns true to exactly one of them.
+   * Creates the token if no token has the admin scope. The token belongs to the oldest account. If there is no account,
+   * it belongs to `account`, which is created too. If several nodes call this at once, it returns true to exactly one
+   * of them.
    */
   createFirstAdmin(first: FirstAdmin): Promise<boolean>;
 
@@ -57,7 +58,7 @@ export interface AccessStore {
   /** Keeps the newest `keptMax` sessions of the token, including this one, and deletes the others. */
   createSession(session: Session, keptMax: number): Promise<void>;
 
-  /** The token and account of a session, or null if the session has ended or expired or its token was revoked. */
+  /** The token and the account of a session. Null if the session has ended or expired, or if its token was revoked. */
   findSession(sessionId: string, now: number): Promise<Principal | null>;
 
   /** After this call the session is not found any more. */
@@ -67,8 +68,8 @@ export interface AccessStore {
   areAdmitted(credentials: readonly Credential[], now: number): Promise<readonly boolean[]>;
 
   /**
-   * Calls `listener` when another node has changed a token, a session or an account. It is only a hint, and may be
-   * missed.
+   * Calls `listener` when another node has changed a token, a session or an account. The call is only a hint, and may
+   * be missed.
    */
   onAccess(listener: () => void): void;
 }

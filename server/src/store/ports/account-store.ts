@@ -19,8 +19,8 @@ export interface AccountStore {
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
   /**
-   * Suspends the account, or resumes it with null. While it is suspended none of its messages is claimed; running
-   * attempts end normally. Suspending it again keeps the first time.
+   * Suspends the account, or resumes it with null. While the account is suspended, none of its messages is claimed;
+   * running attempts end normally. Suspending it again keeps the first time.
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
 
@@ -34,8 +34,8 @@ export interface AccountStore {
   usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
 
   /**
-   * How many bytes the account stores, by rules/limits/stored-bytes.ts. Updated in the transaction that stores or
-   * deletes.
+   * How many bytes the account stores, counted by rules/limits/stored-bytes.ts. The count is updated in the transaction
+   * that stores or deletes.
    */
   storedBytes(accountId: string): Promise<number>;
 
@@ -44,16 +44,18 @@ export interface AccountStore {
    */
   storedAccounts(after: string, limit: number): Promise<readonly StoredAccount[]>;
 
-  /** Bytes that are free inside the files of the store, and will be used again. 0 if it is not known. */
+  /**
+   * Bytes that are free inside the files of the store, and that the store will use again. 0 if the number is not known.
+   */
   freeInside(): Promise<number>;
 
   /**
-   * Counts again what the account stores, and returns by how much the count was too high. It may take long, and blocks
-   * nothing. Not twice at once: both would correct the same error.
+   * Counts again what the account stores, and returns by how much the count was too high. The count may take long, and
+   * blocks nothing. Do not run it twice at once: both runs would correct the same error.
    */
   recountStored(accountId: string): Promise<number>;
 
-  /** Adds up counts that were written separately. Returns how many there were, at most `limit`. */
+  /** Adds up stored byte counts that were written separately. Returns how many it added up, at most `limit`. */
   foldStored(limit: number): Promise<number>;
 
   // ——— signing keys ———
@@ -61,8 +63,8 @@ export interface AccountStore {
   getSigningKeys(accountId: string): Promise<SigningKeys | null>;
 
   /**
-   * If `next` is still the next key, makes it the current key and `fresh` the next one. Returns the keys that are then
-   * in force.
+   * If `next` is still the next key, makes it the current key, and makes `fresh` the next key. Returns the keys that
+   * are then in force.
    */
   rotateSigningKeys(accountId: string, next: string, fresh: string): Promise<SigningKeys | null>;
 }

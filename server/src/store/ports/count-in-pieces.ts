@@ -1,15 +1,15 @@
-// Counts the messages that match a filter, and those of an account by state, in pieces. Each piece looks at a bounded number
-// of messages, and other work can run between two pieces. The number of pieces is bounded too; then the result means "at
-// least this many".
+// Counts the messages that match a filter, and the messages of an account by state, in pieces. Each piece reads a
+// bounded number of messages, and other work can run between two pieces. The number of pieces is bounded too: a count
+// that reaches this limit means "at least this many".
 
 import { type AccountStanding, type OpenGroup, standingOf } from '../../rules/accounts/standing.ts';
 import type { Counted, CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
-/** Pieces in one count. */
+/** Limit for the pieces of one count. */
 const PIECES_MAX = 10;
 
-/** How many messages match. Stops at `max`, or when it has looked at too many messages. */
+/** How many messages match. The count stops at `max`, or when it has read too many messages. */
 export function countMatching(
   store: Pick<MessageStore, 'countPiece'>,
   accountId: string,

@@ -3,14 +3,14 @@
 export interface DatabaseReserve {
   isThere(): Promise<boolean>;
   /**
-   * Creates the reserve. `spareBytes` must be free beside it, and stay free. `full`: there is too little space, and
-   * nothing is created. `busy`: another node is creating it.
+   * Creates the reserve. `spareBytes` must be free beside it, and must stay free. `full` means that there is too little
+   * space, and nothing was created. `busy` means that another node is creating the reserve.
    */
   make(bytes: number, spareBytes: number): Promise<'made' | 'full' | 'busy'>;
   /** Lets the database reuse the space of its log, if this node has the permission. */
   recycleLog(): Promise<void>;
-  /** The listener is called when a node has released the reserve. */
+  /** Calls `listener` when a node has released the reserve. */
   onGivenUp(listener: () => void): void;
-  /** The listener is called when the database is available again: after a crash it has no reserve. */
+  /** Calls `listener` when the database is available again. After a crash the database has no reserve. */
   onBack(listener: () => void): void;
 }

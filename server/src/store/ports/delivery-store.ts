@@ -1,5 +1,5 @@
-// The life of a message: it is accepted, leased and settled. A node reports that it is alive, and recovers claims of
-// dead nodes. `now` is always an argument; each verb is one transaction.
+// The life of a message: it is accepted, leased and settled. A node reports here that it is alive, and recovers the
+// claims of dead nodes. `now` is always an argument, and each verb is one transaction.
 
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../rules/delivery/message.ts';
 import type { ClaimLimits } from '../../rules/delivery/slots.ts';
@@ -25,7 +25,7 @@ export interface NextWork {
 export interface SettleOptions {
   /**
    * Each message of these accounts that ends frees a slot. The store may lease the next message of the same queue to
-   * this node and hand it out.
+   * this node, and hand out the claim.
    */
   readonly takesOver?: readonly string[];
   /** No caller waits for the result: the store may write it slightly later, together with the next call. */
@@ -75,23 +75,23 @@ export interface DeliveryStore {
   // ——— out ———
 
   /**
-   * Sets how many slots are free on this node from now on. The store leases messages to the node within them, in any
-   * transaction that finds such messages: an accept, a settle that starts the next message of a queue, or a search for
-   * due work. Each call replaces the previous offer; an offer without slots withdraws it. A transaction that has
+   * Sets how many slots are free on this node from now on. The store leases messages to the node within these slots, in
+   * any transaction that finds such messages: an accept, a settle that starts the next message of a queue, or a search
+   * for due work. Each call replaces the previous offer; an offer without slots withdraws it. A transaction that has
    * already begun may still lease within the previous offer.
    */
   offer(limits: ClaimLimits): void;
 
   /**
-   * Calls `listener` with the claims leased to this node, each claim once. It may run inside any call of the store. The
-   * returned function restores the previous listener.
+   * Calls `listener` with the claims that are leased to this node, each claim once. `listener` may run inside any call
+   * of the store. The returned function restores the previous listener.
    */
   onClaims(listener: (claims: readonly Claim[]) => void): () => void;
 
   /**
-   * Leases due messages within the offer, shared fairly between accounts and hosts, and hands them out. A message of a
-   * queue is leased only when the queue's order allows it to start. A call during another call leases nothing and
-   * returns at once.
+   * Leases due messages within the offer, shared fairly between accounts and hosts, and hands out the claims. A message
+   * of a queue is leased only when the queue's order allows it to start. A call that is made during another call leases
+   * nothing and returns at once.
    */
   claimDue(now: number): Promise<NextWork>;
 
@@ -102,21 +102,22 @@ export interface DeliveryStore {
   settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;
 
   /**
-   * Releases claims whose attempt never started: the messages are pending again, as if never claimed. A message whose
-   * cancel was requested ends as cancelled instead.
+   * Releases claims whose attempt never started. Their messages are pending again, as if they had never been claimed. A
+   * message whose cancel was requested ends as cancelled instead.
    */
   release(leases: readonly string[], now: number): Promise<void>;
 
   /**
-   * Calls `listener` when there may be something to claim. This is only a hint: it may be wrong, and it may be missing.
+   * Calls `listener` when there may be something to claim. The call is only a hint: it may be wrong, and it may be
+   * missed.
    */
   onWork(listener: () => void): void;
 
   // ——— cancelling ———
 
   /**
-   * Calls `listener` when a cancel was requested for messages that this node may have claimed. The listener must
-   * resolve when none of the messages whose cancel was requested before the call can start any more.
+   * Calls `listener` when a cancel was requested for messages that this node may have claimed. The promise of the
+   * listener must resolve when none of the messages whose cancel was requested before the call can start any more.
    */
   onCancel(listener: () => Promise<void>): void;
 
@@ -126,21 +127,21 @@ export interface DeliveryStore {
   // ——— after crashes ———
 
   /**
-   * All claims of one node that is no longer alive, without their bodies, to be settled together as interrupted. Empty
-   * if there is no such node. Never the claims of `node` itself. `stoodStill`: the process of `node` may have been
-   * paused recently, so that its other lanes are not dead because they are silent.
+   * All claims of one node that is no longer alive, without bodies, to be settled together as interrupted. Empty if
+   * there is no such node. The claims of `node` itself are never returned. `stoodStill` means that the process of
+   * `node` may have been paused recently: then its other lanes may be alive although they were silent.
    */
   orphanedClaims(node: string, stoodStill?: boolean): Promise<readonly Claim[]>;
 
   /**
-   * Leases of this node, except those still to be handed out: they belong to running attempts, or never reached the
-   * engine. Reads at most `limit` leases of the node.
+   * Leases of this node, except those that the store has still to hand out. They belong to running attempts, or never
+   * reached the engine. Reads at most `limit` leases of the node.
    */
   strayClaims(limit: number): Promise<readonly string[]>;
 
   /**
-   * Leases to this node one due message that must start alone: the one that has waited longest. No other verb leases
-   * such messages. The caller makes sure that nothing else starts at the same time.
+   * Leases to this node the due message that must start alone and has waited longest. No other verb leases such
+   * messages. The caller makes sure that nothing else starts at the same time.
    */
   claimAlone(now: number): Promise<AloneReply>;
 
@@ -150,15 +151,15 @@ export interface DeliveryStore {
 
   /**
    * Records that `node` is alive and stays alive for `ttlMs` by the store's own clock, and stores `time`. Returns the
-   * time stored before, perhaps by another node. A lane with a `ttlMs` of 0 has ended.
+   * time that was stored before, perhaps by another node. A `ttlMs` of 0 records that a lane has ended.
    */
   heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<LastKeptTime>;
 
   storedTime(): Promise<StoredTime>;
 
   /**
-   * Why the store would refuse a message now; null if it would accept one. A database is tried with a small write, unless
-   * one has succeeded just now.
+   * Why the store would refuse a message now. Null if the store would accept one. A database is tested with a small
+   * write, unless a write has just succeeded.
    */
   whyNotWritable(): Promise<StoreTrouble | null>;
 

@@ -1,4 +1,4 @@
-// Lines that messages wait in: queues and flow keys, as people set them up and look at them.
+// Lines in which messages wait: queues and flow keys, as people set them up and read them.
 
 import type { FlowKey, FlowPin } from '../../rules/lines/flow-key.ts';
 import type { Queue, QueueChange } from '../../rules/lines/queue.ts';
@@ -12,7 +12,7 @@ export interface LinePosition {
 
 export interface LinePiece {
   readonly count: number;
-  /** Where to continue the count; null when all are counted. */
+  /** Where to continue the count. Null when all messages are counted. */
   readonly next: LinePosition | null;
 }
 
@@ -22,12 +22,12 @@ export interface LineStore {
   /** Creates the queue or changes the fields that `change` names. Takes effect with the next claim. */
   saveQueue(accountId: string, name: string, change: QueueChange, now: number): Promise<Queue>;
 
-  /** The lag is counted up to a budget, and the result says if it was cut there. */
+  /** The lag of the queue is counted up to a limit. The result says whether the limit was reached. */
   getQueue(accountId: string, name: string): Promise<Queue | null>;
 
   /**
-   * Deletes the queue if it has no open messages, apart from those whose cancel was requested. Returns the lag (0 means
-   * deleted), or null if there is no such queue.
+   * Deletes the queue if it has no open messages, apart from those whose cancel was requested. Returns the lag, which
+   * is 0 if the queue was deleted. Returns null if there is no such queue.
    */
   deleteQueue(accountId: string, name: string): Promise<number | null>;
 
@@ -46,7 +46,7 @@ export interface LineStore {
 
   pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Promise<FlowKey | null>;
 
-  /** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
+  /** Fixes limits, so that messages cannot change them, or removes such pins. Creates the key if it does not exist. */
   pinFlowKey(
     accountId: string,
     key: string,

@@ -7,7 +7,7 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 export interface ListPart {
   /** The name or id of the last entry already read; null to begin. */
   readonly after: string | null;
-  /** At most this many entries and this many stored bytes, but always at least one entry. */
+  /** The limits of the piece: this many entries and this many stored bytes. A piece has at least one entry. */
   readonly limit: number;
   readonly bytesMax: number;
 }
@@ -19,7 +19,7 @@ export const FIRST_PART: ListPart = { after: null, limit: 500, bytesMax: eachMax
 export const BEHIND_ALL = '\u{10ffff}';
 
 export interface ListPiece<T> {
-  /** May have fewer entries than requested. */
+  /** There may be fewer entries than requested. */
   readonly entries: readonly T[];
   /** Whether the list has more entries after these. */
   readonly hasMore: boolean;
@@ -38,7 +38,7 @@ export async function* everyEntry<T>(
   }
 }
 
-/** `rows` has one row more than `limit` if there are more. */
+/** Makes a piece from rows. `rows` has one row more than `limit` if there are more. */
 export function pieceOf<R, T>(rows: readonly R[], limit: number, make: (row: R) => T): ListPiece<T> {
   return { entries: rows.slice(0, limit).map(make), hasMore: rows.length > limit };
 }
@@ -49,7 +49,8 @@ export interface SizedKey {
 }
 
 /**
- * How many of the keys fit into a piece, and the last of those. `keys` has one key more than `limit` if there are more.
+ * How many of the keys fit into a piece, and the last key that fits. `keys` has one key more than `limit` if there are
+ * more.
  */
 export function fittingKeys(keys: readonly SizedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
   let bytes = 0;

@@ -1,5 +1,5 @@
-// What people see of messages and do to them: single messages, searches, events, cancels, dead letters and statistics.
-// Each read does a bounded amount of work. An id of another account is treated like a missing one.
+// What people read about messages and do with them: single messages, searches, events, cancels, dead letters and
+// statistics. Each read does a bounded amount of work. An id of another account is treated like a missing one.
 
 import type { Activity } from '../../rules/accounts/activity.ts';
 import type { EndedCounts, OpenGroup } from '../../rules/accounts/standing.ts';
@@ -23,10 +23,10 @@ export interface StoredMessage {
 export interface WhyFacts {
   readonly message: Message;
   readonly queue: Queue | null;
-  /** In a queue: the message before it that should end first, and how many are before it in all. */
+  /** For a message in a queue: the message before it that should end first, and how many messages are before it. */
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many messages wait before it under its flow key; null if it does not wait there. */
+  /** How many messages wait before this one under its flow key. Null if this message does not wait there. */
   readonly flowAhead: { readonly count: number; readonly isCountCut?: true } | null;
 }
 
@@ -35,21 +35,21 @@ export interface MessageState {
   readonly state: Message['state'];
 }
 
-/** One page of a list. It continues after the last entry of the previous page, in either order. */
+/** One page of a list. In either order, the page continues after the last entry of the previous page. */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor: number | null;
   readonly order: 'newestFirst' | 'oldestFirst';
-  /** If false, bodies read as empty: they may be large. */
+  /** If false, bodies are returned empty, because they may be large. */
   readonly withBodies: boolean;
   /**
-   * For messages that one transaction is going to change or delete: their bodies count like entries of the page, although
-   * they are not read. A changed row may be written with its body, and the pages of a deleted one are visited.
+   * For messages that one transaction is going to change or delete. Their bodies are not read, but their sizes count
+   * towards `bytesMax`: a changed row may be written with its body, and the pages of a deleted body are visited.
    */
   readonly isForChange?: boolean;
   /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
-  /** For events only: for a reader that continues after the page and never reads it again. */
+  /** For pages of events only: the reader continues after the page and never reads it again. */
   readonly isLive?: boolean;
   /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
   readonly bytesMax?: number;
@@ -60,13 +60,13 @@ export interface PageRequest {
 /** How much was read for a page. */
 export interface PageCost {
   readonly looked: Look;
-  /** About how many bytes its entries take in a response. */
+  /** About how many bytes the entries of the page take in a response. */
   readonly weight: number;
 }
 
 export interface MessagePage extends PageCost {
   readonly messages: readonly Message[];
-  /** Parallel to the messages, if they were requested. */
+  /** Parallel to the messages, if the last attempts were requested. */
   readonly lastAttempts: readonly (Attempt | null)[];
   /** Null on the last page. A page that is short, or even empty, may still not be the last. */
   readonly cursor: number | null;
@@ -76,9 +76,9 @@ export interface MessagePage extends PageCost {
 export interface CancelAnswer {
   /** Messages that have ended. */
   readonly cancelled: readonly string[];
-  /** Messages that a node has claimed. They end with that claim and are not claimed again. */
+  /** Messages that a node has claimed. Each ends as soon as its claim has ended, and is not claimed again. */
   readonly requested: readonly string[];
-  /** Like `requested`, but an earlier call requested it. */
+  /** Like `requested`, but an earlier call requested the cancel. */
   readonly awaited: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export interface EventPage extends PageCost {
   readonly endedAt: number;
 }
 
-/** Open messages in groups. The cursor is null if there are none after these. */
+/** Open messages in groups. The cursor is null if there are no more messages. */
 export interface OpenPiece {
   readonly groups: readonly OpenGroup[];
   readonly cursor: number | null;
@@ -104,15 +104,15 @@ export interface MessageStore {
   // ——— messages ———
 
   /**
-   * With its body and the responses of its attempts. If the responses are large, only the last ones are returned. An
-   * outline has neither.
+   * The message with its body and the responses of its attempts. If the responses are large, only the last ones are
+   * returned. An outline has neither the body nor the responses.
    */
   getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
 
   /** Null if there is no such message. */
   whyFacts(accountId: string, messageId: string): Promise<WhyFacts | null>;
 
-  /** The states of those of the given messages that exist. */
+  /** The states of the given messages. Messages that do not exist are left out. */
   messageStates(accountId: string, ids: readonly string[]): Promise<readonly MessageState[]>;
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
@@ -130,22 +130,22 @@ export interface MessageStore {
   deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;
 
   /**
-   * Releases held messages: they are due now and keep their positions. Earlier crashes no longer count. Returns their
-   * ids.
+   * Releases held messages. They are due now and keep their positions, and their earlier crashes no longer count.
+   * Returns the ids of the released messages.
    */
   releaseHeld(accountId: string, messageIds: readonly string[], now: number): Promise<readonly string[]>;
 
   // ——— cancelling ———
 
   /**
-   * Ends open messages as cancelled, or requests it if a node has claimed them. After that no attempt starts, except
-   * one that the holder of a claim starts before it knows of the cancel: see `confirmCancels`.
+   * Ends open messages as cancelled. If a node has claimed a message, its cancel is requested. After this call no
+   * attempt starts, except one that the holder of a claim starts before it knows of the cancel: see `confirmCancels`.
    */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<CancelAnswer>;
 
   /**
-   * Notifies the nodes that hold these messages, and waits at most `withinMs` until they confirm that no attempt will
-   * start. Returns the messages for which that is not certain. A node that is no longer alive starts nothing.
+   * Notifies the nodes that hold these messages, and waits at most `withinMs` until these nodes confirm that no attempt
+   * will start. Returns the messages for which this is not certain. A node that is no longer alive starts nothing.
    */
   confirmCancels(accountId: string, messageIds: readonly string[], withinMs: number): Promise<readonly string[]>;
 
@@ -155,9 +155,10 @@ export interface MessageStore {
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): Promise<number>;
 
   /**
-   * Accepts each new message and marks its dead letter as retried; the dead letter can be read until its retention
-   * ends. False if the dead letter is missing or already retried, or if the new message would be a duplicate: then the
-   * dead letter is unchanged. `dayMax` is the daily quota of the account: above it, none is retried.
+   * Accepts each new message and marks its dead letter as retried. The dead letter can be read until its retention
+   * ends. Returns false for a dead letter that is missing or already retried, or whose new message would be a
+   * duplicate: that dead letter is unchanged. `dayMax` is the daily quota of the account. If the quota would be
+   * exceeded, no dead letter is retried.
    */
   retryDeadLetters(
     retries: readonly DeadLetterRetry[],
@@ -172,12 +173,18 @@ export interface MessageStore {
   /** The position of the newest event, to continue from with `oldestFirst`. */
   journalEnd(accountId: string): Promise<number>;
 
-  /** Calls `listener` when the journal has new rows. A hint, like `onWork`, but for any number of listeners. */
+  /**
+   * Calls `listener` when the journal has new rows. The call is a hint, as for `onWork`, but there may be any number of
+   * listeners.
+   */
   onJournal(listener: () => void): () => void;
 
   // ——— numbers ———
 
-  /** The next open messages after a cursor, oldest first, in groups: at most `limit` of them, or fewer. */
+  /**
+   * The next open messages after a cursor, oldest first, in groups. There are at most `limit` messages, and may be
+   * fewer.
+   */
   openPiece(accountId: string, now: number, limit: number, cursor: number | null): Promise<OpenPiece>;
 
   /** Counts the messages that have not been delivered, and all messages, each up to `limit`. */

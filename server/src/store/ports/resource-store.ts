@@ -1,4 +1,4 @@
-// What people set up beside lines: topics, schedules, alerts and bulk operations. Lists are read in bounded pieces.
+// What people set up, except lines: topics, schedules, alerts and bulk operations. Lists are read in bounded pieces.
 
 import type { Alert } from '../../rules/alerts/alert.ts';
 import type { Job } from '../../rules/delivery/job.ts';
@@ -6,7 +6,7 @@ import type { Topic } from '../../rules/publish/topic.ts';
 import type { Schedule } from '../../rules/schedules/schedule.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';
 
-/** A schedule in a list. A body over the list's byte budget reads as empty. */
+/** A schedule in a list. A body that does not fit into the byte limit of the list is returned empty. */
 export interface ListedSchedule extends Schedule {
   readonly isBodyLeftOut?: true;
 }
@@ -26,15 +26,15 @@ export interface ResourceStore {
   /** Ordered by id. */
   listSchedules(accountId: string, part?: ListPart): Promise<ListPiece<ListedSchedule>>;
 
-  /** Counted up to `max`. */
+  /** How many schedules the account has, counted up to `max`. */
   countSchedules(accountId: string, max: number): Promise<number>;
 
   // ——— alerts ———
 
   /**
-   * Creates the alert, or changes the definition of the one with that id; its last notification and the time of its
-   * next evaluation stay. Returns the alert as it is stored. Null, and nothing is created, if the account already has
-   * `max` alerts.
+   * Creates the alert, or changes the definition of the alert with the same id. An existing alert keeps its last
+   * notification and the time of its next evaluation. Returns the alert as it is stored. If the account already has
+   * `max` alerts, creates nothing and returns null.
    */
   saveAlert(alert: Alert, max: number): Promise<Alert | null>;
 
@@ -54,7 +54,7 @@ export interface ResourceStore {
 
   stopJob(accountId: string, id: string, now: number): Promise<boolean>;
 
-  /** Newest first. */
+  /** Ordered from the newest to the oldest. */
   listJobs(accountId: string, part?: ListPart): Promise<ListPiece<Job>>;
 
   // ——— topics ———
@@ -62,12 +62,13 @@ export interface ResourceStore {
   getTopic(accountId: string, nameOrId: string): Promise<Topic | null>;
 
   /**
-   * Writes the whole topic if nobody changed it since `topic.version` was read (0 means it must not exist yet). Deletes
-   * a topic without endpoints. `changed` means: read it again and decide again.
+   * Writes the whole topic if nobody has changed it since `topic.version` was read. Version 0 means that the topic must
+   * not exist yet. A topic without endpoints is deleted. After `changed`, the caller must read the topic and decide
+   * again.
    */
   saveTopic(topic: Topic): Promise<'saved' | 'changed'>;
 
-  /** Counted up to `max`. */
+  /** How many topics the account has, counted up to `max`. */
   countTopics(accountId: string, max: number): Promise<number>;
 
   /** Ordered by name. */

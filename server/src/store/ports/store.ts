@@ -19,21 +19,23 @@ export interface Store
     AccountStore,
     AccessStore {
   /**
-   * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, unless a database could
-   * not be notified that this node leaves; then the other nodes notice it later.
+   * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, but not if the database
+   * could not be notified that this node leaves. In that case the other nodes notice it later.
    */
   close(onLeft?: () => void): Promise<void>;
 }
 
-/** In place of the result of a read that was dropped because its caller has disconnected. Nobody is left to see it. */
+/**
+ * Thrown in place of the result of a read that was dropped because its caller has disconnected. Nobody sees this error.
+ */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
 /**
- * The store cannot handle this call now. The call changed nothing, except for `doubtful`: there the connection was lost
- * before the commit was confirmed, and the outcome is unknown. `gone`: the tables that this node opened do not exist
- * any more.
+ * The store cannot handle this call now. The call changed nothing, unless the error is `doubtful`: then the connection
+ * was lost before the commit was confirmed, and the outcome is unknown. `gone` means that the tables that this node
+ * opened do not exist any more.
  */
 export class StoreUnavailable extends Error {
   readonly reason: 'overloaded' | 'share' | 'full' | 'unavailable' | 'gone' | 'doubtful';

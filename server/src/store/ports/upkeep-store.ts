@@ -1,5 +1,5 @@
-// What a node does by itself beside delivering: it runs schedules and bulk operations, evaluates alerts, and deletes
-// what is past its retention. Each verb does a bounded amount of work, in one transaction; `now` is always an argument.
+// The tasks of a node beside delivering: it runs schedules and bulk operations, evaluates alerts, and deletes what is
+// past its retention. Each verb does a bounded amount of work in one transaction, and `now` is always an argument.
 
 import type { Alert, AlertStanding } from '../../rules/alerts/alert.ts';
 import type { AlertFacts, NeededAlertFacts } from '../../rules/alerts/alert-facts.ts';
@@ -10,7 +10,7 @@ import type { Schedule } from '../../rules/schedules/schedule.ts';
 
 export interface DueLimits {
   readonly schedules: number;
-  /** Limit for the bodies together. A schedule with a larger body is returned alone. */
+  /** Limit for the bodies of all schedules together. A schedule with a larger body is returned alone. */
   readonly bytes: number;
   /** The account that was served last. */
   readonly after: string;
@@ -18,17 +18,20 @@ export interface DueLimits {
 
 export interface DueSchedules {
   readonly due: readonly Schedule[];
-  /** When the next schedule is due, one of these included; null if there is none. */
+  /** The earliest time at which any schedule is due, also those in `due`. Null if there is none. */
   readonly nextAt: number | null;
 }
 
-/** One tick of a schedule, to be taken. */
+/** One tick of a schedule that is about to be taken. */
 export interface Tick {
   readonly schedule: Schedule;
   readonly messages: readonly NewMessage[];
-  /** When the schedule runs again. */
+  /** When the schedule is due after this tick. */
   readonly nextAt: number | null;
-  /** The daily quota of the account: above it, the tick creates no messages. Absent or null means no quota. */
+  /**
+   * The daily quota of the account. If the quota would be exceeded, the tick creates no messages. Absent or null means
+   * no quota.
+   */
   readonly dayMax?: number | null;
 }
 
@@ -45,7 +48,7 @@ export interface ScheduleTime {
 
 export interface DueAlerts {
   readonly due: readonly Alert[];
-  /** When the next alert is evaluated, one of these included; null if there is none. */
+  /** The earliest time at which any alert is evaluated, also those in `due`. Null if there is none. */
   readonly nextAt: number | null;
 }
 
@@ -54,21 +57,24 @@ export interface EvaluatedAlert {
   /** The alert as it was read. */
   readonly alert: Alert;
   readonly nextAt: number;
-  /** Why its target cannot be notified; null if there is nothing to report, or if it is notified now. */
+  /**
+   * Why the target of the alert cannot be notified. Null if there is nothing to report, or if the target is notified
+   * now.
+   */
   readonly problem: string | null;
   /**
-   * The message to its target, and the standing to store when that message is accepted. Null if there is nothing to
-   * report.
+   * The message to the target of the alert, and the standing to store when that message is accepted. Null if there is
+   * nothing to report.
    */
   readonly notification: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
-  /** The daily quota of the account, for the message. Null means no quota. */
+  /** The daily quota of the account, which applies to the message. Null means no quota. */
   readonly dayMax: number | null;
 }
 
 /** `lost`: the alert was changed, deleted or evaluated by another node since it was read. Nothing was written. */
 export type NotifyResult = 'notified' | 'kept' | 'overQuota' | 'lost';
 
-/** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
+/** Which rows are kept. Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
 export interface ActivityKeep {
   readonly minutesFrom: number;
   readonly hoursFrom: number;
@@ -83,7 +89,7 @@ export interface JournalPart {
 
 export interface JournalDeletion {
   readonly deleted: number;
-  /** The last account that was read; null if there are none after it. */
+  /** The last account that was read. Null if there are no more accounts. */
   readonly after: string | null;
 }
 
@@ -93,11 +99,11 @@ export const WALK_START: WalkPosition = ['', ''];
 
 export interface Walked {
   readonly deleted: number;
-  /** Where the next call continues. Null: everything was visited. */
+  /** Where the next call continues. Null when everything was visited. */
   readonly after: WalkPosition | null;
 }
 
-/** The end of a walk over these rows, of which at most `limit` were read. */
+/** The result of a walk over these rows, of which at most `limit` were read. */
 export function walked(rows: readonly WalkPosition[], limit: number, deleted: number): Walked {
   return { deleted, after: rows.length < limit ? null : rows.at(-1)! };
 }
@@ -110,11 +116,12 @@ export interface UpkeepStore {
 
   /**
    * Takes the ticks at `schedule.nextAt` and accepts their messages, all in one transaction. Returns how many messages
-   * each tick created; null for a tick that was already taken or paused, or that another node is about to take.
+   * each tick created. The number is null if the tick was already taken, if its schedule is paused, or if another node
+   * is about to take the tick.
    */
   fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly TickMade[]>;
 
-  /** Schedules that will run, ordered by account and id: up to `limit` after the given one. */
+  /** Schedules that will run, ordered by account and id. Returns up to `limit` schedules after the given one. */
   scheduleTimes(after: Pick<ScheduleTime, 'accountId' | 'id'>, limit: number): Promise<readonly ScheduleTime[]>;
 
   /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
@@ -122,16 +129,16 @@ export interface UpkeepStore {
 
   // ——— alerts ———
 
-  /** Some of the alerts that are due for evaluation, those that have waited longest first. */
+  /** Some of the alerts that are due for evaluation, starting with the alerts that have waited longest. */
   dueAlerts(now: number, limit: number): Promise<DueAlerts>;
 
   /** The facts that the rules of an account need. At most `rowsMax` rows are read for each part. */
   alertFacts(accountId: string, look: NeededAlertFacts, now: number, rowsMax: number): Promise<AlertFacts>;
 
   /**
-   * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the
-   * target was notified of and when the alert is evaluated next, all in one transaction. A message over the daily quota
-   * is not accepted; then the standing stays, and only the next time is written.
+   * For each alert that nobody has changed since it was read, accepts the message to its target, and writes what the
+   * target was notified of and when the alert is evaluated next. All of this is one transaction. A message over the
+   * daily quota is not accepted: then the standing stays, and only the next time is written.
    */
   notifyAlerts(evaluated: readonly EvaluatedAlert[], now: number): Promise<readonly NotifyResult[]>;
 
@@ -157,17 +164,18 @@ export interface UpkeepStore {
   deleteDeduplication(now: number, limit: number): Promise<number>;
 
   /**
-   * Visits `limit` flow keys after a position, in the order of account and key, and deletes those without messages that
-   * may be deleted.
+   * Visits `limit` flow keys after a position, in the order of account and key. Deletes the flow keys that have no
+   * messages and may be deleted.
    */
   deleteIdleFlowKeys(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
   /**
-   * Visits `limit` queues after a position, and deletes those that messages created and that have no messages any more.
+   * Visits `limit` queues after a position, and deletes the queues that were created by messages and have no messages
+   * any more.
    */
   deleteIdleQueues(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
-  /** Visits `limit` bulk operations after a position, and deletes those that ended long ago. */
+  /** Visits `limit` bulk operations after a position, and deletes the operations that ended long ago. */
   deleteOldJobs(now: number, after: WalkPosition, limit: number): Promise<Walked>;
 
   /**

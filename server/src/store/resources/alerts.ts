@@ -6,7 +6,7 @@ import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../rows/aler
 import { listByKey } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-/** Of two calls at once, the second counts after the first. */
+/** If two calls run at once, the second one counts after the first has ended. */
 export function* saveAlert(alert: Alert, max: number): Steps<Alert | null> {
   const { accountId, id, remindEveryMs, updatedAt, nextAt, createdAt } = alert;
   yield* step('lockAccount', accountId);

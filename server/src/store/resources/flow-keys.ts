@@ -29,7 +29,8 @@ function* withCounts(rows: readonly FlowRow[]): Steps<FlowKey[]> {
 }
 
 /**
- * Changes a key that nobody else changes meanwhile, and admits what the change allows; null if there is no such key.
+ * Changes a key while nobody else can change it, and admits the messages that the change allows. Returns null if there
+ * is no such key.
  */
 function* change(
   accountId: string,
@@ -47,7 +48,7 @@ function* change(
   return changed;
 }
 
-/** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
+/** Pauses or resumes a key. When a key is paused, its messages that are ready but not started wait again. */
 export function pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Steps<FlowKey | null> {
   return change(accountId, key, now, function* (row) {
     yield* run('UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?', [isPaused, accountId, key]);
@@ -56,7 +57,7 @@ export function pauseFlowKey(accountId: string, key: string, isPaused: boolean, 
   });
 }
 
-/** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
+/** Fixes limits, so that messages cannot change them, or removes such pins. Creates the key if it does not exist. */
 export function* pinFlowKey(accountId: string, key: string, pins: FlowPins, now: number): Steps<FlowKey> {
   const none = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
   yield* step('applyRequestedLimits');

@@ -7,7 +7,10 @@ import { JOB_COLUMNS, type JobRow, toJob } from '../rows/rows.ts';
 import { listByKey } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-/** Creates nothing if the account already runs `runningMax` jobs. Of two calls at once, the second counts after the first. */
+/**
+ * Creates nothing if the account already runs `runningMax` jobs. If two calls run at once, the second one counts after
+ * the first has ended.
+ */
 export function* createJob(job: Job, runningMax = Number.POSITIVE_INFINITY): Steps<boolean> {
   const { id, accountId } = job;
   yield* step('lockAccount', accountId);
@@ -48,7 +51,7 @@ export function* getJob(accountId: string, id: string): Steps<Job | null> {
   return row ? toJob(row) : null;
 }
 
-/** Newest first. */
+/** Ordered from the newest to the oldest. */
 export const listJobs = listByKey<JobRow, Job>(
   { table: 'jobs', key: 'id', columns: JOB_COLUMNS, bytes: 'octet_length(filter)', isDescending: true },
   toJob,
@@ -73,10 +76,10 @@ interface WorkDone {
 }
 
 /**
- * Does the work and records it in one transaction: after a crash, exactly what is done is counted. Steps of one job run
- * one after another, on any node. Two nodes may have found the same messages: the second one finds nothing left to do
- * and counts nothing. Each has covered everything from the job's position down to its own position, so the lower
- * position is right for both.
+ * Does the work and records it in one transaction, so that the count is right after a crash. The row of the job is
+ * locked: its steps run one after another, on whichever node. If two nodes have read the same messages, the second
+ * finds nothing left to do and counts nothing. Each node has covered everything from the job's position down to its own
+ * `atSeq`, so the lower of the two is right.
  */
 export function* runJobStep(
   accountId: string,
@@ -87,12 +90,13 @@ export function* runJobStep(
   const job = yield* get<JobRow>(`${GET_JOB} FOR UPDATE`, [accountId, id]);
   if (job?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { isOverQuota, ...worked } = yield* doWork(accountId, work, now);
-  // Over the quota, it continues from the same position when the account has a new day. Others have their turn until then.
+  // Over the quota, the job continues from the same position when the account has a new day. Until then other jobs have
+  // their turn.
   if (isOverQuota || work.action === 'wait') {
     yield* run('UPDATE jobs SET updated_at = ? WHERE account_id = ? AND id = ?', [now, accountId, id]);
     return worked;
   }
-  // A job works from the newest message down, so it continues from the lowest position it reached.
+  // A job works from the newest message down, so it continues from the lowest position that it has reached.
   const reached = atSeq === null ? job.at_seq : Math.min(job.at_seq ?? atSeq, atSeq);
   yield* run('UPDATE jobs SET done = ?, at_seq = ?, state = ?, updated_at = ? WHERE account_id = ? AND id = ?', [
     job.done + worked.done,

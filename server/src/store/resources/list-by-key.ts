@@ -12,7 +12,7 @@ import {
 } from '../ports/list-piece.ts';
 import { all, get, type Steps } from './steps.ts';
 
-/** All of it SQL. */
+/** Every field but `isDescending` is a piece of SQL. */
 export interface KeyedList {
   readonly table: string;
   readonly key: string;
@@ -45,9 +45,9 @@ export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
 }
 
 /**
- * A list of lines, each with the count of its messages. A piece ends early when enough messages are counted: the next call
- * continues with the remaining lines. `rows` has one row more than `limit` if there are more. `count` makes the first of the
- * rows it gets, at least one.
+ * A list of lines, each with the count of its messages. A piece ends early when enough messages are counted, and the
+ * next call continues with the remaining lines. `rows` has one row more than `limit` if there are more. `count` gets
+ * rows and makes entries of the first of them, at least of one.
  */
 export function* listCounted<Row, T>(
   rows: readonly Row[],

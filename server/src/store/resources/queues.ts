@@ -54,7 +54,10 @@ export function* countLine(accountId: string, name: string, from: LinePosition |
   return { count: row!.n, next: null };
 }
 
-/** Deletes a queue that has no open messages. Returns its lag. Under the lock of the queue no message can come meanwhile. */
+/**
+ * Deletes a queue that has no open messages, and returns the lag of the queue. While the queue is locked, no message
+ * can be added to it.
+ */
 export function* deleteQueue(accountId: string, name: string): Steps<number | null> {
   const key = [accountId, name];
   const row = yield* get<QueueRow>(`${GET_QUEUE} FOR UPDATE`, key);

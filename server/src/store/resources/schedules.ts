@@ -1,4 +1,4 @@
-// The schedules that people set up. Each adapter runs them by itself: which are due, and their ticks.
+// The schedules that people set up. Which schedules are due, and how their ticks run, is in each adapter.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { bytesOfSchedule } from '../../rules/limits/stored-bytes.ts';
@@ -49,7 +49,7 @@ export function* getSchedule(accountId: string, id: string): Steps<Schedule | nu
 
 const LISTED_BODY_MAX = eachMax('listedBodyBytes');
 
-/** A large body is not read. */
+/** A body that is too large for a list is not read. */
 export const listSchedules = listByKey<ListedScheduleRow, ListedSchedule>(
   {
     table: 'schedules',
@@ -66,7 +66,7 @@ export function* deleteSchedule(accountId: string, id: string): Steps<boolean> {
   return (yield* step('deleteCounted', accountId, sql, [accountId, id])) > 0;
 }
 
-/** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
+/** Sets the next tick, or pauses the schedule with null. Returns false if there is no such schedule. */
 export function* setScheduleNext(
   accountId: string,
   id: string,

@@ -6,9 +6,9 @@ import { type TokenRow, toToken } from '../rows/rows.ts';
 import { getAccount } from './accounts.ts';
 import { all, get, run, type Steps } from './steps.ts';
 
-/** Each sign-in deletes a few expired sessions. */
+/** Limit for the expired sessions that each sign-in deletes. */
 const EXPIRED_AT_ONCE = 100;
-/** SQL needs a limit for an offset. */
+/** A limit that is never reached: SQLite allows an OFFSET only after a LIMIT. */
 const ALL_OTHERS = Number.MAX_SAFE_INTEGER;
 
 export function* createSession({ id, tokenId, createdAt, expiresAt }: Session, keptMax: number): Steps<void> {

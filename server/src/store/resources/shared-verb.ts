@@ -1,38 +1,41 @@
-// A verb that is written once, as its table lists it: its steps, and marks that say how each adapter runs it and whom
-// it notifies after the commit.
+// A verb that is written once for all adapters, as its table lists it: its steps, and marks that say how each adapter
+// runs the verb and whom it notifies after the commit.
 
 import { unitsOf } from '../../rules/limits/turns.ts';
 import type { Steps } from './steps.ts';
 
-/** The account that a call works for, and the amount of work: roughly, how many messages it may write. */
+/** The account for which a call works, and the amount of work: roughly, how many messages the call may write. */
 export interface AccountWork {
   readonly accountId: string;
   readonly units: number;
 }
 
-/** `now` is the time of the call that wrote it. */
+/** Work that a verb has made. `now` is the time of the call that wrote it. */
 export interface MadeWork {
   readonly dueAt: number | null;
   readonly now: number;
 }
 
-/** Without a mark, a verb writes and nobody is notified. */
+/** The marks of a verb. A verb without marks writes, and nobody is notified. */
 export interface SharedMarks<A extends readonly unknown[], R> {
   /**
-   * It changes nothing. `lookUp` (by name) and `list` (which may take longer) read beside the writes; `written` follows
-   * the writes that were requested before it.
+   * The verb changes nothing. `lookUp` (by name) and `list` (which may take longer) run beside the writes; `written`
+   * runs after the writes that were requested before it.
    */
   readonly reads?: 'lookUp' | 'list' | 'written';
-  /** There may be something to claim. */
+  /** After the verb there may be something to claim. */
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
-  /** It changes when schedules run. */
+  /** The verb changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
-  /** It changes permissions. */
+  /** The verb changes permissions. */
   readonly changesAccess?: true;
-  /** It locks the row of this account; see the adapters that have several connections. */
+  /** The verb locks the row of this account; see the adapters that have several connections. */
   readonly locksAccount?: (...args: A) => string;
-  /** It works for an account, which waits for its turn. Without this mark it is work of the node, which never waits. */
+  /**
+   * The verb works for an account and waits for the turn of that account. Without this mark the verb is work of the
+   * node, which never waits.
+   */
   readonly work?: (...args: A) => AccountWork;
 }
 
@@ -49,12 +52,12 @@ export function writing<F extends Made>(steps: F, marks: MarksOf<F> = {}): Share
   return { ...marks, steps };
 }
 
-/** Reads what the calls before it have written. */
+/** A verb that reads what the calls before it have written. */
 export function reading<F extends Made>(steps: F, marks: MarksOf<F> = {}): SharedVerb<F> {
   return writing(steps, { reads: 'written', ...marks });
 }
 
-/** Looks up what has a name. */
+/** A verb that reads one thing by its name. */
 export function lookingUp<F extends Made>(steps: F): SharedVerb<F> {
   return writing(steps, { reads: 'lookUp' });
 }

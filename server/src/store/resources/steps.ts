@@ -1,6 +1,6 @@
 // How a verb is written once for every adapter: as a generator that yields steps and gets back their results. SQLite
-// runs the steps one after the other on its thread, PostgreSQL awaits each on its connection. What only an adapter can
-// do is a step with a name. When a step fails, the verb fails: it cannot catch the error.
+// runs the steps one after the other on its thread; PostgreSQL awaits each step on its connection. Work that only an
+// adapter can do is a step with a name, and a verb cannot catch the error of a step.
 
 import type { DeadLetterRetry } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -13,21 +13,24 @@ import type { CancelReply, RetryReply } from '../shared/commands.ts';
 /** A parameter. A boolean is stored as the adapter stores flags. A list is for `= ANY (?)`. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
 
-/** The tables beside the messages whose rows store their counted bytes, and the name of each row in its account. */
+/**
+ * The tables beside the messages whose rows store their counted bytes. The value is the column that names a row in its
+ * account.
+ */
 export const COUNTED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
 export type CountedTable = keyof typeof COUNTED_TABLES;
 
 /**
- * What an adapter does for a verb. The SQL is common to both databases, with `?` for a parameter, or `?2` for one that
- * is used twice. It may lock what it selects (`FOR UPDATE`, `FOR NO KEY UPDATE`, `SKIP LOCKED`): SQLite has one writer
- * and leaves that out. A text with U+0000 matches nothing.
+ * What an adapter does for a verb. The SQL is common to both databases, with `?` for a parameter, or `?2` for a
+ * parameter that is used twice. It may lock what it selects (`FOR UPDATE`, `FOR NO KEY UPDATE`, `SKIP LOCKED`). SQLite
+ * has a single writer, so its adapter leaves these clauses out. A text with U+0000 matches nothing.
  */
 export interface AdapterSteps {
   all(sql: string, values: readonly Value[]): unknown[];
   get(sql: string, values: readonly Value[]): unknown;
-  /** How many rows it changed. */
+  /** Returns how many rows the statement changed. */
   run(sql: string, values: readonly Value[]): number;
-  /** Counts the stored bytes of a row that is already written. Null: it counts nothing. */
+  /** Counts the stored bytes of a row that is already written. With null, the row counts nothing. */
   countStored(table: CountedTable, accountId: string, key: string, bytes: number | null): void;
   /**
    * Runs a DELETE statement that has no RETURNING clause, and subtracts the stored bytes of its rows. Returns how many
@@ -35,8 +38,8 @@ export interface AdapterSteps {
    */
   deleteCounted(accountId: string, sql: string, values: readonly Value[]): number;
   /**
-   * Locks the account until the end of the transaction: no other call that locks the account counts or changes what
-   * belongs to it.
+   * Locks the account until the end of the transaction. Until then, no other call that locks the account counts or
+   * changes what belongs to the account.
    */
   lockAccount(accountId: string): void;
   /**
@@ -45,37 +48,40 @@ export interface AdapterSteps {
   lockTokens(asker: 'request' | 'start'): void;
   /** An account is about to change: the adapter must read its cached accounts again. */
   forgetAccounts(): void;
-  /** The queue, created if it is missing. Nobody else changes it or its line until the end of the transaction. */
+  /**
+   * Locks and returns the queue, and creates it if it is missing. Nobody else changes the queue or its line until the
+   * end of the transaction.
+   */
   lockOrCreateQueue(accountId: string, name: string, now: number): QueueRow;
-  /** Sets the heads of the queue to the states of its changed rules, and starts those that may start. */
+  /** Sets the heads of the queue to the states that its new rules require, and starts the messages that may start. */
   applyQueueRules(accountId: string, name: string, rules: QueueRules, now: number): void;
   /**
-   * How many open messages the first of these queues have, for as many queues as one statement counts. Counted up to one more
-   * than is reported.
+   * Counts the open messages of the first of these queues: of as many queues as one statement counts. Each count stops
+   * one above the largest number that is shown.
    */
   queueLags(queues: readonly QueueRow[]): number[];
   /** Applies the limits that messages of this transaction carry for their flow keys. */
   applyRequestedLimits(): void;
-  /** The flow key, made with these limits if it is missing. */
+  /** Locks the flow key, and creates it with these limits if it is missing. */
   lockOrCreateFlowKey(accountId: string, key: string, limits: FlowLimits): void;
   /**
-   * Messages of the key that are ready and not started wait again. This step and the next two get the row that the verb
-   * has locked, and may change it as they change the table.
+   * Makes messages of the key that are ready and not started wait again. This step and the next two get the row that
+   * the verb has locked. When they change the table, they may change this row in the same way.
    */
   takeBack(row: FlowRow): void;
-  /** Sets new limits. Messages that the old limits admitted and that have not started are checked again. */
+  /** Sets new limits. Messages that were admitted under the old limits and have not started are checked again. */
   setFlowLimits(row: FlowRow, limits: FlowLimits): void;
   /** Makes as many messages ready as the key admits. */
   admitWaiting(row: FlowRow, now: number): void;
   /** Counts the messages of the first of these flow keys, as `queueLags` does for queues. */
   flowKeyCounts(keys: readonly FlowRow[]): KeyCounts[];
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
-  /** Returns how many it deleted. */
+  /** Returns how many dead letters it deleted. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): number;
   retryDeadLetters(retries: readonly DeadLetterRetry[], now: number, dayMax: number | null): RetryReply;
 }
 
-/** How far the messages of a flow key are counted for people. */
+/** Limits for the counts of the messages of a flow key that people see. */
 export const SHOWN_COUNTS = { active: eachMax('lineCount'), unstarted: 0, waiting: eachMax('lineCount') + 1 };
 
 export interface Step {

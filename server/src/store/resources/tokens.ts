@@ -29,12 +29,12 @@ export function* touchToken(tokenId: string, now: number): Steps<void> {
   yield* run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [now, tokenId]);
 }
 
-/** A table scan that stops at the first such token. */
+/** A table scan that stops at the first token with the admin scope. */
 const ADMIN =
   "SELECT id FROM tokens WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1";
 
 export function* revokeToken(accountId: string, tokenId: string, now: number): Steps<Revocation> {
-  // Without the lock, two revokes at once would each count the other's token as the one that remains.
+  // Without the lock, each of two simultaneous revokes would count the other's token as the one that remains.
   yield* step('lockTokens', 'request');
   const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE id = ? AND account_id = ? AND revoked_at IS NULL`;
   const row = yield* get<TokenRow>(sql, [tokenId, accountId]);

@@ -1,4 +1,4 @@
-// The topics table: each topic is read and written as a whole, guarded by a version.
+// The topics table. Each topic is read and written as a whole, and its version guards it against concurrent changes.
 
 import { bytesOfTopic } from '../../rules/limits/stored-bytes.ts';
 import type { Topic } from '../../rules/publish/topic.ts';
@@ -36,7 +36,7 @@ export function* saveTopic(topic: Topic): Steps<'saved' | 'changed'> {
   return 'saved';
 }
 
-/** Returns how many rows it changed: 0 if another change came first. */
+/** Returns how many rows were changed. The number is 0 if another change came first. */
 function writeTopic(topic: Topic): Steps<number> {
   const { id, accountId, name, createdAt, updatedAt, version } = topic;
   const endpoints = JSON.stringify(topic.endpoints);

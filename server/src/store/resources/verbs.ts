@@ -1,5 +1,5 @@
-// The tables of the verbs that are written once, one for each port. How much an account uses and stores, when a schedule
-// runs and what retention deletes is in each adapter.
+// The tables of the verbs that are written once, one table for each port. What an account uses and stores, when
+// schedules run, and what retention deletes is in each adapter.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../rules/lines/queue.ts';
@@ -48,7 +48,9 @@ export const SHARED_ACCOUNT_VERBS = {
   rotateSigningKeys: writing(accounts.rotateSigningKeys),
 };
 
-/** A change of a flow key checks again the messages that the key has admitted. */
+/**
+ * After a change, the messages that the flow key has admitted are checked again, so the change costs this many units.
+ */
 const FLOW_KEY_WORK = { work: (accountId: string) => ({ accountId, units: 2 * eachMax('flowKeyReady') }) };
 
 /** Queues and flow keys. */
@@ -109,7 +111,7 @@ export const RESOURCE_VERBS = {
 
 /** What a node calls to evaluate alerts and to run bulk operations. */
 export const SHARED_UPKEEP_VERBS = {
-  // Called every few seconds, mostly without a result, so it does not start the reader's thread.
+  // This verb is called every few seconds and mostly finds nothing, so it does not start the reader's thread.
   dueAlerts: reading(alerts.dueAlerts),
   runningJobs: reading(jobs.runningJobs),
   runJobStep: writing(jobs.runJobStep, {

@@ -79,19 +79,22 @@ function toScope(row: ScopeRow) {
 
 export type FailedMessageRow = ScopeRow & { schedule_id: string | null };
 
-/** `rows` has one row more than `rowsMax` if there are more. */
+/** Makes the list of failed messages. `rows` has one row more than `rowsMax` if there are more. */
 export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): BoundedList<FailedFact> {
   const facts = rows.slice(0, rowsMax).map((row) => ({ ...toScope(row), scheduleId: row.schedule_id }));
   return { rows: facts, isCut: rows.length > rowsMax };
 }
 
-/** A step of the journal. If it is the end of an attempt, it has the columns of the attempt. */
+/** A step of the journal. The end of an attempt has the columns of the attempt too. */
 export type AttemptStepRow = ScopeRow & {
   step: number;
   outcome: Outcome['kind'] | null;
   status: number | null;
   next_at: number | null;
-  /** Set in SQLite, if the message itself stores that its first attempt delivered it: then the attempt has no row. */
+  /**
+   * Set in SQLite only, on a message that was delivered by its first attempt: then the message stores the attempt,
+   * which has no row.
+   */
   first_started_at?: number | null;
   last_status?: number | null;
 };
@@ -102,7 +105,7 @@ function attemptOf(row: AttemptStepRow): Pick<AttemptFact, 'outcome' | 'status' 
   return row.first_started_at == null ? null : { outcome: 'answered', status: row.last_status ?? null, nextAt: null };
 }
 
-/** The newest steps, `rowsMax` of them if there are more. */
+/** The newest steps: the first `rowsMax` if there are more. */
 export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): BoundedList<AttemptFact> {
   const facts = rows.flatMap((row) => {
     const attempt = row.ended_at >= fromAt ? attemptOf(row) : null;
@@ -131,14 +134,14 @@ export interface OldestRow {
   oldest_due_at: number;
 }
 
-/** A queue whose first message arrives right now may have no row yet. */
+/** A queue may have no row yet when its first message has just arrived. */
 export function toQueue({ name, is_paused, oldest_due_at }: OldestRow): QueueFact {
   return { name, isPaused: Boolean(is_paused), oldestDueAt: oldest_due_at };
 }
 
 export type RunRow = StateOfRow & { kind: MessageKind; created_at: number };
 
-/** Callbacks carry the id of the schedule too. */
+/** The runs of one schedule. The callbacks of its messages carry the id of the schedule too. */
 export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFact {
   const runs: RunFact[] = rows
     .filter(({ kind }) => kind === 'schedule')
@@ -147,8 +150,8 @@ export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFac
 }
 
 /**
- * The schedules to read: those that were named, and those whose messages failed. If the limit has cut the failed
- * messages, any schedule may have one: then `more` are read as far as there is room.
+ * The schedules to read: those that a rule names, and those whose messages failed. If the list of failed messages was
+ * cut, any schedule may have a failed message. Then the schedules in `more` are read too, as far as there is room.
  */
 export function schedulesToRead(
   named: readonly string[],
@@ -162,7 +165,7 @@ export function schedulesToRead(
   return [...new Set([...named, ...ofFailed, ...more])].slice(0, max);
 }
 
-/** A run to a topic has a message for each endpoint. */
+/** Limit for the rows that are read for one schedule. A run to a topic has a message for each endpoint. */
 export const RUNS_READ = 100;
-/** Schedules are read one by one, so there are fewer of them than rows. */
+/** How many rows one schedule counts for. Schedules are read one by one, so fewer schedules than rows are read. */
 export const SCHEDULES_PER_ROWS = 10;

@@ -23,7 +23,7 @@ export function toRules({ parallelism, is_paused }: QueueRow): QueueRules {
   return { parallelism, isPaused: Boolean(is_paused) };
 }
 
-/** `lag` is counted up to one more than is reported. */
+/** `lag` is counted up to one more than the largest number that is shown. */
 export function toQueue(row: QueueRow, lag: number): Queue {
   const max = eachMax('lineCount');
   return {
@@ -49,7 +49,7 @@ export interface FlowRow {
   window_start_at: number;
   window_count: number;
   next_start_at: number | null;
-  /** JSON: the limits of the newest message, until they take effect. */
+  /** JSON: the limits that the newest message carries, until these limits take effect. */
   requested_limits: string | null;
   requested_at: number | null;
 }
@@ -70,7 +70,7 @@ export function toKeyState(row: FlowRow): KeyState {
   };
 }
 
-/** `waiting` is counted up to one more than is reported. */
+/** `waiting` is counted up to one more than the largest number that is shown. */
 export function toFlowKey(row: FlowRow, { active, waiting }: Omit<KeyCounts, 'unstarted'>): FlowKey {
   const max = eachMax('lineCount');
   const { limits: _, nextStartAt: _at, said: _said, ...state } = toKeyState(row);

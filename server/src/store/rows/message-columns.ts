@@ -9,8 +9,8 @@ import type { FlowLimits } from '../../rules/lines/flow-control.ts';
 export type Flag = 0 | 1 | boolean;
 
 /**
- * `pending` is three states here, by what the message waits for; see the migrations. A held message is in one of them
- * too, with a due time that never comes.
+ * In a row, `pending` is split into three states by what the message waits for; see the migrations. A held message is
+ * also in one of these states, with a due time that never comes.
  */
 export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending' | 'held'>;
 
@@ -62,7 +62,7 @@ export function readDueAt(row: { alone_from_at: number | null; due_at: number })
   return row.alone_from_at ?? row.due_at;
 }
 
-/** Whether the last attempt was the retry decided last. Only known if the query selected it. */
+/** Whether the last attempt was the retry that was decided last. This is known only if the query has selected it. */
 export function readBegunRetry(row: { has_begun_retry?: Flag | null }): true | undefined {
   return row.has_begun_retry ? true : undefined;
 }

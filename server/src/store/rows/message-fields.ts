@@ -43,7 +43,7 @@ interface OwnColumn {
   readonly write?: string;
 }
 
-/** Columns that functions in message-columns.ts write and read. */
+/** A field that functions in message-columns.ts write to its columns and read from them. */
 interface OwnField {
   readonly columns: readonly OwnColumn[];
   /** The function that makes the field from the row. */
@@ -62,7 +62,7 @@ type FieldOf<T> =
           ? { readonly or: 'absent' }
           : { readonly or?: never }));
 
-/** Known when a message is accepted, and written then. */
+/** Fields that are known when a message is accepted, and are written then. */
 export const ACCEPTED_FIELDS = {
   id: { column: 'id', kind: 'text' },
   accountId: { column: 'account_id', kind: 'text' },
@@ -109,7 +109,7 @@ export const ACCEPTED_FIELDS = {
   dueAt: { columns: [{ column: 'due_at', kind: 'bigint' }], read: 'readDueAt' },
 } as const satisfies { readonly [Name in keyof Required<NewMessage>]: FieldOf<NewMessage[Name]> };
 
-/** Written by the store when the message gets its position, and on every later change. */
+/** Fields that the store writes when the message gets its position, and on every later change. */
 export const LATER_FIELDS = {
   state: { columns: [{ column: 'state', kind: 'text' }], read: 'toState' },
   firstDueAt: { column: 'first_due_at', kind: 'bigint' },
@@ -118,7 +118,7 @@ export const LATER_FIELDS = {
   interrupted: { column: 'interrupted', kind: 'integer' },
   aloneAtCrash: { column: 'alone_at_crash', kind: 'integer' },
   attempts: { column: 'attempts', kind: 'integer' },
-  // No column: computed when a message is read for people.
+  // This field has no column. It is computed when people read a message.
   hasBegunRetry: { columns: [], read: 'readBegunRetry', or: 'absent' },
   endedAt: { column: 'ended_at', kind: 'bigint', or: 'null' },
   heldAt: { column: 'held_at', kind: 'bigint', or: 'null' },
@@ -143,7 +143,7 @@ const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'body_id', kind: 'bigint', isNullable: true },
   { column: 'alone_from_at', kind: 'bigint', isNullable: true },
   { column: 'cancel_expires_at', kind: 'bigint', isNullable: true, isRead: false },
-  // The counted bytes of the message, its attempts included.
+  // The counted bytes of the message and its attempts.
   { column: 'stored_bytes', kind: 'bigint', isNullable: true, isRead: false },
   // The attempt of a message that was delivered by its first attempt.
   { column: 'first_started_at', kind: 'bigint', isNullable: true, isRead: false, onlyIn: 'sqlite' },

@@ -13,7 +13,7 @@ export class TableDigest {
   readonly #sum = new Uint32Array(WORDS);
   #names: readonly string[] | null = null;
 
-  /** Flags count as 0 and 1. The names of the columns are part of the sum. */
+  /** Adds a row. Flags count as 0 and 1, and the names of the columns are part of the sum. */
   add(row: Readonly<Record<string, Field>>): void {
     this.#names ??= Object.keys(row).toSorted();
     const values = this.#names.map((name) => canonical(row[name]));

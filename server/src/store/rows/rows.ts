@@ -1,6 +1,6 @@
-// The rows other than messages that the adapters read, and how each maps to its domain type. No decisions. The tables
-// of the adapters differ only in keys and column types. Columns are named one by one: a prepared statement that reads `*`
-// fails when a newer node adds a column.
+// The rows of all tables but the messages, as the adapters read them, and how each maps to its domain type. The tables
+// of the adapters differ only in keys and column types. Columns are named one by one, because a prepared statement that
+// reads `*` fails when a newer node adds a column.
 
 import type { Account, Scope, Token } from '../../rules/accounts/account.ts';
 import type { OpenGroup } from '../../rules/accounts/standing.ts';
@@ -84,7 +84,7 @@ export function toSchedule(row: ScheduleRow): Schedule {
   };
 }
 
-/** A body that is too large for a list is null. */
+/** The body is null if it is too large for a list. */
 export interface ListedScheduleRow extends Omit<ScheduleRow, 'body'> {
   body: Uint8Array | null;
 }
@@ -179,7 +179,7 @@ export function toToken(row: TokenRow): Token {
   };
 }
 
-/** A count of open messages that have these columns in common. */
+/** A count of open messages that have the same values in these columns. */
 export interface OpenGroupRow {
   queue_name: string | null;
   is_claimed: Flag;
@@ -205,18 +205,18 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
   };
 }
 
-/** Steps other than the end of attempt 1, 2, 3 …; see the migrations. */
+/** Numbers of steps other than the end of attempt 1, 2, 3 …; see the migrations. */
 export const ACCEPTED = 0;
 export const CANCELLED = -1;
 export const RELEASED = -2;
 /**
- * Accepted, and the first attempt started in the same transaction. One row records both, so that the start costs no
- * row.
+ * The message was accepted, and its first attempt started in the same transaction. One row records both steps, so that
+ * the start needs no row of its own.
  */
 export const ACCEPTED_STARTED = -3;
 export const CANCEL_REQUESTED = -4;
 
-/** All steps below this are starts of attempts. */
+/** All steps with a lower number are starts of attempts. */
 export const BEFORE_STARTS = -1000;
 
 export function startStep(attemptNumber: number): number {
@@ -228,7 +228,7 @@ export function startedAttempt(step: number): number | null {
   return step < BEFORE_STARTS ? BEFORE_STARTS - step : null;
 }
 
-/** What a journal row records. For the end of an attempt, the caller reads the attempt. */
+/** What a journal row records. If it records the end of an attempt, the caller reads the attempt. */
 export function stepFromRow({
   step,
   at,

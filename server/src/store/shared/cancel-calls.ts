@@ -1,12 +1,12 @@
-// Notifies other nodes, over the channel that all nodes listen to, to look for claims that must be cancelled, and waits
-// for their confirmation. Without a reply nothing is confirmed. A node that missed the notification looks at its next
-// heartbeat.
+// Asks other nodes, over the channel that all nodes listen to, to look for claims that must be cancelled, and waits for
+// their confirmation. A node that does not reply has confirmed nothing. A node that missed the notification looks at
+// its next heartbeat.
 
 import type { Clock } from '../../runtime/world.ts';
 
 const ASK = 'cancel';
 const DONE = 'cancelled';
-/** A notification has at most 8,000 bytes. */
+/** Limit for the nodes in one notification, because a notification has at most 8,000 bytes. */
 const NAMES_AT_ONCE = 100;
 
 interface Call {
@@ -32,7 +32,7 @@ export class CancelCalls {
     this.#options = options;
   }
 
-  /** Returns the nodes that have confirmed, once all have or the time is over. */
+  /** Returns the nodes that have confirmed, as soon as all of them have confirmed or the time is over. */
   ask(nodes: readonly string[], withinMs: number): Promise<readonly string[]> {
     const { node, timers, say } = this.#options;
     this.#number += 1;

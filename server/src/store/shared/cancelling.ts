@@ -1,5 +1,5 @@
 // Cancels claimed messages, for every adapter. Leases of this node that were never handed out are released at once. For
-// the others it notifies the nodes that hold the claims to start no attempt.
+// all other claims, the nodes that hold them are notified to start no attempt.
 
 import type { Clock } from '../../runtime/world.ts';
 import type { CancelAnswer } from '../ports/message-store.ts';
@@ -18,7 +18,7 @@ export interface CancellingOptions {
   readonly offer: StandingOffer;
   readonly release: (leases: readonly string[], now: number) => Promise<void>;
   readonly holders: (accountId: string, messageIds: readonly string[]) => Promise<readonly CancelHolder[]>;
-  /** Returns the nodes that have confirmed, once all have or the time is over. */
+  /** Returns the nodes that have confirmed, as soon as all of them have confirmed or the time is over. */
   readonly askOthers: (nodes: readonly string[], withinMs: number) => Promise<readonly string[]>;
 }
 

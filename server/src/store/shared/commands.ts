@@ -1,4 +1,4 @@
-// The commands and replies of accept, settle and cancel inside an adapter. They are the same in both adapters.
+// The commands of accept, settle and cancel inside an adapter, and their replies. They are the same in both adapters.
 
 import type { Claim, NewMessage, SettleResult } from '../../rules/delivery/message.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
@@ -13,13 +13,13 @@ export interface AccountAtClaim {
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];
   /**
-   * Parallel to `messages`: the lease granted at accept, or null. Only for messages that are due and have no queue,
-   * flow key or deduplication key.
+   * Parallel to `messages`: the lease granted at accept, or null. Only messages that are due and have no queue, flow
+   * key or deduplication key get such a lease.
    */
   readonly leases: readonly (string | null)[];
   readonly node: string;
   readonly now: number;
-  /** How many messages the account may create in a day. Above it, nothing is accepted. */
+  /** How many messages the account may create in a day. If the limit would be exceeded, nothing is accepted. */
   readonly dayMax: number | null;
 }
 
@@ -28,9 +28,12 @@ export interface AcceptReply {
   readonly duplicates: readonly (string | null)[];
   /** True if nothing was written because the daily quota of the account is used up. */
   readonly isOverQuota: boolean;
-  /** The earliest time at which something written here can be claimed, or null if all of it was leased at accept. */
+  /**
+   * The earliest time at which a message of this command can be claimed. Null if all its messages were leased at
+   * accept.
+   */
   readonly dueAt: number | null;
-  /** Parallel to `messages`: what a claim needs to know about the account. Only for messages that were leased. */
+  /** Parallel to `messages`: what a claim needs to know about the account. Null for messages that were not leased. */
   readonly accounts: readonly (AccountAtClaim | null)[];
   /** Parallel to `messages`: the numbers of the rows that were leased. Empty if the store does not need them again. */
   readonly rows: readonly (number | null)[];
@@ -39,7 +42,7 @@ export interface AcceptReply {
 export interface SettleReply {
   readonly results: readonly SettleResult[];
   readonly dueAt: number | null;
-  /** The successors in their queues, leased to the node that settled. */
+  /** Claims of the next messages in the queues, leased to the node that settled. */
   readonly claims: readonly Claim[];
 }
 

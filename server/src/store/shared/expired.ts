@@ -1,5 +1,5 @@
-// Which expired messages one transaction deletes: the oldest and, if there are more than it takes, first some of other
-// accounts in turn. Every adapter uses this file.
+// Which expired messages one transaction deletes. It deletes the oldest; if there are more than fit, it first deletes
+// some messages of other accounts, which take turns. Every adapter uses this file.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { CountedBodies } from './shared-bodies.ts';
@@ -24,10 +24,13 @@ export function withinBytes<T extends Expired>(expired: readonly T[]): readonly 
   return end === -1 ? expired : expired.slice(0, end);
 }
 
-/** How many accounts, and how many messages of each, are read for one transaction. */
+/** Limit for the accounts, and for the messages of each account, that are read for one transaction. */
 export const EXPIRED_ACCOUNTS_MAX = 50;
 export const EXPIRED_LOOKED_MAX = 20;
-/** When there are more accounts, the positions are dropped: each account is then read from its first message again. */
+/**
+ * Limit for the stored positions. Above it all positions are dropped, and each account is read from its first message
+ * again.
+ */
 const POSITIONS_MAX = 10_000;
 
 export interface LookedAtMessage extends Expired {
@@ -37,9 +40,10 @@ export interface LookedAtMessage extends Expired {
 }
 
 /**
- * The turns of accounts while more has expired than one transaction deletes. There is no index of the expired messages
- * of an account: its messages are read in the order of acceptance, a few in each turn. However much one account has to
- * delete, another waits only for the turns of the others, and for its own messages that have not expired.
+ * The turns of accounts while more messages have expired than one transaction deletes. There is no index of the expired
+ * messages of an account, so its messages are read in the order of acceptance, a few in each turn. However much one
+ * account has to delete, another account waits only for the turns of the others and for the reading of its own messages
+ * that have not expired.
  */
 export class ExpiredTurns {
   #lastAccount = '';
@@ -54,12 +58,12 @@ export class ExpiredTurns {
     this.#lastAccount = '';
   }
 
-  /** The messages of the account after this one are read next. */
+  /** The position after which the messages of the account are read next. */
   positionOf(accountId: string): number {
     return this.#positions.get(accountId) ?? 0;
   }
 
-  /** Adds the expired messages to `chosen`. False when there is no room for more in it. */
+  /** Adds the expired messages of an account to `chosen`. Returns false when `chosen` has no room for more. */
   turn<T extends LookedAtMessage>(
     chosen: T[],
     accountId: string,
@@ -92,7 +96,7 @@ export class ExpiredTurns {
   }
 }
 
-/** First those that were chosen in turn, then the oldest, each once. */
+/** The messages that were chosen in turn, and after them the oldest messages. No message is in the result twice. */
 export function chosenFirst<T extends LookedAtMessage>(chosen: readonly T[], oldest: readonly T[], limit: number): T[] {
   const taken = new Set(chosen.map(({ account_id, seq }) => `${seq} ${account_id}`));
   const others = oldest.filter(({ account_id, seq }) => !taken.has(`${seq} ${account_id}`));

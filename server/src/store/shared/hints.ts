@@ -6,8 +6,8 @@ import { hintEveryMs, newsEveryMs, nodesToNotify } from '../../rules/nodes/hint-
 import type { Clock } from '../../runtime/world.ts';
 
 /**
- * How long news is sent after another node reported a reader. It repeats that every 5 s. A notification costs every
- * node a transaction, so news without a reader is kept, and sent when somebody begins to read.
+ * How long news is sent after another node reported a reader. That node repeats its report every 5 s. A notification
+ * costs every node a transaction, so news without a reader is kept, and sent when somebody begins to read.
  */
 const AWAITED_MS = 15_000;
 
@@ -23,7 +23,7 @@ export interface ReceivedHint {
   readonly isWork: boolean;
   readonly isNews: boolean;
   readonly isAccess: boolean;
-  /** The reserve of the disk was released. */
+  /** The reserve of disk space was released. */
   readonly isReserveGone: boolean;
 }
 
@@ -34,18 +34,18 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #isAccess = false;
-  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone has its own timer. */
+  /** Cancels the timer of the next hint. Null if the last hint was long ago. News alone has its own timer. */
   #cancel: (() => void) | null = null;
   #cancelNews: (() => void) | null = null;
   #nodes = 1;
   #deliverers: readonly string[] = [];
-  /** How many nodes were notified to look for work. */
+  /** Counts how many nodes were notified to look for work, so that the nodes take turns. */
   #turn = 0;
-  /** Whether this node has a reader of the news, and until when another one has. */
+  /** Whether this node has a reader of the news. The next field says until when another node has one. */
   #isFollowed = false;
   #awaitedUntilMs: number;
 
-  /** `isNewsFree`: news cost nothing, so they are always sent. */
+  /** `isNewsFree` means that news cost nothing, so that news are always sent. */
   constructor(node: string, timers: Clock, say: (payload: string) => void, isNewsFree = false) {
     this.#node = node;
     this.#timers = timers;
@@ -53,11 +53,11 @@ export class Hints {
     this.#awaitedUntilMs = isNewsFree ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** The live nodes, at the last heartbeat: the more there are, the less often each sends a hint. */
+  /** Takes the live nodes at the last heartbeat. The more nodes there are, the less often each of them sends a hint. */
   noteNodes({ count, deliverers }: LiveNodes): void {
     this.#nodes = count;
     this.#deliverers = deliverers;
-    // Another node may have missed it, or may be new.
+    // Another node may have missed the last report, or may be new.
     if (this.#isFollowed) this.#sayFollowed();
   }
 
@@ -79,18 +79,24 @@ export class Hints {
     this.#gatherNews();
   }
 
-  /** Notifies other nodes that a token, a session or an account has changed, so that cached ones may be outdated. */
+  /**
+   * Notifies other nodes that a token, a session or an account has changed, so that the copies in their caches may be
+   * outdated.
+   */
   access(): void {
     this.#isAccess = true;
     this.#gather();
   }
 
-  /** Notifies other nodes at once that the reserve of the disk was released: nobody may publish into its space. */
+  /**
+   * Notifies other nodes at once that the reserve of the disk was released: no node may accept messages into this
+   * space.
+   */
   reserveGone(): void {
     this.#say(`${this.#node} r`);
   }
 
-  /** The content of another node's hint; null for our own hints. */
+  /** The content of another node's hint. Null for a hint that this node has sent. */
   hear(payload: string): ReceivedHint | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;
@@ -111,7 +117,7 @@ export class Hints {
     this.#cancelNews = null;
   }
 
-  /** The first hint is sent at once; those that follow soon are sent together. */
+  /** Sends the first hint at once. Hints that follow soon are sent together. */
   #gather(): void {
     if (this.#cancel !== null) return;
     this.#speak();

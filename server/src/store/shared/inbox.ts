@@ -1,5 +1,5 @@
 // Messages that wait for the transaction that accepts them. Each account has a share of this space. A publish beyond
-// the share, or beyond the whole, is refused: so memory is bounded, and one account cannot fill it.
+// the share or beyond the whole space is refused, so memory is bounded and one account cannot fill it.
 
 import type { NewMessage } from '../../rules/delivery/message.ts';
 import { headerBytes } from '../../rules/publish/headers.ts';
@@ -17,7 +17,7 @@ export class Inbox {
     this.bytes = bytes;
   }
 
-  /** Counts these messages until they are written, or throws. All are of one account. */
+  /** Counts these messages until they are written, or throws if there is no room. All messages are of one account. */
   async hold<T>(messages: readonly NewMessage[], write: () => Promise<T>): Promise<T> {
     const bytes = this.take(messages);
     try {
@@ -27,7 +27,7 @@ export class Inbox {
     }
   }
 
-  /** `hold` in two steps, without its extra promise. Pass the result to `give`. */
+  /** The first step of `hold`, for callers that avoid its extra promise. Pass the result to `give`. */
   take(messages: readonly NewMessage[]): number {
     const accountId = messages[0]?.accountId;
     if (accountId === undefined) return 0;

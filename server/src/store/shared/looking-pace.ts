@@ -1,5 +1,6 @@
-// When to claim again after a claim that could not read every account and host. At once while claims find something;
-// else after growing pauses, so that many hosts without room do not keep the store busy. Every adapter uses this file.
+// When to claim again after a claim that could not read every account and host. The next claim is made at once while
+// claims find something, else after growing pauses, so that many hosts without room do not keep the store busy. Every
+// adapter uses this file.
 
 const PAUSE_MS = 20;
 const PAUSE_MS_MAX = 1000;
@@ -7,7 +8,7 @@ const PAUSE_MS_MAX = 1000;
 export class LookingPace {
   #pauseMs = PAUSE_MS;
 
-  /** In how many milliseconds to claim again; null if there is no need to. */
+  /** After how many milliseconds to claim again. Null if there is no need to claim again. */
   next(isCut: boolean, hasFound: boolean): number | null {
     if (!isCut || hasFound) this.#pauseMs = PAUSE_MS;
     if (!isCut) return null;

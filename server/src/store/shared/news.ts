@@ -7,7 +7,7 @@ export class News {
   readonly #journalListeners = new Set<() => void>();
   readonly #accessListeners = new Set<() => void>();
 
-  /** Without `hints` there is no other node. */
+  /** `hints` is null if there are no other nodes. */
   constructor(hints: Hints | null) {
     this.#hints = hints;
   }
@@ -17,7 +17,7 @@ export class News {
     this.#hints?.news();
   }
 
-  /** Notifies only other nodes: the part of this node that changes access knows it. */
+  /** Notifies only other nodes, because the part of this node that changes access knows of the change. */
   noteAccess(): void {
     this.#hints?.access();
   }

@@ -1,5 +1,5 @@
-// A page of a list while it is made: what it holds, what that weighs, and whether there is room for more. Each adapter
-// finds the rows in its own way.
+// A page of a list while it is built: its entries, their size, and whether there is room for more. Each adapter finds
+// the rows in its own way.
 
 import type { MessageEvent } from '../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../rules/delivery/message.ts';
@@ -28,7 +28,7 @@ export class PageOfMessages {
     this.#looking = looking;
   }
 
-  /** How many more messages it may hold. */
+  /** How many more messages the page may hold. */
   get left(): number {
     return this.#page.limit - this.#messages.length;
   }
@@ -56,7 +56,7 @@ export class PageOfEvents {
   readonly #looking: Looking;
   readonly #events: MessageEvent[] = [];
   #weight = 0;
-  /** The last position that was looked at. */
+  /** The last position that was read. */
   at: number;
   isBegun = false;
 
@@ -70,7 +70,10 @@ export class PageOfEvents {
     return this.#events.length >= this.#page.limit;
   }
 
-  /** Adds the events of a position. False if they do not fit any more; a page with one position may exceed the limit. */
+  /**
+   * Adds the events of a position. Returns false if these events do not fit any more. A page with a single position may
+   * exceed the limit.
+   */
   add(position: number, events: readonly MessageEvent[]): boolean {
     const isTooMany = this.#events.length + events.length > this.#page.limit || this.#weight >= bytesMaxOf(this.#page);
     if (this.#events.length > 0 && events.length > 0 && isTooMany) return false;

@@ -1,9 +1,12 @@
-// Which messages share a stored body, for every adapter: those accepted together whose bodies are the same object in
-// memory. Contents are never compared, so equal bodies of two requests or two accounts are stored separately.
+// Which messages share a stored body, for every adapter: messages that were accepted together and have the same body
+// object in memory. Contents are never compared, so equal bodies of two requests or two accounts are stored separately.
 
 import type { NewMessage } from '../../rules/delivery/message.ts';
 
-/** A smaller body is cheaper as a copy in each row than as a row of its own that every reader must look up. */
+/**
+ * Limit below which a body is not shared. A small body is cheaper as a copy in each row than as a row of its own that
+ * every reader must look up.
+ */
 export const SHARED_BODY_BYTES_MIN = 1024;
 
 type Bodied = Pick<NewMessage, 'accountId' | 'body'>;
@@ -36,11 +39,11 @@ export function bodyBytes(messages: readonly Pick<NewMessage, 'body'>[]): number
   return bytes;
 }
 
-/** Adds up the bytes of stored bodies. One that several messages share counts once. */
+/** Adds up the bytes of stored bodies. A body that several messages share counts once. */
 export class CountedBodies {
   readonly #ids = new Set<number>();
 
-  /** What this message adds. */
+  /** Returns how many bytes this message adds. */
   add(bodyId: number | null, bytes: number): number {
     if (bodyId === null) return bytes;
     if (this.#ids.has(bodyId)) return 0;

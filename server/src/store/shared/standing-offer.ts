@@ -30,14 +30,14 @@ import type { NextWork } from '../ports/delivery-store.ts';
 import type { AcceptReply, AccountAtClaim } from './commands.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
-/** The reply of the database to a search for due messages. */
+/** The reply of the database to a search for due messages that can be claimed. */
 export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;
   readonly nextScheduleAt: number | null;
   /** The suspended accounts. Absent if there are none. */
   readonly suspended?: readonly string[];
-  /** Ready messages were left because of slots, room at their host, or bytes. */
+  /** Ready messages were left, because there was no slot, no room at their host, or no room for their bytes. */
   readonly hasMore: boolean;
 }
 
@@ -61,7 +61,10 @@ export class StandingOffer {
   #offer = this.#budget;
   /** The slots that a running search in the database may fill. */
   #asked: SlotBudget | null = null;
-  /** How many messages probably became ready in the database since the last search. Only those this node noticed. */
+  /**
+   * How many messages probably became ready in the database since the last search. It counts only messages that this
+   * node noticed.
+   */
   #waiting = 0;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
@@ -104,7 +107,10 @@ export class StandingOffer {
     this.#databaseDueAt = LOOK_AT_ONCE;
   }
 
-  /** The database has something that can be claimed at `dueAt`. If that is news, wakes the engine and returns true. */
+  /**
+   * Records that the database has something that can be claimed at `dueAt`. If this is news, wakes the engine and
+   * returns true.
+   */
   noteDue(dueAt: number | null): boolean {
     if (dueAt === null) return false;
     this.#waiting += 1;
@@ -116,12 +122,15 @@ export class StandingOffer {
     return isNews;
   }
 
-  /** Whether a slot of this node is free: then it searches for due work. */
+  /** Whether a slot of this node is free. The node searches for due work only then. */
   get hasRoom(): boolean {
     return this.#budget.slots > 0;
   }
 
-  /** True if no ready message waits for a slot. Unknown, thus false, while a search in the database runs. */
+  /**
+   * True if no ready message waits for a slot. While a search in the database runs this is unknown, so the result is
+   * false.
+   */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
   }
@@ -140,7 +149,10 @@ export class StandingOffer {
     return `${this.#node}.${this.#leaseNumber}`;
   }
 
-  /** What prevents the lease at accept: no slot at its host, or only none for its account; null if neither. */
+  /**
+   * What prevents a lease at accept: no slot at the host of the message, or only no slot for its account. Null if
+   * nothing does.
+   */
   lacksFor(message: NewMessage, now: number): 'hostSlot' | 'accountSlot' | null {
     const { accountId, host } = message;
     if (!isLeasable(message, now)) return null;
@@ -248,7 +260,7 @@ export class StandingOffer {
       const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > now;
       return { nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
-    // Reset before the search, so that what is noted during the search is kept.
+    // Both times are reset before the search, so that times that are noted during the search are kept.
     this.#databaseDueAt = null;
     this.#scheduleAt = null;
     let reply: ClaimReply;

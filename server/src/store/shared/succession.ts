@@ -1,5 +1,6 @@
-// The next message of a queue may be leased in the transaction that ends the previous one: it takes over the slot, so
-// that a queue needs one commit per message instead of two. This file decides which message may, for every adapter.
+// The next message of a queue may be leased in the transaction that ends the previous one. It takes over the slot, so
+// that a queue needs one commit per message instead of two. This file decides, for every adapter, which message may do
+// so.
 
 import type { Settlement } from '../../rules/delivery/message.ts';
 import { UNCOUNTED_BODY_BYTES_MAX } from '../../rules/limits/budgets.ts';
@@ -15,15 +16,15 @@ export interface LeaseHolder {
 /** Who gets the lease of a successor when a message of a queue ends. */
 export interface SuccessorLeases extends LeaseHolder {
   /**
-   * Only in these accounts. Other accounts use more than their share, so their slots go to any account that has ready
-   * messages.
+   * Successors are leased only in these accounts. Other accounts use more than their share, so their slots go to any
+   * account that has ready messages.
    */
   readonly accounts: readonly string[];
 }
 
 /**
- * Settlements of several calls are written together. Returns the accounts that may take over slots in every call that
- * settles a message of that account.
+ * The accounts that may take over slots when settlements of several calls are written together. An account is included
+ * only if every call that settles one of its messages allows it.
  */
 export function takingOver(
   together: readonly { readonly settlements: readonly Settlement[]; readonly takesOver: readonly string[] }[],
@@ -35,7 +36,7 @@ export function takingOver(
   return [...accounts];
 }
 
-/** Successors bypass the budget of bytes, so their bodies are capped. */
+/** Limit for the body of a successor, because successors are not counted in the budget of bytes. */
 export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
 /** The place that became free: its queue, and the host of its slot. */
@@ -43,9 +44,9 @@ export type QueueAtHost = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>
 
 /**
  * Whether every ready message takes over one of the places that became free. A message may do so only in the same queue
- * and at the same host, because the slot belongs to that host. No other message may be ready; otherwise a queue that
- * never empties would keep its slot from all others. So `ready` must hold all ready messages, or at least one more than
- * there are places.
+ * and at the same host, because the slot belongs to that host. No other message may be ready: otherwise a queue that
+ * never empties would keep its slot from all other queues. So `ready` must hold all ready messages, or at least one
+ * more than there are places.
  */
 export function areSuccessors(
   ready: readonly (QueueAtHost & { readonly bytes: number })[],

@@ -1,6 +1,6 @@
-// Runs pieces of work for accounts in turns: a few run at once, and the next is one of the account that has used least. So
-// an account waits for at most one piece of each other account, however much the others have queued, and one whose
-// pieces take longer gets fewer of them.
+// Runs pieces of work for accounts in turns: a few pieces run at once, and the next piece is one of the account that
+// has used least. So an account waits for at most one piece of each other account, however many pieces the others have
+// queued. An account whose pieces take longer gets fewer of them.
 
 import { Costs, Turns } from '../../rules/limits/turns.ts';
 import { CallerGone } from '../ports/store.ts';
@@ -21,7 +21,7 @@ export class AccountLine {
   readonly #turns = new Turns();
   /** The expected costs of pieces. */
   readonly #costs = new Costs(COST_MIN);
-  /** Waiting pieces by account. If accounts have used the same, the first is next. */
+  /** Waiting pieces by account. Among accounts that have used the same, the first one in this map is next. */
   readonly #waiting = new Map<string, Piece[]>();
   #running = 0;
 
@@ -32,8 +32,8 @@ export class AccountLine {
   }
 
   /**
-   * `work` is one bounded piece. Its slot is free again when its promise has ended. If its caller has disconnected
-   * before its turn, it does not run, and this rejects with `CallerGone`.
+   * `work` is one bounded piece. Its slot is free again when the promise of `work` has ended. If the caller disconnects
+   * before the turn comes, `work` does not run, and the returned promise rejects with `CallerGone`.
    */
   run<T>(accountId: string, work: () => Promise<T>, isGone: IsGone = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -53,7 +53,7 @@ export class AccountLine {
       this.#dropGone();
       const ids = [...this.#waiting.keys()];
       const asked = ids.map((accountId) => ({ accountId, line: '', cost: this.#expected(accountId) }));
-      // Less than any piece costs, so that exactly one is chosen.
+      // The limit is less than any piece costs, so that exactly one piece is chosen.
       const [first] = this.#turns.choose(asked, COST_MIN / 2);
       if (first === undefined) return;
       this.#start(ids[first]!);

@@ -1,5 +1,5 @@
-// The caller that waits for a read of the store. A read of the API is dropped once its caller has disconnected: a piece
-// of it that has not begun never begins.
+// The caller that waits for a read of the store. Once a caller of the API has disconnected, its read is dropped: pieces
+// of the read that have not begun never begin.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '../ports/store.ts';
@@ -9,19 +9,21 @@ export type IsGone = () => boolean;
 
 const STAYS: IsGone = () => false;
 
-/** Around a whole API call, and everything it starts. */
+/** Set during a whole API call, and during everything that the call starts. */
 const calling = new AsyncLocalStorage<IsGone>();
-/** Around one read of that caller, down to the line where it waits for its turn. */
+/** Set during one read of that caller, down to the line in which the read waits for its turn. */
 const reading = new AsyncLocalStorage<IsGone>();
 
-/** Runs a call of the API. `isGone` is null if its reads continue without its caller, because it changes something. */
+/**
+ * Runs a call of the API. `isGone` is null for a call that changes something: its reads continue without the caller.
+ */
 export function runForCaller<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
   return calling.run(isGone ?? STAYS, call);
 }
 
 /**
- * The store for calls of the API. Nothing else may use it: only a call itself is certain to run for its own caller, and
- * not for one whose request happened to start the same loop or timer.
+ * The store for calls of the API. No other code may use it: only the code of a call is certain to run for its own
+ * caller, and not for a caller whose request happened to start the same loop or timer.
  */
 export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store {
   const ofCaller = reads.map((verb) => [

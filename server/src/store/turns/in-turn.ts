@@ -10,17 +10,18 @@ import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in
 export interface CallsAtOnce {
   /** Lists, searches and counts. */
   readonly lists: number;
-  /** Reads of one thing by its name. They never wait for a search. */
+  /** Reads of one thing by its name. These reads never wait for a search. */
   readonly lookUps: number;
   /**
-   * Whether reads that a request needs before it can continue, such as its topic, wait in the line of look-ups as well.
+   * Whether reads that a request needs before it can continue, for example of its topic, wait in the line of look-ups
+   * as well.
    */
   readonly areNeedsInLine: boolean;
-  /** Changes made by people; null if the store itself makes accounts take turns. */
+  /** Changes that people make. Null if the store itself makes accounts take turns. */
   readonly changes: number | null;
 }
 
-/** In place of an account, for calls of the operator. */
+/** Stands in place of an account for calls of the operator. */
 const NOBODY = '';
 
 type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A) => Promise<T>;
@@ -50,7 +51,7 @@ export function inTurn(
   };
 }
 
-/** The reads that people request. Those of a disconnected caller are dropped. */
+/** The reads that people request. If a caller has disconnected, its reads are dropped. */
 const READS = [
   'whyFacts',
   'searchMessages',
@@ -76,7 +77,7 @@ const READS = [
   'getFlowKey',
 ] as const satisfies readonly (keyof Store)[];
 
-/** The store that takes turns, as the calls of the API use it. */
+/** The store with turns, in the form in which calls of the API use it. */
 export function forCalls(store: Store): Store {
   return forCallers(store, READS);
 }
@@ -159,21 +160,23 @@ function changesInTurn(store: Store, line: AccountLine) {
     createToken: (token, ...rest) => line.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),
     touchToken: (...rest) => line.run(NOBODY, () => store.touchToken(...rest)),
-    // Each token and each session counts as an account here: an account has few tokens, and a token has few sessions.
+    // Each token and each session has turns like an account here: an account has few tokens, and a token has few
+    // sessions.
     createSession: (session, ...rest) => line.run(session.tokenId, () => store.createSession(session, ...rest)),
     endSession: (sessionId) => line.run(sessionId, () => store.endSession(sessionId)),
   } satisfies Partial<Store>;
 }
 
 /**
- * Runs the changes that people make to queues and flow keys one at a time for each account. For a store that gives each
- * change its own connection: each change waits for a row lock, and many at once would hold all connections.
+ * Runs the changes that people make to queues and flow keys one at a time for each account. This is for a store that
+ * gives each change its own connection: each change waits for a row lock, and many changes at once would hold all
+ * connections.
  */
 export class OwnLines {
-  /** The last change of each account. */
+  /** By account, the promise of its last change. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Starts when all earlier changes of the account have ended, failed ones included. */
+  /** Starts `change` when all earlier changes of the account have ended, failed ones included. */
   run<T>(accountId: string, change: () => Promise<T>): Promise<T> {
     const before = this.#last.get(accountId) ?? Promise.resolve();
     const own = before.then(change, change);

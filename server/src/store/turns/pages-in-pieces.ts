@@ -1,5 +1,5 @@
-// Makes a page of a list, a search or a count from pieces. Other work can run between two pieces: each of them takes
-// its turn separately.
+// Builds a page of a list, a search or a count from pieces. Each piece takes its turn separately, so that other work
+// can run between two pieces.
 
 import type { MessageEvent } from '../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../rules/delivery/message.ts';
@@ -10,7 +10,7 @@ import type { MessageStore, PageRequest } from '../ports/message-store.ts';
 
 const NOTHING: Look = { rows: 0, bytes: 0 };
 
-/** What is left of a page, for its next piece. Null when the page ends here. */
+/** What is left of a page for its next piece. Null when the page ends here. */
 function restOf(
   page: PageRequest,
   cursor: number | null,
@@ -24,7 +24,7 @@ function restOf(
 
 export function searchingInPieces(search: MessageStore['searchMessages']): MessageStore['searchMessages'] {
   return async (accountId, filter, page) => {
-    // A caller that limits the look wants a single piece.
+    // A caller that limits how much is read wants a single piece.
     if (page.look) return search(accountId, filter, page);
     const messages: Message[] = [];
     const lastAttempts: (Attempt | null)[] = [];
@@ -45,7 +45,7 @@ export function searchingInPieces(search: MessageStore['searchMessages']): Messa
   };
 }
 
-/** A live stream reads one piece at a time: it may have lost its readers meanwhile. */
+/** A live stream reads one piece at a time, because it may have lost its readers after a piece. */
 export function listingInPieces(list: MessageStore['listEvents']): MessageStore['listEvents'] {
   return async (accountId, filter, page) => {
     if (page.look) return list(accountId, filter, page);
