@@ -337,15 +337,15 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'events between the question and the answer are missed',
       in: SRC,
-      find: '    // Covers events between reading the position and starting to listen.\n    this.#gather();\n',
-      replace: '',
+      find: 'before the stream listened.\n    this.#gather();\n',
+      replace: 'before the stream listened.\n',
       noticedBy: ['inbound/live/event-streams'],
     },
     {
       breaks: 'a stream that cannot be opened keeps its place',
       in: SRC,
-      find: '    } catch (error) {\n      this.pool.give(accountId, 1);\n      throw error;\n    }\n    // The caller disconnected',
-      replace: '    } catch (error) {\n      throw error;\n    }\n    // The caller disconnected',
+      find: '    } catch (error) {\n      this.pool.give(accountId, 1);\n      throw error;\n    }\n    // The caller has disconnected',
+      replace: '    } catch (error) {\n      throw error;\n    }\n    // The caller has disconnected',
       noticedBy: ['inbound/live/event-streams'],
     },
     {

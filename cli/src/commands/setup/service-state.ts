@@ -30,8 +30,8 @@ export async function readService(client: Client, wanted: State | null): Promise
 }
 
 /**
- * The alerts of the service. Null when the token may not read them or the service has none; then an export leaves them
- * out.
+ * The alerts of the service. Null if the token may not read them, or the service does not know alerts; an export then
+ * leaves them out. If they are needed, that is an error.
  */
 async function readAlerts(client: Client, isNeeded: boolean): Promise<readonly Alert[] | null> {
   try {

@@ -205,7 +205,7 @@ class OneListener implements Listener {
     try {
       answering = this.#handle(request, response);
     } catch (error) {
-      // The refusal must be sent later, because the end of a short request has not been read yet.
+      // Refused in a later microtask: so far only the head was parsed, and the rest of the request may be in the same bytes.
       answering = Promise.reject(error);
     }
     answering?.catch((error) => this.#refuse(request, response, error));

@@ -273,7 +273,7 @@ export const SETTINGS = {
     'min-free-disk-bytes',
     bytes(0, 1024 * GIB),
     both(64 * MIB),
-    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue. Over PostgreSQL, the size of the reserve in the database, at most 64 MiB; the same for all nodes.',
+    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue. On PostgreSQL it is the size of the reserve, space in the database that is released when its disk is full, and at most 64 MiB. Set the same value on all nodes.',
   ),
   to: onlyIn(
     'backup',

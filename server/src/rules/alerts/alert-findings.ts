@@ -149,7 +149,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
  */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = rowsOfFailures(rule, facts.attempts.rows, now - HOST_WINDOW_MS);
-  // A firing alert continues if the limit of rows cut off a part of a series of failures, or all attempts to the host.
+  // Only so many attempts are read. A firing alert continues if attempts that were not read may belong to a series.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>

@@ -18,8 +18,8 @@ export interface Job {
   readonly isMatchedCut: boolean;
   readonly done: number;
   /**
-   * The position of the job, which goes from the newest message to the oldest. Messages after this position are done
-   * already, or did not exist when the job was created.
+   * The position of the job, which goes from the newest message to the oldest. Messages newer than this position are
+   * done already, or were created after the job.
    */
   readonly atSeq: number | null;
   readonly createdAt: number;

@@ -173,7 +173,7 @@ export class StandingOffer {
     return lease;
   }
 
-  /** Marks the leases that `work` grants as kept by the store until `work` has ended. */
+  /** While `work` runs, `keeps` is true for the leases that it grants, so that upkeep does not release them as strays. */
   async leasing<T>({ leasePrefix }: Pick<LeaseHolder, 'leasePrefix'>, work: () => Promise<T>): Promise<T> {
     this.#leasing.add(leasePrefix);
     try {

@@ -64,7 +64,7 @@ function translated(sql: string): Translated {
   return made;
 }
 
-/** A value that a column is compared with may be null instead. A value that is stored is not changed: the database refuses it. */
+/** Text that PostgreSQL cannot store becomes null where a column is compared with it. Where it is stored, it is refused. */
 function inDialect(sql: string, values: readonly Value[]): [string, ...Value[]] {
   const { text, stored } = translated(sql);
   const toSent = (value: Value, index: number) =>
