@@ -35,6 +35,12 @@ export const OTHER_MAJORS: readonly number[] = readdirSync(NODES)
   .map(Number)
   .sort((a, b) => a - b);
 
+/** On which of them tests run: by default all, for a short run the oldest, which lacks most. */
+export function majorsFor(by: Promised, isBrief = false): readonly number[] {
+  const promised = OTHER_MAJORS.filter((major) => isPromised(by, major));
+  return isBrief ? promised.slice(0, 1) : promised;
+}
+
 /** The version that the folder of a major version installs. */
 export function lockedMajor(major: number): number {
   return majorOf(manifest(NODES, String(major)).dependencies?.node);

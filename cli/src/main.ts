@@ -1,5 +1,5 @@
-// The command line. A command that runs the service or works on a store reads its settings by config.ts; all other
-// commands are in the table of commands. Each command loads only the code that it needs.
+// The command line. config.ts parses the flags of commands that run the service or work on a store; all other commands
+// are in the table of commands. Each command loads only the code that it needs.
 
 import {
   COMMANDS,
@@ -56,6 +56,7 @@ async function runWithSettings(command: Command, argv: readonly string[]): Promi
     };
     return reportFailure(failure, !isService(command) && isJsonAsked(argv));
   }
+  if (command === 'serve') (await import('./service/node-output.ts')).holdWarnings();
   const run = await LOAD[command]();
   return run(parsed.config);
 }
@@ -70,8 +71,8 @@ const isJsonAsked = (argv: readonly string[]) =>
   argv.includes('--json') || /^(?:1|true)$/.test(environment().POSTRIDER_JSON ?? '');
 
 async function isTokenOverApi(argv: readonly string[]): Promise<boolean> {
-  const { isTokenForStore } = await import('./frame/store-or-service.ts');
-  return !isTokenForStore(argv, environment());
+  const { isTokenCreatedInStore } = await import('./frame/store-or-service.ts');
+  return !isTokenCreatedInStore(argv, environment());
 }
 
 process.exitCode = await main(process.argv.slice(2));

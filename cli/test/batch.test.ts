@@ -12,7 +12,7 @@ import { systemWorld } from '../../server/src/runtime/world.ts';
 import { type RunOptions, runCli } from '../../server/test/support/command.ts';
 import { sharedRider, startRider, temporaryFolder } from '../../server/test/support/harness.ts';
 import { onlySqlite } from '../../server/test/support/store-under-test.ts';
-import { linesOf, readElement } from '../src/commands/messages/batch-file.ts';
+import { readElement, readLines } from '../src/commands/messages/batch-file.ts';
 import { EXIT } from '../src/frame/exit-codes.ts';
 import { barText, ProgressBar, progressText } from '../src/frame/progress-bar.ts';
 
@@ -265,7 +265,7 @@ test('lines are cut where they end, whatever the chunks, and each is checked', a
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
     })();
     const lines: [string, number][] = [];
-    for await (const { text, endsAt } of linesOf(source, { line: 0, bytes: 0 })) lines.push([text, endsAt]);
+    for await (const { text, endsAt } of readLines(source, { line: 0, bytes: 0 })) lines.push([text, endsAt]);
     assert.deepEqual(lines, [
       ['a', 6],
       ['bü', 10],
@@ -314,7 +314,7 @@ test('a backup is restored into an empty directory, and into no other', { skip: 
   await first.close();
   const restored = await runCli(['restore', copy, '--data', to]);
   assert.equal(restored.code, EXIT.done, restored.stderr);
-  assert.match(restored.stdout, /postrider\.db: .*, 1 messages and 1 accounts, written and checked\.\n$/);
+  assert.match(restored.stdout, /postrider\.db: .*, 1 message and 1 account, written and checked\.\n$/);
   assert.deepEqual(readdirSync(to).sort(), ['postrider.db', 'postrider.lock']);
   assert.equal(statSync(join(to, 'postrider.db')).mode & 0o777, 0o600);
   assert.equal(statSync(to).mode & 0o777, 0o700);

@@ -60,7 +60,10 @@ test('doctor finds nothing wrong where nothing is, and a service that runs', asy
     'dns ok',
     'egress ok',
   ]);
-  assert.match(checks.find(({ name }) => name === 'clock')!.says, /^the service is 1h.* behind this machine$/);
+  assert.match(
+    checks.find(({ name }) => name === 'clock')!.says,
+    /^the clock of the service is 1h.* behind this machine$/,
+  );
   assert.equal(ok, !checks.some(({ state }) => state === 'wrong'));
   const byPort = await examine(['--data', data, '--port', port]);
   assert.deepEqual([byPort.of('service')?.state, byPort.of('port')?.state], ['ok', 'ok'], 'the port names the service');

@@ -15,12 +15,12 @@ import { startReceiver } from '../../server/test/support/receiver.ts';
 import type { FlagSpec } from '../src/frame/arguments.ts';
 import { parseArguments } from '../src/frame/arguments.ts';
 import type { CommandSpec } from '../src/frame/command.ts';
-import { sharedFlags } from '../src/frame/command-line.ts';
 import { connectTo } from '../src/frame/connection.ts';
 import { EXIT } from '../src/frame/exit-codes.ts';
 import { Failure } from '../src/frame/failure.ts';
 import { Output } from '../src/frame/output.ts';
 import type { Io } from '../src/frame/terminal.ts';
+import { sharedFlags } from '../src/table/flags.ts';
 import { COMMAND_TABLE } from '../src/table/table.ts';
 
 const rider = sharedRider();
@@ -50,6 +50,15 @@ async function deadLetter(t: TestContext, queue: string): Promise<{ dlqId: strin
   return { dlqId: letter!.dlqId, url };
 }
 
+test('of several ids, those that are there are retried or deleted when another one is not', async (t) => {
+  const { dlqId } = await deadLetter(t, 'flags-several');
+  const retried = await cli('dlq', 'retry', 'dlq_none', dlqId);
+  assert.deepEqual([retried.code, retried.stdout.includes(`${dlqId}  sent again as msg_`)], [EXIT.notFound, true]);
+  assert.match(retried.stderr, /dlq_none: /);
+  const deleted = await cli('dlq', 'delete', 'dlq_none', dlqId);
+  assert.deepEqual([deleted.code, deleted.stdout], [EXIT.notFound, `${dlqId}  deleted\n`]);
+});
+
 test('beside ids, a dry run and filters are refused, and nothing is cancelled, retried or deleted', async (t) => {
   const queue = 'flags-ids';
   const [{ dlqId }, waiting] = [
@@ -71,7 +80,7 @@ test('beside ids, a dry run and filters are refused, and nothing is cancelled, r
   ];
   for (const call of calls) {
     for (const flag of flags) {
-      await refused(new RegExp(`${flag[0]} is for filters: it cannot be given beside ids`), ...call, ...flag);
+      await refused(new RegExp(`${flag[0]} works only with filters, not with ids`), ...call, ...flag);
     }
   }
   assert.equal((await cli('dlq', 'get', dlqId)).code, EXIT.done, 'the dead letter is there');
@@ -87,7 +96,7 @@ test('by filter, what changes a retry is refused, and nothing is sent again', as
     ['-d', 'x'],
     ['-H', 'X-A: b'],
   ]) {
-    await refused(/ is for ids: it cannot be given without any/, 'dlq', 'retry', '--queue', queue, '--yes', ...flag);
+    await refused(/ works only with ids/, 'dlq', 'retry', '--queue', queue, '--yes', ...flag);
   }
   assert.equal((await cli('dlq', 'get', dlqId)).code, EXIT.done);
   assert.equal((await cli('dlq', '--queue', queue, '--json')).json<object[]>().length, 1, 'it was not sent again');
@@ -181,6 +190,7 @@ test('no call that changes something is sent while a flag was given that nobody 
   await assert.rejects(client.deleteQueue('q'), ({ cause }: Error) => {
     assert.ok(cause instanceof Failure);
     assert.deepEqual([cause.exit, cause.message], [EXIT.usage, '--ignored would have no effect here']);
+    assert.equal(cause.hint, 'Nothing was changed. Run the command again without --ignored.');
     return true;
   });
   assert.equal(requests, 0);

@@ -24,12 +24,12 @@ import { lacks } from '../../server/test/support/machine.ts';
 import type { FlagSpec } from '../src/frame/arguments.ts';
 import { parseArguments } from '../src/frame/arguments.ts';
 import { readClientFile, writeClientFile } from '../src/frame/client-file.ts';
-import { sharedFlags } from '../src/frame/command-line.ts';
 import { EXIT, EXIT_MEANINGS } from '../src/frame/exit-codes.ts';
 import { cutTo, printable, safeJson, widthOf } from '../src/frame/printable.ts';
 import { tableText } from '../src/frame/table-text.ts';
 import { readTime, spanText, timeText } from '../src/frame/time-text.ts';
 import { writeWhole } from '../src/frame/whole-file.ts';
+import { sharedFlags } from '../src/table/flags.ts';
 import { COMMAND_TABLE, SECTIONS } from '../src/table/table.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'server', 'bin', 'postrider.js');

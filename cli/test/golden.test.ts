@@ -119,6 +119,14 @@ test('every command prints what golden.txt says, and exits with its code', async
     return ran.stdout;
   }
 
+  // Before the first attempt: how long attempts take differs each time.
+  await cli('hosts list');
+  await cli('hosts get none.example');
+  await cli('hosts resume none.example');
+  await cli('hosts park parked.example');
+  await cli('hosts resume parked.example');
+  await cli('ack http://127.0.0.1:1/v2/acks/x');
+  await cli('ack http://127.0.0.1:1/v2/acks/x --ok');
   const good = (await cli(`publish ${away}/good --wait`, '-d', '{"a":1}', '-H', 'X-Tenant: acme')).split(' ')[0]!;
   await cli(`tail --message ${good} --since 2026-01-01`);
   const later = (await cli(`publish ${away}/later --delay 10d -q --label later`)).trim();
@@ -133,6 +141,9 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli(`messages events ${good}`);
   await cli('messages count --label later');
   await cli(`why ${later}`);
+  await cli(`messages update ${later} --new-url ${away}/good --data new --label later --if-version 0-0`);
+  await cli(`messages update ${later} --delay 1h --if-version 0-0`);
+  await cli(`messages update ${later}`);
   await cli(`messages retry ${later}`);
   await waitFor('the delivery', async () => (await rider().message(later)).state === 'DELIVERED');
   await cli(`messages release ${later}`);
@@ -166,6 +177,7 @@ test('every command prints what golden.txt says, and exits with its code', async
   for (const verb of ['get', 'pause', 'resume', 'run']) await cli(`schedules ${verb} daily`);
   await cli('schedules list');
   await cli('schedules next', '0 9 * * 1-5');
+  await cli('schedules change daily --overlap skip --cron', '@every 1h');
   await cli(`publish ${away}/good -q --flow-key k --flow-limit`, 'rate=5, period=1m');
   await waitFor('the end of it', async () => {
     const { parallelismCount } = (await rider().call('GET', '/v2/flowControl/k')).json<{ parallelismCount: number }>();
@@ -182,6 +194,8 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('alerts delete bills');
 
   await cli('account show');
+  await cli('account set-outage park');
+  await cli('account set-outage retry');
   await cli('account list');
   await cli('account create shop');
   await cli('account set-tier shop paid');

@@ -72,6 +72,29 @@ suite('publish and enqueue', () => {
     assert.deepEqual([message.maxRetries, message.timeoutMs, message.labels], [2, 5000, ['one']]);
   });
 
+  test('a new body that is JSON is described as JSON, unless a header says what it is', async () => {
+    const published = await ok(
+      'publish',
+      'http://127.0.0.1:1/',
+      '-q',
+      '--delay',
+      '1h',
+      '-d',
+      'text',
+      '-H',
+      'Content-Type: text/plain',
+    );
+    const id = published.stdout.trim();
+    const typeAfter = async (...flags: string[]) => {
+      await ok('messages', 'update', id, ...flags);
+      const { header } = (await ok('messages', 'get', id, '--json')).json<{ header: Record<string, string[]> }>();
+      return header['Content-Type'];
+    };
+    assert.deepEqual(await typeAfter('-d', 'other text'), ['text/plain']);
+    assert.deepEqual(await typeAfter('-d', '{"a":1}'), ['application/json']);
+    assert.deepEqual(await typeAfter('-d', '{"a":2}', '-H', 'content-type: text/x'), ['text/x']);
+  });
+
   test('a body comes from a file or standard input, byte for byte', async (t) => {
     const receiver = await startReceiver(t);
     const file = join(temporaryFolder(t), 'body');
@@ -117,6 +140,62 @@ suite('publish and enqueue', () => {
     assert.deepEqual([error.status, error.code], [412, 'limit_exceeded']);
     const misspelt = await cli(['publish', 'http://127.0.0.1:1', '-H', 'Service-Retires: 1']);
     assert.deepEqual([misspelt.code, /did you mean Service-Retries/.test(misspelt.stderr)], [EXIT.done, true]);
+  });
+});
+
+suite('what goes beyond the specification', () => {
+  test('has a flag for each setting of a publish, a queue, a change, a schedule and the account', async () => {
+    const url = 'http://127.0.0.1:1/flags';
+    const view = async (...argv: readonly string[]) => {
+      const { messageId } = (await ok(...argv, '--json')).json<{ messageId: string }>();
+      return (await ok('messages', 'get', messageId, '--json')).json<Record<string, unknown>>();
+    };
+    const publish = ['publish', url, '--retry-jitter', '20%', '--outage', 'park', '--await-ack', '30m'];
+    const delayed = await view(...publish, '--delay', '1h', '--expires', '2h', '--priority', '9');
+    const { expiresAt, createdAt, retryJitter, outage, awaitAck, priority } = delayed;
+    const lastsMs = (expiresAt as number) - (createdAt as number);
+    assert.deepEqual([lastsMs, retryJitter, outage, awaitAck, priority], [7_200_000, '20%', 'park', '30m', 9]);
+    const at = await view('publish', url, '--delay', '1h', '--expires-at', '2030-01-31T12:10:00Z');
+    assert.equal(at.expiresAt, Date.UTC(2030, 0, 31, 12, 10));
+    const debounce = ['publish', url, '--debounce-key', 'cart 42', '--debounce', '5m', '--debounce-max', '1h'];
+    const [first, second] = [await view(...debounce, '-d', 'one'), await view(...debounce, '-d', 'two')];
+    assert.deepEqual([second.messageId, second.body, second.debounced], [first.messageId, 'two', 2]);
+    assert.match((await ok('why', second.messageId as string)).stdout, /it stands for 2 messages/);
+    const listed = await ok('messages', 'list', '--debounce-key', 'cart 42', '--json');
+    assert.deepEqual(
+      listed.json<{ messageId: string }[]>().map(({ messageId }) => messageId),
+      [first.messageId],
+    );
+    await ok('messages', 'update', first.messageId as string, '--priority', '1', '--expires', '3h', '--outage', 'park');
+    const changed = (await ok('messages', 'get', first.messageId as string, '--json')).json<typeof first>();
+    assert.deepEqual([changed.priority, changed.outage, typeof changed.expiresAt], [1, 'park', 'number']);
+    await ok('queues', 'set', 'flags', '--priority', '8', '--expires', '10m', '--outage', 'park');
+    const inQueue = await view('enqueue', 'flags', url, '--delay', '1h');
+    assert.deepEqual([inQueue.priority, inQueue.outage, typeof inQueue.expiresAt], [8, 'park', 'number']);
+    await ok('schedules', 'create', url, '--id', 'flags', '--cron', '@every 1h', '--priority', '2', '--expires', '1m');
+    const { settings } = (await ok('schedules', 'get', 'flags', '--json')).json<{ settings: Record<string, string> }>();
+    assert.deepEqual([settings.Priority, settings.Expires], ['2', '1m']);
+    assert.match((await ok('account', 'set-outage', 'park')).stdout, /outage: park$/m);
+    assert.equal((await view('publish', url, '--delay', '1h')).outage, 'park');
+    await ok('account', 'set-outage', 'retry');
+  });
+});
+
+suite('ack', () => {
+  test('reports to the ack URL of a delivery, and says what is wrong', async (t) => {
+    const receiver = await startReceiver(t, () => 202);
+    await ok('publish', receiver.url, '--await-ack', '30m');
+    const [arrival] = await receiver.received(1);
+    const url = arrival!.header('Service-Ack-Url')!;
+    const noted = await ok('ack', url, '--progress', '0.4', '--extend', '1h', '--note', 'half ✓');
+    assert.match(noted.stdout, /^attempt 1 of msg_\w+: noted/);
+    const wrong = await cli(['ack', url, '--progress', 'half']);
+    assert.equal(wrong.code, EXIT.failed);
+    assert.match(wrong.stderr, /"progress" must be a number from 0 to 1/);
+    const noUrl = await cli(['ack', 'msg_1', '--ok']);
+    assert.deepEqual([noUrl.code, /"msg_1" is not an ack URL/.test(noUrl.stderr)], [EXIT.usage, true], noUrl.stderr);
+    assert.match((await ok('ack', url, '--ok')).stdout, /: succeeded$/m);
+    assert.match((await cli(['ack', url, '--error', 'x'])).stderr, /no longer awaits an ack/);
   });
 });
 
@@ -209,7 +288,7 @@ suite('messages, dead letters and tail', () => {
       [head, row!.replace(/ http.*/, '')],
       ['\u001b[1mMESSAGE                         STATE      URL\u001b[22m', `${id}  \u001b[32mDELIVERED\u001b[39m `],
     );
-    assert.match(narrow.stderr, /^Too narrow for RETRIED, STATUS, ACCEPTED: use a wider window/);
+    assert.match(narrow.stderr, /^The window is too narrow for RETRIED, STATUS, ACCEPTED: use a wider window/);
   });
 
   test('cancels by filter only when that is said twice', async () => {
@@ -326,6 +405,7 @@ suite('a service that is away, is another one, or refuses', () => {
     ...words.map(({ values }) => values?.[0] ?? 'x'),
     ...(flags.some((flag) => flag.name === 'yes') ? ['--yes'] : []),
     ...(flags.some((flag) => flag.name === 'cron') ? ['--cron', '* * * * *'] : []),
+    ...(flags.some((flag) => flag.name === 'new-url') ? ['--new-url', 'http://127.0.0.1:1'] : []),
     ...(flags.some((flag) => flag.name === 'target') ? ['--target', 'http://127.0.0.1:1'] : []),
   ];
 
@@ -369,7 +449,7 @@ suite('a service that is away, is another one, or refuses', () => {
       ],
       [
         (socket) => socket.end(),
-        /: the connection was closed before the response\n {2}It may still have carried out the call/,
+        /: the connection was closed before the response\n {2}The service may still have carried out the call/,
       ],
       [(socket) => socket.resetAndDestroy(), /: the connection was closed before the response\n/],
     ];

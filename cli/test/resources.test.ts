@@ -5,11 +5,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import type { Account } from 'postrider-sdk';
 import { type Ran, type RunOptions, runCli } from '../../server/test/support/command.ts';
 import { sharedRider, startRider, temporaryFolder } from '../../server/test/support/harness.ts';
+import { waitFor } from '../../server/test/support/wait.ts';
+import { type AccountAccess, findAccount } from '../src/commands/machine/account-access.ts';
 import { diffStates, readState } from '../src/commands/setup/desired-state.ts';
 import { EXIT } from '../src/frame/exit-codes.ts';
-import { isTokenForStore } from '../src/frame/store-or-service.ts';
+import { isTokenCreatedInStore } from '../src/frame/store-or-service.ts';
 
 const rider = sharedRider();
 
@@ -82,6 +85,40 @@ test('topics get and lose endpoints', async () => {
   assert.equal((await cli(['topics', 'get', 'news'])).code, EXIT.notFound);
 });
 
+test('a schedule is made to the second, changed in part, and shows its times, runs and what it skipped', async () => {
+  const made = ['schedules', 'create', 'http://127.0.0.1:1/tick', '--cron', '*/30 * * * * *', '--id', 'often'];
+  await ok(...made, '--overlap', 'skip', '--jitter', '5s', '--retries', '1', '-d', 'one');
+  assert.match(
+    (await ok('schedules', 'get', 'often')).stdout,
+    /cron +\*\/30 \* \* \* \* \*\n[\s\S]*overlap +skip\njitter +up to 5 s\n[\s\S]*( {2}next 2026-01-01 [0-9:]{8}Z\n){5}/,
+  );
+  await ok('schedules', 'run', 'often');
+  assert.match((await ok('schedules', 'get', 'often')).stdout, /\n {2}run 2026-01-01 [0-9:]{8}Z {2}msg_\w+ {2}[A-Z]+/);
+  const changed = await ok(
+    'schedules',
+    'change',
+    'often',
+    '--cron',
+    '@every 1h',
+    '--overlap',
+    'allow',
+    '--remove',
+    'Retries',
+  );
+  assert.match(changed.stdout, /^often {2}next 2026-01-01 /);
+  await ok('schedules', 'change', 'often', '-d', 'two', '--to', 'http://127.0.0.1:1/other');
+  const now = (await ok('schedules', 'get', 'often', '--json')).json<Record<string, unknown>>();
+  assert.deepEqual(
+    [now.cron, now.overlap, now.jitter, now.retries, now.body, now.destination],
+    ['@every 1h', undefined, 5, 3, 'two', 'http://127.0.0.1:1/other'],
+  );
+  const nothing = await cli(['schedules', 'change', 'often']);
+  assert.deepEqual([nothing.code, /nothing is changed/.test(nothing.stderr)], [EXIT.usage, true]);
+  assert.equal((await cli(['schedules', 'change', 'often', '--overlap', 'queue'])).code, EXIT.usage);
+  assert.equal((await cli(['schedules', 'change', 'none', '--cron', '@daily'])).code, EXIT.notFound);
+  await ok('schedules', 'delete', 'often');
+});
+
 test('schedules are made, shown, paused, run and deleted', async () => {
   const made = await ok(
     'schedules',
@@ -110,6 +147,21 @@ test('schedules are made, shown, paused, run and deleted', async () => {
   const wrong = await cli(['schedules', 'create', 'http://127.0.0.1:1', '--cron', 'often']);
   assert.deepEqual([wrong.code, /ron/.test(wrong.stderr)], [EXIT.failed, true]);
   await ok('schedules', 'delete', 'daily');
+});
+
+test('hosts are listed with their health', async () => {
+  const before = await ok('hosts');
+  assert.match(before.stdout, /^(?:HOST|No host)/);
+  const id = (await ok('publish', 'http://127.0.0.1:9/x', '--retries', '0')).stdout.trim().split(/\s/)[0]!;
+  assert.match(id, /^msg_/);
+  const shown = await waitFor('the attempt to be measured', async () => {
+    const ran = await cli(['hosts', 'get', '127.0.0.1:9']);
+    return ran.code === EXIT.done && ran.stdout;
+  });
+  assert.match(shown, /state +failing\n/);
+  assert.match(shown, /success +0 of 1 \(0 %\)/);
+  assert.match((await ok('hosts')).stdout, /127\.0\.0\.1:9 +failing +1 +0 %/);
+  assert.equal((await cli(['hosts', 'get', 'none.example'])).code, EXIT.notFound);
 });
 
 test('flow keys are pinned, paused and unpinned', async () => {
@@ -184,12 +236,31 @@ suite('accounts and tokens', () => {
     assert.deepEqual([missing.code, /there is no store in/.test(missing.stderr)], [EXIT.failed, true]);
   });
 
+  test('without a named account it is the only one or default; an error says whether there are several or none', async () => {
+    const find = (names: readonly string[], wanted?: string) => {
+      const accounts = names.map((name) => ({ id: `acc_${name}`, name }) as Account);
+      const access: Partial<AccountAccess> = { ownAccountId: async () => null, accounts: async () => accounts };
+      return findAccount(access as AccountAccess, wanted);
+    };
+    assert.equal((await find(['shop'])).name, 'shop');
+    assert.equal((await find(['shop', 'default'])).name, 'default');
+    const several = {
+      message: 'there are several accounts',
+      hint: 'Choose one with --account: a, b.',
+      exit: EXIT.usage,
+    };
+    await assert.rejects(find(['a', 'b']), several);
+    const hint = 'To make the first account and its token, start postrider serve.';
+    await assert.rejects(find([]), { message: 'there is no account yet', hint, exit: EXIT.usage });
+    await assert.rejects(find([], 'a'), { message: 'there is no account "a"', hint, exit: EXIT.notFound });
+  });
+
   test('token create is for the store unless a service is named, and flags decide before variables', () => {
-    assert.equal(isTokenForStore(['--admin'], {}), true);
-    assert.equal(isTokenForStore(['--admin'], { POSTRIDER_TOKEN: 'x' }), false);
-    assert.equal(isTokenForStore(['--admin', '--data', 'x'], { POSTRIDER_TOKEN: 'x' }), true);
-    assert.equal(isTokenForStore(['--admin', '--url=x'], { POSTRIDER_DATA: 'x' }), false);
-    assert.equal(isTokenForStore(['--admin'], { POSTRIDER_DATA: 'x', POSTRIDER_TOKEN: 'x' }), true);
+    assert.equal(isTokenCreatedInStore(['--admin'], {}), true);
+    assert.equal(isTokenCreatedInStore(['--admin'], { POSTRIDER_TOKEN: 'x' }), false);
+    assert.equal(isTokenCreatedInStore(['--admin', '--data', 'x'], { POSTRIDER_TOKEN: 'x' }), true);
+    assert.equal(isTokenCreatedInStore(['--admin', '--url=x'], { POSTRIDER_DATA: 'x' }), false);
+    assert.equal(isTokenCreatedInStore(['--admin'], { POSTRIDER_DATA: 'x', POSTRIDER_TOKEN: 'x' }), true);
   });
 });
 
@@ -250,6 +321,7 @@ suite('apply and export', () => {
 queues:
   - name: mail
     parallelism: 2
+    priority: 0
 topics:
   - name: greetings
     endpoints:
@@ -258,6 +330,8 @@ schedules:
   - id: hourly
     cron: "0 * * * *"
     destination: greetings
+    overlap: skip
+    jitter: 90s
     headers: { Content-Type: text/plain, X-Tenant: acme }
     body: "tick"
     settings: { Retries: 1, Timeout: 20s, Label: "a,b" }
@@ -298,7 +372,7 @@ alerts:
     const dry = await ok('apply', '-f', file, '--dry-run');
     assert.match(
       dry.stdout,
-      /^\+ queue mail\n {4}parallelism: 2\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n[\s\S]*\+ alert bills\n/,
+      /^\+ queue mail\n {4}parallelism: 2\n {4}priority: 0\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n[\s\S]*\+ alert bills\n/,
     );
     assert.match(dry.stderr, /5 changes \(5 created, 0 changed, 0 deleted\) would be made\. Nothing was changed\.\n$/);
     assert.equal((await cli(['apply', '-f', file, '--dry-run', '--exit-code'])).code, EXIT.different);
@@ -312,7 +386,10 @@ alerts:
     assert.equal(statSync(exported).mode & 0o777, 0o600);
     assert.equal((await cli(['export', '-o', exported])).code, EXIT.failed, 'none is overwritten');
     assert.match((await ok('apply', '-f', exported)).stderr, /The service matches the file/);
-    assert.match(readFileSync(exported, 'utf8'), /settings:\n {6}[\s\S]*Timeout: 20s/);
+    assert.match(
+      readFileSync(exported, 'utf8'),
+      /overlap: skip\n {4}jitter: 1m30s\n[\s\S]*settings:\n {6}[\s\S]*Timeout: 20s/,
+    );
     await ok('export', '--json', '-o', join(folder, 'exported.json'));
     assert.match((await ok('apply', '-f', join(folder, 'exported.json'))).stderr, /The service matches the file/);
 
@@ -345,7 +422,8 @@ alerts:
     const few = 'queues: []\nschedules: []\nalerts: []\n';
     assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service matches the file/);
     const unsaid = await cli(['apply', '-f', '-', '--prune'], { stdin: few });
-    assert.deepEqual([unsaid.code, /confirmation needed: Delete 4 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
+    const question = /confirmation needed: Delete what the file does not name \(4 in all\)\?/;
+    assert.deepEqual([unsaid.code, question.test(unsaid.stderr)], [EXIT.usage, true]);
     const pruned = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: few });
     assert.equal(pruned.code, EXIT.done, pruned.stderr);
     assert.equal(
@@ -363,6 +441,8 @@ queues:
   - parallelism: many
   - { name: a, paralellism: 1 }
   - { name: a }
+  - { name: b, priority: "5" }
+  - { name: c, priority: 10 }
 topics:
   - { name: t, endpoints: [] }
 schedules:
@@ -379,6 +459,8 @@ alerts:
       'queues[0].parallelism must be a whole number, 1 or more',
       'queues[1]: unknown field "paralellism"; did you mean "parallelism"?',
       'queues has "a" more than once',
+      'queues[3].priority must be a whole number',
+      'queues[4].priority: must be a whole number from 0 to 9',
       'topics[0].endpoints must be a list with at least one endpoint',
       'schedules[0].cron must be a text: put it in quotes',
       'schedules[0]: give body or bodyBase64, not both',
@@ -430,7 +512,7 @@ topics:
   - { name: 't t', endpoints: [{ url: nothing }, { url: 'https://a.example', name: "\\u0007" }] }
 schedules:
   - { id: 's/1', cron: 'x y', destination: 'ftp://a.example', queue: '' }
-  - { id: ok, cron: 'CRON_TZ=Mars/Base 0 0 * * *', destination: news }
+  - { id: ok, cron: 'CRON_TZ=Mars/Base 0 0 * * *', destination: news, overlap: queue, jitter: 2d }
 `;
     for (const more of [['--dry-run'], []]) {
       const { code, stdout, stderr } = await cli(['apply', '-f', '-', ...more], { stdin: wrong });
@@ -445,10 +527,12 @@ schedules:
           '  - topics[0].endpoints[0].url: a URL starts with http:// or https://',
           '  - topics[0].endpoints[1].name must have 1 to 128 characters, none of them a control character',
           '  - schedules[0].id must have 1 to 128 letters, digits, "-", "_" or "."',
-          '  - schedules[0].cron: has 2 fields; five are needed: minute, hour, day-of-month, month, day-of-week',
+          '  - schedules[0].cron: has 2 fields; five are needed: minute, hour, day-of-month, month, day-of-week; or six, with second before them',
           '  - schedules[0].destination: neither a URL starting with http:// or https://, nor the name or id of a topic (1 to 128 letters, digits, "-", "_" or ".")',
           '  - schedules[0].queue must have 1 to 128 letters, digits, "-", "_" or "."',
           '  - schedules[1].cron: time zone "Mars/Base" is not known; use a name such as Europe/Berlin',
+          '  - schedules[1].overlap: must be one of allow, skip',
+          '  - schedules[1].jitter: must be a duration of at most 1d, such as 30s or 5m',
         ],
         stderr,
       );
@@ -543,4 +627,57 @@ schedules: [{ id: to-file, cron: '@daily', destination: of-file }]
     for (const empty of [null, undefined, {}]) assert.ok('problems' in readState(empty));
     assert.ok('problems' in readState([]));
   });
+});
+
+test('the audit is listed with filters, of one account or of all, and followed', async () => {
+  const made = await rider().account('audited');
+  const env = { POSTRIDER_TOKEN: made.token };
+  const none = await cli(['audit'], { env });
+  assert.match(none.stderr, /No entry of the audit matches/);
+  for (const name of ['orders', 'news']) await cli(['queues', 'set', name], { env });
+  await cli(['queues', 'pause', 'none'], { env });
+  const table = (await cli(['audit', '--result', 'done'], { env })).stdout.split('\n');
+  assert.match(table[0]!, /^TIME +WHO +ADDRESS +CALL +TARGET +RESULT$/);
+  assert.match(table[1]!, /Z +test +127\.0\.0\.1 +POST \/v2\/queues +news +200$/);
+  assert.match(table[2]!, / orders +200$/);
+  const json = async (...argv: string[]) =>
+    JSON.parse((await cli(['audit', '--json', ...argv], { env })).stdout) as readonly {
+      target: string;
+      code?: string;
+    }[];
+  assert.deepEqual(
+    (await json('--target', 'orders', '--by', 'test')).map(({ target }) => target),
+    ['orders'],
+  );
+  assert.deepEqual(
+    (await json('--result', 'queue_not_found')).map(({ code }) => code),
+    ['queue_not_found'],
+  );
+  assert.deepEqual(await json('--call', 'POST /v2/queues', '--address', '192.0.2.1'), []);
+  assert.equal((await json('--limit', '1')).length, 1);
+  const other = JSON.parse((await ok('audit', '--json', '--account', 'audited')).stdout) as readonly object[];
+  assert.equal(other.length, 3);
+  assert.ok(JSON.parse((await ok('audit', '--json', '--all', '--limit', '0')).stdout).length > 3);
+  assert.equal((await cli(['audit', '--account', 'nobody'])).code, EXIT.notFound);
+  assert.equal((await cli(['audit', '--result', 'perhaps'])).code, EXIT.failed);
+
+  const ends = new AbortController();
+  const following = cli(['audit', '--follow', '--target', 'followed', '--target', 'later'], {
+    env,
+    isHurried: true,
+    interrupted: ends.signal,
+    onError: async (text) => {
+      if (/New entries of the audit/.test(text)) await cli(['queues', 'set', 'followed'], { env });
+    },
+    onOutput: async (text) => {
+      if (/later/.test(text)) ends.abort();
+      else if (/followed/.test(text)) await cli(['queues', 'set', 'later'], { env });
+    },
+  });
+  const { code, stdout } = await following;
+  assert.equal(code, EXIT.interrupted);
+  assert.match(
+    stdout,
+    /^\S+ \S+Z {2}test {2}POST \/v2\/queues {2}followed {2}200\n\S+ \S+Z {2}test {2}POST \/v2\/queues {2}later {2}200\n$/,
+  );
 });

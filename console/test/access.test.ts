@@ -89,7 +89,7 @@ suite('access', IN_BROWSER_WITH_CURL, () => {
     const { publish, sink, ended, url, client } = service();
     const dead = await publish(sink('status/500'), { settings: { Retries: '0' } });
     await ended(dead);
-    await publish(sink('ok'), { queue: 'seen', settings: { Delay: '1h' } });
+    const waiting = await publish(sink('ok'), { queue: 'seen', settings: { Delay: '1h' } });
     await client.addEndpoints('seen', [{ url: sink('ok') }]);
     const { token } = await tokenWith(['read']);
     const { page, context } = await openPage(browser(), `${url}/console#t=${token}`);
@@ -103,6 +103,7 @@ suite('access', IN_BROWSER_WITH_CURL, () => {
       }
     };
     await disabled(`messages/${dead}`, 'Retry', 'Retry with edits', 'Delete');
+    await disabled(`messages/${waiting}`, 'Change', 'Cancel');
     await disabled('failures', 'Retry all');
     await disabled('queues', 'Pause');
     await disabled('topics/seen', 'Send to all endpoints', 'Save endpoints', 'Add endpoint');

@@ -15,20 +15,25 @@ const browser = sharedBrowser();
 const service = sharedService();
 const shell = promisify(execFile);
 
-const FLOW = ['Flow-Control-Key', 'Flow-Control-Value'];
+/** Outside of a queue. */
+const FLOW = ['Flow-Control-Key', 'Flow-Control-Value', 'Priority'];
 const QUEUED = ['Order-Key'];
 /** With them the copy would be a duplicate, and not be accepted. */
 const NOT_COPIED = ['Deduplication-Id', 'Content-Based-Deduplication'];
-/** A publish takes one time of delivery. */
-const REPLACED = ['Delay'];
+/** With them the copy would take the place of the message. They do not go together with a delay. */
+const DEBOUNCED = ['Debounce-Key', 'Debounce', 'Debounce-Max'];
+/** A publish takes one time of delivery, and one expiry. */
+const REPLACED = ['Delay', 'Expires-At'];
 
 /** A value for each setting of the table that is not its default. A setting without one here gets its example. */
 const VALUES: Readonly<Record<string, string>> = {
   Method: 'PUT',
   Retries: '2',
   'Retry-Delay': '1000 * pow(2, retried)',
+  'Retry-Jitter': '20%',
   Delay: '2h',
   'Not-Before': String(Math.floor(Date.now() / 1000) + 7200),
+  Expires: '3h',
   Timeout: '1500ms',
   Callback: 'http://127.0.0.1:1/done?x=1&y=%20',
   'Failure-Callback': 'http://127.0.0.1:1/failed',
@@ -46,7 +51,7 @@ function everySetting(isQueued: boolean): Record<string, string> {
   const settings: Record<string, string> = {};
   const name = (setting: string) => (setting === 'Forward-' ? 'Forward-X-Odd' : setting);
   for (const { name: setting, of, example } of SETTING_TABLE) {
-    if (of === 'schedule' || REPLACED.includes(setting)) continue;
+    if (of === 'schedule' || REPLACED.includes(setting) || DEBOUNCED.includes(setting)) continue;
     if (isQueued ? FLOW.includes(setting) : QUEUED.includes(setting)) continue;
     if (setting === 'Content-Based-Deduplication') continue;
     settings[name(setting)] =
@@ -60,6 +65,7 @@ function everySetting(isQueued: boolean): Record<string, string> {
     settings[`${callback}-Timeout`] = '45s';
     settings[`${callback}-Method`] = 'PATCH';
     settings[`${callback}-Retry-Delay`] = '2000';
+    settings[`${callback}-Retry-Jitter`] = '5%';
   }
   return settings;
 }
@@ -68,7 +74,8 @@ function everySetting(isQueued: boolean): Record<string, string> {
 function content(message: MessageWithAttempts): object {
   const {
     messageId: _id,
-    createdAt: _created,
+    createdAt,
+    expiresAt,
     state: _state,
     nextDeliveryTime: _next,
     callerIP: _ip,
@@ -78,7 +85,8 @@ function content(message: MessageWithAttempts): object {
     notBefore,
     ...same
   } = message;
-  return { ...same, notBefore: Math.round(notBefore / 1000) };
+  const expiresAfter = expiresAt === undefined ? null : Math.round((expiresAt - createdAt) / 1000);
+  return { ...same, expiresAfter, notBefore: Math.round(notBefore / 1000) };
 }
 
 /** Opens Duplicate of a message. */
@@ -139,6 +147,7 @@ suite('a duplicate', IN_BROWSER_WITH_CURL, () => {
         method: 'PATCH',
         maxRetries: 1,
         retryDelayExpression: '2000',
+        retryJitter: '5%',
         delayMs: 90_000,
         timeoutMs: 45_000,
       });

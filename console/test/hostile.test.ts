@@ -89,6 +89,12 @@ suite('hostile content', IN_BROWSER, () => {
         settings: { Cron: '0 0 1 1 *', 'Schedule-Id': '__proto__' },
       });
       await client.startBulk('retry', { text: HOSTILE[0]! }, 1);
+      // Entries of the audit about such names, carried out and refused.
+      await client.resumeFlowKey(labels['Flow-Control-Key']);
+      for (const each of HOSTILE.slice(0, 8)) {
+        await client.resumeFlowKey(each).catch(() => {});
+        await client.pauseQueue(each).catch(() => {});
+      }
 
       const { page, complaints, strangers, context } = await openPage(browser(), link, { bypassCSP });
       const navigated: string[] = [];
@@ -111,6 +117,9 @@ suite('hostile content', IN_BROWSER, () => {
         'overview',
         'queues?queue=%3Cimg%20src=x%20onerror=alert(1)%3E',
         'queues?queue=q',
+        'hosts',
+        'audit',
+        `audit?target=${encodeURIComponent(HOSTILE[0]!)}&by=${encodeURIComponent(HOSTILE[1]!)}&result=%3Csvg%3E`,
         `send?from=${failed}`,
         `send?destination=${encodeURIComponent(`javascript:${RUN}`)}`,
         'schedules?schedule=__proto__',

@@ -69,6 +69,8 @@ suite('looks', IN_BROWSER_WITH_CURL, () => {
       'topics/news',
       'overview',
       'queues?queue=q',
+      'hosts',
+      'audit',
       'send',
       'schedules?schedule=s',
       'bulk',

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { acknowledge } from 'postrider-sdk';
 import { waitFor } from '../../server/test/support/wait.ts';
 import { IN_BROWSER, noticed, openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService, startService } from './service.ts';
@@ -102,6 +103,8 @@ suite('the screens', IN_BROWSER, () => {
       await page.getByRole('list', { name: 'Filters' }).getByText('wanted').waitFor();
       await page.getByRole('row').filter({ hasText: '/dev/sink/status/500?of=filters' }).waitFor({ state: 'detached' });
       const rows = page.getByRole('row').filter({ hasText: 'of=filters' });
+      // While the list is being loaded, it has no rows.
+      await rows.first().waitFor();
       assert.equal(await rows.count(), 1);
       assert.match(page.url(), /\?(?=.*label=wanted)(?=.*text=of%3Dfilters)/);
       await page.reload();
@@ -123,7 +126,7 @@ suite('the screens', IN_BROWSER, () => {
     onScreen('messages', async (page, { publish, sink, url }) => {
       const id = await publish(sink('fail?times=1'), {
         body: '{"big":9007199254740993,"deep":{"a":[1.50]}}',
-        settings: { 'Retry-Delay': '6000', Callback: sink('ok?callback') },
+        settings: { 'Retry-Delay': '3600000', Callback: sink('ok?callback') },
       });
       await page.goto(`${url}/console/messages/${id}`);
       const drawer = page.getByRole('complementary', { name: 'Message' });
@@ -138,6 +141,56 @@ suite('the screens', IN_BROWSER, () => {
       await drawer.getByText(/after it was accepted/).waitFor();
       await drawer.getByRole('tab', { name: 'Last response' }).click();
       await drawer.getByRole('tabpanel').getByText('"sink"').waitFor();
+    }));
+
+  test('a debounced message shows how many publishes it has merged', () =>
+    onScreen('messages', async (page, { publish, sink, url }) => {
+      const settings = { 'Debounce-Key': 'cart 7', Debounce: '1h' };
+      let id = '';
+      for (const body of ['one', 'two', 'three']) id = await publish(sink('ok?debounced'), { body, settings });
+      await page.goto(`${url}/console/messages/${id}`);
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      const fact = (name: string, value: string) => drawer.getByText(new RegExp(`^${name}\\s*${value}$`)).first();
+      await fact('debounce key', 'cart 7').waitFor();
+      await fact('publishes merged', '3').waitFor();
+      await drawer.getByText('three', { exact: true }).waitFor();
+    }));
+
+  test('a message shows its priority, its expiry and what it does while its host is down; a queue shows what it gives', () =>
+    onScreen('messages', async (page, { publish, sink, url, client }) => {
+      const settings = { Delay: '1h', Priority: '9', Outage: 'park', Expires: '2h', 'Retry-Jitter': '20%' };
+      const id = await publish(sink('ok?urgent'), { settings });
+      await page.goto(`${url}/console/messages/${id}`);
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      const fact = (name: string, value: string) => drawer.getByText(new RegExp(`^${name}\\s*${value}$`)).first();
+      await fact('priority', '9').waitFor();
+      await fact('outage', 'park').waitFor();
+      await drawer.getByText(/^Expires in 1h 59m|^Expires in 2h/).waitFor();
+      await client.saveQueue({ queueName: 'urgent', priority: 8, expires: '10m', outage: 'park' });
+      await page.goto(`${url}/console/queues`);
+      const card = page.getByRole('article').filter({ hasText: 'urgent' });
+      for (const text of ['expire after 10m', 'priority 8', 'outage: park']) await card.getByText(text).waitFor();
+    }));
+
+  test('a message that awaits its ack shows how far its receiver is, and then how it has ended', () =>
+    onScreen('messages', async (page, { publish, sink, url, token }) => {
+      const id = await publish(sink('status/202'), { settings: { 'Await-Ack': '1h' } });
+      const ackUrl = await waitFor('the delivery with its ack URL', async () => {
+        const headers = { Authorization: `Bearer ${token}` };
+        const text = await (await fetch(`${url}/v2/dev/requests`, { headers })).text();
+        return /https?:[^"]*\/v2\/acks\/[^"]+/.exec(text)?.[0];
+      });
+      await page.goto(`${url}/console/messages/${id}`);
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      await drawer.getByText(/^Attempt 1 awaits its ack/).waitFor();
+      await acknowledge(ackUrl, { progress: 0.4, note: 'frame 400 of 1000' });
+      const bar = drawer.getByRole('progressbar', { name: 'Progress of the receiver' });
+      await bar.waitFor();
+      assert.equal(await bar.getAttribute('value'), '40');
+      await drawer.getByText('frame 400 of 1000').first().waitFor();
+      await acknowledge(ackUrl, { ok: true });
+      await drawer.getByText('Delivered', { exact: true }).first().waitFor();
+      await bar.waitFor({ state: 'detached' });
     }));
 
   test('a waiting message is cancelled after a question', () =>
@@ -194,6 +247,35 @@ suite('the screens', IN_BROWSER, () => {
       await button(page, 'Delivered 0').waitFor();
     }));
 
+  test('a waiting message is changed: its time, its URL and its body; what somebody else changed is not overwritten', () =>
+    onScreen('messages', async (page, { publish, sink, ended, url, client }) => {
+      const id = await publish(sink('status/500?change'), { settings: { Delay: '1h' } });
+      await page.goto(`${url}/console/messages/${id}`);
+      await button(page, 'Change').click();
+      const dialog = page.getByRole('dialog', { name: 'Change this message' });
+      const submit = dialog.getByRole('button', { name: 'Change it' });
+      assert.equal(await submit.isDisabled(), true, 'nothing was changed yet');
+      await dialog.getByLabel('URL').fill(sink('ok?changed'));
+      await dialog.getByLabel('Body').fill('changed');
+      await client.updateMessage(id, { delay: '2h' });
+      await submit.click();
+      await page.getByText('now has the version 0-1').waitFor();
+      await dialog.getByRole('button', { name: 'Keep as it is' }).click();
+      // The dialog shows the message as the page has it, which reads it again every moment.
+      await page.getByRole('tab', { name: 'Raw' }).click();
+      await page.getByText('"version": "0-1"').first().waitFor();
+      await button(page, 'Change').click();
+      await dialog.getByLabel('URL').fill(sink('ok?changed'));
+      await dialog.getByLabel('Body').fill('changed');
+      await dialog.getByLabel('Wait from now on').fill('0s');
+      await submit.click();
+      await page.getByRole('complementary').getByText('Delivered', { exact: true }).first().waitFor();
+      await ended(id);
+      const made = await client.getMessage(id);
+      assert.deepEqual([made.url, made.body, made.version], [sink('ok?changed'), 'changed', '1-2']);
+      assert.equal(await button(page, 'Change').count(), 0);
+    }));
+
   test('a topic is created, edited, reordered, and sent a test message', () =>
     onScreen('topics', async (page, { sink, client }) => {
       await button(page, 'New topic').click();
@@ -229,7 +311,7 @@ suite('the screens', IN_BROWSER, () => {
       await publish(sink('status/500'), { queue: 'stuck', settings: { 'Retry-Delay': '3600000' } });
       await publish(sink('ok'), { queue: 'stuck' });
       const card = page.getByRole('article', { name: 'Queue stuck' });
-      await card.getByRole('button', { name: 'Why isn’t it moving?' }).click();
+      await card.getByRole('button', { name: 'Why is it waiting?' }).click();
       await card.getByText('Waiting for the next attempt').waitFor();
       await card.getByText('Head').waitFor();
       await card.getByRole('button', { name: 'Pause' }).click();
@@ -248,6 +330,58 @@ suite('the screens', IN_BROWSER, () => {
       await dialog.getByRole('textbox').fill('stuck');
       await purge.click();
       await card.waitFor({ state: 'detached' });
+    }));
+
+  test('a host shows how its attempts went', () =>
+    onScreen('hosts', async (page, { publish, sink }) => {
+      // The other screens send to the sink by its address.
+      const failing = sink('status/503').replace('127.0.0.1', 'localhost');
+      await publish(failing, { settings: { Retries: '0' } });
+      const card = page.getByRole('article', { name: `Host ${new URL(failing).host}` });
+      await card.getByText('failing', { exact: true }).waitFor();
+      await card.getByText(/the destination returned 503/).waitFor();
+      await card.getByText('0 waiting').waitFor();
+      await card.getByRole('button', { name: 'Park' }).click();
+      await card.getByText('parked', { exact: true }).waitFor();
+      await card.getByText(/by hand/).waitFor();
+      await card.getByRole('button', { name: 'Resume' }).click();
+      await card.getByText(/opens with 1 at once/).waitFor();
+    }));
+
+  test('the audit shows who has changed what; a part of an entry, or typed text, narrows it down', () =>
+    onScreen('audit?result=nonsense', async (page, { client }) => {
+      await page
+        .getByRole('alert')
+        .getByText(/result: must be done, refused/i)
+        .waitFor();
+      await button(page, 'Remove filter result nonsense').click();
+      await client.saveQueue({ queueName: 'audited-a' });
+      await client.saveQueue({ queueName: 'audited-b' });
+      await client.pauseQueue('audited-none').catch(() => {});
+      const entries = page.getByRole('list', { name: 'Entries' }).getByRole('listitem');
+      const entry = (text: string) => entries.filter({ hasText: text });
+      await entry('audited-a').getByText('POST /v2/queues', { exact: true }).waitFor();
+      await entry('audited-none').getByText('404 queue_not_found').waitFor();
+      await button(page, 'done').click();
+      await entry('audited-none').waitFor({ state: 'detached' });
+      await entry('audited-b').getByRole('link', { name: 'audited-b' }).click();
+      await entry('audited-a').waitFor({ state: 'detached' });
+      assert.match(page.url(), /audit\?(?=.*result=done)(?=.*target=audited-b)/);
+      await page.goBack();
+      await entry('audited-a').waitFor();
+      await page.getByRole('searchbox', { name: 'Filter the audit' }).fill('nothing-like-this');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'No entry matches' }).waitFor();
+      await button(page, 'Remove filter target nothing-like-this').click();
+      await button(page, 'All accounts').click();
+      await entry('audited-a')
+        .getByText(/account acc_/)
+        .waitFor();
+      await page.reload();
+      await entry('audited-a')
+        .getByText(/account acc_/)
+        .waitFor();
+      assert.match(page.url(), /all=true/);
     }));
 
   test('a message is built in the form, shown as code, and sent', () =>
@@ -286,9 +420,11 @@ suite('the screens', IN_BROWSER, () => {
         .getByText(/09:00 Europe\/Berlin/)
         .first()
         .waitFor();
+      await page.getByLabel('While a message is open').selectOption('skip');
       await button(page, 'Create schedule').click();
       const card = page.getByRole('article', { name: /^Schedule scd_/ });
       await card.getByText(sink('ok?scheduled')).waitFor();
+      await card.getByText('skips while one is open').waitFor();
       await card.getByRole('button', { name: 'Run now' }).click();
       await card
         .getByRole('list', { name: 'Last results' })
@@ -299,6 +435,16 @@ suite('the screens', IN_BROWSER, () => {
       await card.getByRole('button', { name: 'Resume' }).click();
       await card.getByRole('button', { name: 'Pause' }).waitFor();
       assert.equal((await client.listSchedules())[0]!.isPaused, false);
+      await card
+        .getByRole('list', { name: 'Last messages' })
+        .getByText(/ended after/)
+        .waitFor();
+      await card.getByLabel('Times').fill('@every 1h');
+      await card.getByLabel(/^Jitter/).fill('90s');
+      await card.getByRole('button', { name: 'Save the change' }).click();
+      await card.getByText('jitter 1m 30s').waitFor();
+      const { cron, jitter, overlap } = (await client.listSchedules())[0]!;
+      assert.deepEqual([cron, jitter, overlap], ['@every 1h', 90, 'skip']);
     }));
 
   test('a bulk operation counts, asks for confirmation, shows its progress after a reload, and is stopped', () =>

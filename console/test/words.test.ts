@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from 'postrider-sdk';
+import { auditChips, auditQuery, parseAuditBox, withFilterValue } from '../src/audit/audit-filter.ts';
 import { parseSearch, stringifySearch } from '../src/base/search.ts';
 import { cronWords } from '../src/parts/cron-words.ts';
-import { chipsOf, filterFromSearch, immutableFilter, parseBox, without } from '../src/parts/filter.ts';
+import { chipsOf, filterFromSearch, parseBox, streamFilter, withoutFilterValue } from '../src/parts/filter.ts';
 import { callOf, draftOf } from '../src/parts/publish-again.ts';
 import { pythonSnippet, typescriptSnippet } from '../src/send/snippets.ts';
 
@@ -23,6 +24,16 @@ test('a simple cron expression is described in words', () => {
     '0 12 * * 0': 'At 12:00, on Sunday',
     'CRON_TZ=Europe/Berlin 0 9 * * 1,3': 'At 09:00, on Monday and Wednesday, in Europe/Berlin',
     '@daily': 'At 00:00',
+    '* * * * * *': 'Every second',
+    '*/10 * * * * *': 'Every 10 seconds',
+    '0 */5 * * * *': 'Every 5 minutes',
+    '30 15 8 * * 1-5': 'At 08:15:30, Monday to Friday',
+    '*/10 0 * * * *': null,
+    '* * * * * * *': null,
+    '@every 10s': 'Every 10 seconds',
+    '@every 1h': 'Every hour',
+    '@every 1h30m': 'Every 1h30m',
+    '@every': null,
     '0 9 13 * 5': null,
     '1-5 * * * *': null,
     nonsense: null,
@@ -52,10 +63,10 @@ test('a filter is the same after it was written to the URL and read back', () =>
   assert.deepEqual(parseSearch(stringifySearch(search)), search);
   assert.equal(stringifySearch({ a: '', b: undefined, c: [] }), '');
   assert.deepEqual(filterFromSearch({ ...search, unknown: 'x' }), { ...search, label: ['x'] });
-  assert.deepEqual(without(search, 'state', 'FAILED').state, ['RETRY']);
-  assert.equal('label' in without(search, 'label', 'x'), false);
+  assert.deepEqual(withoutFilterValue(search, 'state', 'FAILED').state, ['RETRY']);
+  assert.equal('label' in withoutFilterValue(search, 'label', 'x'), false);
   assert.deepEqual(chipsOf(search), [{ name: 'label', value: 'x', label: 'label' }]);
-  assert.deepEqual(immutableFilter(filterFromSearch(search)), { label: ['x'] });
+  assert.deepEqual(streamFilter(filterFromSearch(search)), { label: ['x'] });
 });
 
 test('a word such as constructor is an ordinary search word', () => {
@@ -91,4 +102,28 @@ test('a message is turned into the call that publishes it again', () => {
   assert.match(typescript, /postrider\.queue\("q"\)\.enqueue\(\{/);
   assert.match(typescript, /token: process\.env\.TOKEN/);
   assert.match(pythonSnippet(callOf(draft), 'http://x', 'Service-', 'dev'), /"Authorization": "Bearer dev"/);
+});
+
+test('the box of the audit reads filters out of the text, and a call to its end', () => {
+  assert.deepEqual(parseAuditBox('orders by:ci by:app result:403 from:203.0.113.7 call:POST /v2/queues'), {
+    target: ['orders'],
+    token: ['ci', 'app'],
+    result: ['403'],
+    address: ['203.0.113.7'],
+    call: ['POST /v2/queues'],
+  });
+  assert.deepEqual(parseAuditBox('call:postrider token create'), { call: ['postrider token create'] });
+  assert.deepEqual(parseAuditBox('nothing:known constructor:x'), { target: ['nothing:known', 'constructor:x'] });
+  assert.deepEqual(parseAuditBox('  '), {});
+  const search = withFilterValue(withFilterValue({ all: 'true' }, 'target', 'a'), 'target', 'b');
+  assert.deepEqual(search, { all: 'true', target: ['a', 'b'] });
+  assert.deepEqual(withFilterValue(search, 'target', 'a').target, ['b', 'a']);
+  assert.deepEqual(auditQuery({ ...search, fromDate: '2026-01-31', nonsense: 'x' }), {
+    target: ['a', 'b'],
+    fromDate: '2026-01-31',
+  });
+  assert.deepEqual(
+    auditChips({ token: 'ci', address: ['a'], all: 'true' }).map(({ label, value }) => `${label} ${value}`),
+    ['by ci', 'from a'],
+  );
 });

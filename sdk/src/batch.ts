@@ -8,30 +8,30 @@ import { PostriderError, UnreachableError } from './errors.ts';
 import {
   type Content,
   type EitherRequest,
-  hasOwnKey,
   type PublishRequest,
   partsOf,
+  repeatOf,
   type TopicRequest,
   type UrlRequest,
 } from './publish-request.ts';
-import { newKey } from './retry.ts';
+import { newDeduplicationId } from './retry.ts';
 import { DEFAULT_PREFIX, type Send, type SendOptions } from './send.ts';
 import type { CallbackOptions, FlowLimits } from './setting-options.ts';
 import type { BatchResult, Published } from './shapes.ts';
 
 interface InQueue {
-  /** The queue to enqueue on. Without it, the message is published. */
+  /** The queue for the message. Without it, the message goes to no queue. */
   readonly queue?: string | undefined;
 }
 
 export type BatchElement = (UrlRequest | TopicRequest | EitherRequest) & InQueue;
 
-/** Why an element was not accepted. `code` is empty when the service did not respond. */
+/** Why an element was not accepted. `code` is empty if the response did not come from the service. */
 export interface Refused {
   readonly isAccepted: false;
   readonly error: string;
   readonly code: ErrorCode | '';
-  /** It is unknown whether the element was accepted: the response did not arrive. */
+  /** It is unknown whether the element was accepted: no response arrived, or one with a status of 500 or more. */
   readonly isUnknown?: true;
 }
 
@@ -47,7 +47,7 @@ export interface AcceptedMessages {
   readonly messages: readonly Published[];
 }
 
-/** The result of an element: for a URL one message, for a topic one for each endpoint. */
+/** The result of an element: one message for a URL, and for a topic one message for each endpoint. */
 export type BatchSlot<E> =
   | (E extends { readonly url: string }
       ? AcceptedMessage
@@ -60,7 +60,7 @@ export type BatchSlots<E extends readonly BatchElement[]> = { readonly [K in key
 
 type KeyOf<T> = T extends unknown ? keyof T : never;
 type Known = KeyOf<BatchElement> | KeyOf<Content>;
-/** The nested options. A misspelt name inside one of them is a type error too. */
+/** The options that may be objects. A misspelt name inside one of them is a type error too. */
 interface Nested {
   readonly callback: CallbackOptions;
   readonly failureCallback: CallbackOptions;
@@ -69,13 +69,13 @@ interface Nested {
 }
 type ExactIn<T, Shape> = T extends object ? { readonly [K in Exclude<keyof T, keyof Shape>]: never } : unknown;
 
-/** Refuses names that are no option: the compiler itself does not look for such names in an inferred type. */
+/** Makes a property that is no option a type error: the compiler does not check this in an inferred type. */
 export type Exact<T> = { readonly [K in Exclude<keyof T, Known>]: never } & {
   readonly [K in keyof T & keyof Nested]: ExactIn<T[K], Nested[K]>;
 };
 
 export interface BatchOptions extends SendOptions {
-  /** Limit for the elements in one call. Default: 500. */
+  /** Maximum number of elements in one call. Default: 500. */
   readonly chunk?: number | undefined;
 }
 
@@ -85,8 +85,8 @@ const ELEMENTS_MAX = 500;
 const CHUNK_LENGTH_MAX = 8 * 1024 * 1024;
 
 /**
- * Sends the elements in their order. When a whole call fails, the elements after it are not sent, so that the order
- * stays. It throws only if the first call fails as a whole.
+ * Sends the elements in their order, in one or more calls. When a call fails as a whole, no later call is sent, so that
+ * no element overtakes an earlier one. Throws only if the first call fails as a whole.
  */
 export async function sendBatch(
   send: Send,
@@ -123,14 +123,16 @@ export async function sendBatch(
 interface Made {
   readonly element: Element;
   readonly isKeyOurs: boolean;
+  readonly repeat: 'yes' | 'no' | 'key';
   readonly length: number;
 }
 
 function elementOf(request: PublishRequest & InQueue, prefix: string): Made {
   const { queue, ...rest } = request;
   const { destination, body, contentType, settings } = partsOf(rest);
-  const isKeyOurs = !hasOwnKey(settings);
-  const own = Object.entries({ ...settings, ...(isKeyOurs && { 'Deduplication-Id': newKey() }) });
+  const repeat = repeatOf(settings);
+  const isKeyOurs = repeat === 'key';
+  const own = Object.entries({ ...settings, ...(isKeyOurs && { 'Deduplication-Id': newDeduplicationId() }) });
   const element: Element = {
     destination,
     ...(queue !== undefined && { queue }),
@@ -140,10 +142,15 @@ function elementOf(request: PublishRequest & InQueue, prefix: string): Made {
     },
     ...(typeof body === 'string' ? { body } : body && { bodyBase64: base64(body) }),
   };
-  return { element, isKeyOurs, length: destination.length + (element.body ?? element.bodyBase64 ?? '').length };
+  return {
+    element,
+    isKeyOurs,
+    repeat,
+    length: destination.length + (element.body ?? element.bodyBase64 ?? '').length,
+  };
 }
 
-/** The elements of the next call: at least one, and at most as many as one call should have. */
+/** The elements of the next call: at least one, then more up to `most` and up to the largest length of a call. */
 function take(made: readonly Made[], from: number, most: number): Made[] {
   const taken: Made[] = [];
   for (let length = 0; taken.length < most && from + taken.length < made.length; ) {
@@ -155,14 +162,15 @@ function take(made: readonly Made[], from: number, most: number): Made[] {
   return taken;
 }
 
-/** Sends one call. The service refuses a batch without any valid element, but its response is the list of results. */
+/** Sends one call. If no element is valid, the status is an error, but the response is still the list of results. */
 async function sendChunk(
   send: Send,
   taken: readonly Made[],
   signal: AbortSignal | undefined,
 ): Promise<readonly BatchResult[]> {
-  // Every element has a deduplication id, so the call can be sent again.
-  const call = { ...calls.batch(taken.map(({ element }) => element)), repeat: 'yes' as const };
+  // Elements with a deduplication id can be sent again.
+  const repeat: Made['repeat'] = taken.some((each) => each.repeat === 'no') ? 'no' : 'yes';
+  const call = { ...calls.batch(taken.map(({ element }) => element)), repeat };
   const results: unknown = await send(call, { signal }).catch((error: unknown) => {
     if (error instanceof PostriderError && Array.isArray(error.answer)) return error.answer as unknown[];
     throw error;

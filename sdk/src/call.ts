@@ -45,9 +45,13 @@ export function listCall<T>(path: string, list: string | null = null): Call<T> {
   return { method: 'GET', path, list };
 }
 
+/** Encodes a name or an id as one segment of a path. */
 export const part = encodeURIComponent;
 
-/** The query with the parameters in the order given. A list repeats its name; absent values are left out. */
+/**
+ * The query string, with the parameters in the given order. A list becomes one parameter for each of its values. Null,
+ * undefined and empty values are left out.
+ */
 export function query(values: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values) as [string, unknown][]) {

@@ -1,14 +1,15 @@
-// Every call of the API as data: what is sent, and the type of the response. The client sends the calls, `curl` prints
-// them, and no other file knows a path. Each call is exported separately, so that a bundler keeps only the calls that
-// are used.
+// Every call of the API as data: what is sent, and the type of the response. The clients send the calls, and `curl`
+// prints them. Each call is exported separately, so that a bundler keeps only the calls that are used.
 
 import type { AlertRequest } from './alert-request.ts';
 import { type Call, call, listCall, type PublishSettings, part, query, repeatable } from './call.ts';
 import type {
+  AuditQuery,
   DeadLetterQuery,
   DeadLetterSelection,
   MessageQuery as Filter,
   MessageSelection,
+  OneOrMore,
 } from './message-query.ts';
 import {
   type PublishRequest,
@@ -18,6 +19,22 @@ import {
   type UrlRequest,
 } from './publish-request.ts';
 import type * as shapes from './shapes.ts';
+
+/** What to change of a message. What is not given stays as it is. */
+export interface MessageChange {
+  /** When the next attempt may start: a duration such as `90s` or a number of seconds, from now on. */
+  readonly delay?: string | number;
+  /** The same in seconds since 1970. */
+  readonly notBefore?: number;
+  readonly url?: string;
+  readonly body?: string;
+  /** In place of `body`, for bytes that are not text. */
+  readonly bodyBase64?: string;
+  /** Settings and headers to forward, with the prefix of the service, as in an element of a batch. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** Only if the message has this `version`. */
+  readonly ifMatch?: string;
+}
 
 type PublishAnswer = shapes.Published | readonly shapes.Published[];
 type Page = shapes.PageRequest;
@@ -37,7 +54,7 @@ export function enqueue(queue: string, request: PublishRequest): Call<PublishAns
   return publication(`/v2/enqueue/${part(queue)}`, request);
 }
 
-/** A request with its own id can be sent again, because it replaces the schedule with that id. */
+/** A request with a schedule id can be sent twice: the second copy replaces the schedule that the first has created. */
 export const createSchedule = (request: ScheduleRequest): Call<{ scheduleId: string }> => {
   const made = publication<{ scheduleId: string }>('/v2/schedules', request);
   return { ...made, repeat: made.settings?.['Schedule-Id'] === undefined ? 'no' : 'yes' };
@@ -63,6 +80,19 @@ export const cancelMessage = (id: string) => call<shapes.Cancelled>('DELETE', `/
 /** Cancels messages by ids or by filter. `{ all: true }` means every open message. */
 export const cancelMessages = (selection: MessageSelection) =>
   call<shapes.Cancelled>('DELETE', '/v2/messages', selection);
+/**
+ * Changes a message that waits. With `ifMatch`, only if it has that `version`. Returns only the id and the new version to
+ * a token without the scope `read`, and if the message has already another version again.
+ */
+export const updateMessage = (
+  id: string,
+  { ifMatch, ...change }: MessageChange,
+): Call<shapes.MessageWithAttempts | shapes.UpdatedMessage> => {
+  const made = call<shapes.MessageWithAttempts | shapes.UpdatedMessage>('PATCH', `/v2/messages/${part(id)}`, change);
+  // Sent again, a change that was made would be refused, because the version is another.
+  if (ifMatch === undefined) return repeatable(made);
+  return { ...made, headers: { ...made.headers, 'If-Match': `"${ifMatch}"` } };
+};
 export const releaseMessage = (id: string) => call<{ released: number }>('POST', `/v2/messages/${part(id)}/release`);
 export const deliverNow = (id: string) => call<{ messageId: string }>('POST', `/v2/messages/${part(id)}/retry`);
 
@@ -72,6 +102,10 @@ export const saveQueue = (queue: {
   readonly queueName: string;
   readonly parallelism?: number;
   readonly paused?: boolean;
+  readonly expires?: string | null;
+  readonly priority?: number | null;
+  /** What its messages that say nothing themselves do while their host is down. */
+  readonly outage?: 'retry' | 'park' | null;
 }) => repeatable(call<shapes.Queue>('POST', '/v2/queues', queue));
 export const pauseQueue = (name: string) => repeatable(call<shapes.Queue>('POST', `/v2/queues/${part(name)}/pause`));
 export const resumeQueue = (name: string) => repeatable(call<shapes.Queue>('POST', `/v2/queues/${part(name)}/resume`));
@@ -97,6 +131,17 @@ export const deleteTopic = (name: string) => repeatable(call<object>('DELETE', `
 
 export const listSchedules = () => listCall<readonly shapes.Schedule[]>('/v2/schedules');
 export const getSchedule = (id: string) => call<shapes.Schedule>('GET', `/v2/schedules/${part(id)}`);
+/** Changes parts of a schedule. `headers` are those of an element of a batch; an empty value removes a header. */
+export const changeSchedule = (
+  id: string,
+  change: {
+    readonly cron?: string;
+    readonly destination?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: string;
+    readonly bodyBase64?: string;
+  },
+) => repeatable(call<shapes.Schedule>('PATCH', `/v2/schedules/${part(id)}`, change));
 export const pauseSchedule = (id: string) => repeatable(call<object>('POST', `/v2/schedules/${part(id)}/pause`));
 export const resumeSchedule = (id: string) => repeatable(call<object>('POST', `/v2/schedules/${part(id)}/resume`));
 export const runSchedule = (id: string) => call<readonly shapes.Published[]>('POST', `/v2/schedules/${part(id)}/run`);
@@ -127,8 +172,8 @@ export const retryDeadLetter = (
   },
 ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes);
 /**
- * By ids, retries all of them. By filter, retries up to `count`; a `cursor` in the response leads to the remaining
- * ones.
+ * Sends the dead letters with these ids again, or up to `count` of those that match a filter. If the response has a
+ * `cursor`, there are more: pass it in the next call.
  */
 export const retryDeadLetters = (
   selection: DeadLetterSelection & From,
@@ -159,7 +204,7 @@ export const pauseFlowKey = (key: string) =>
   repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`));
 export const resumeFlowKey = (key: string) =>
   repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`));
-/** Fixes the given limits: messages no longer change them. */
+/** Pins the given limits of a flow key: they stay until `unpinFlowKey`, whatever limits later messages carry. */
 export const pinFlowKey = (
   key: string,
   limits: {
@@ -174,17 +219,35 @@ export const resetFlowRate = (key: string) =>
   repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resetRate`));
 export const parallelism = () => call<shapes.Parallelism>('GET', '/v2/globalParallelism');
 
+export const listHosts = () => listCall<readonly shapes.Host[]>('/v2/hosts');
+/** `host` with its port, or without: then 443 or 80. */
+export const getHost = (host: string) => call<shapes.Host>('GET', `/v2/hosts/${part(host)}`);
+
+/** Parks a host until it is resumed: messages that park wait. */
+export const parkHost = (host: string) => repeatable(call<shapes.Host>('POST', `/v2/hosts/${part(host)}/park`));
+export const resumeHost = (host: string) => repeatable(call<shapes.Host>('POST', `/v2/hosts/${part(host)}/resume`));
+
 export const listEvents = (filter?: Filter & Page) => call<shapes.EventPage>('GET', `/v2/events${query(filter ?? {})}`);
 export const overview = () => call<shapes.Overview>('GET', '/v2/overview');
-/** Activity of the last hour, unless `fromDate` and `toDate` give another time, as in the filters. */
+/** Counts of events by time. `fromDate` and `toDate` have the formats of the filters. Default: the last hour. */
 export const activity = (time?: { readonly fromDate?: string; readonly toDate?: string }) =>
   call<shapes.Activity>('GET', `/v2/activity${query(time ?? {})}`);
 
 export const getAccount = () => call<shapes.OwnAccount>('GET', '/v2/account');
+/** Sets what messages that say nothing themselves do while their host is down. */
+export const setOutage = (outage: 'retry' | 'park') =>
+  repeatable(call<shapes.OwnAccount>('PATCH', '/v2/account', { outage }));
 export const getKeys = () => call<shapes.SigningKeys>('GET', '/v2/keys');
 export const rotateKeys = () => call<shapes.SigningKeys>('POST', '/v2/keys/rotate');
 export const usage = (days?: { readonly fromDay?: string; readonly toDay?: string }) =>
   listCall<shapes.Usage>(`/v2/usage${query(days ?? {})}`, 'usage');
+
+/** Who has changed what in the account, and which of its calls were refused. */
+export const listAudit = (filter?: AuditQuery & Page) =>
+  call<shapes.AuditPage>('GET', `/v2/audit${query(filter ?? {})}`);
+/** The same of all accounts, for the operator. */
+export const listAllAudit = (filter?: AuditQuery & { readonly account?: OneOrMore } & Page) =>
+  call<shapes.AuditPage>('GET', `/v2/admin/audit${query(filter ?? {})}`);
 
 export const listAccounts = () =>
   listCall<{ readonly accounts: readonly shapes.Account[] }>('/v2/admin/accounts', 'accounts');

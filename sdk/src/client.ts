@@ -1,5 +1,5 @@
 // The client with the names of the API: every call of calls.ts is a method. The console and the command use this
-// client. It keeps nothing but its options.
+// client.
 
 import type { Call } from './call.ts';
 import * as calls from './calls.ts';
@@ -17,8 +17,8 @@ export type AnswerOf<C> = C extends Call<infer T> ? T : never;
 type MakesCall = (...args: never[]) => Call<unknown>;
 
 /**
- * The methods of a client: each sends the call that a function makes. The options come after the arguments of the
- * function.
+ * For each function that makes a call, a method that sends the call. The method takes the arguments of the function,
+ * and then its own `options`.
  */
 export type Bound<Makers extends Readonly<Record<string, MakesCall>>> = {
   readonly [K in keyof Makers]: (
@@ -49,8 +49,8 @@ export function createClient(options: ClientOptions = {}): Client {
 }
 
 /**
- * Makes the methods. Whether options are given is seen from the number of arguments. That number includes optional
- * arguments, because none of them has a default.
+ * Makes the methods. The argument after those of the function is `options`. `make.length` is right only because no
+ * function has an argument with a default value, which `length` would not count.
  */
 export function bind<Makers extends Readonly<Record<string, MakesCall>>>(send: Send, makers: Makers): Bound<Makers> {
   const methods = Object.entries(makers).map(([name, make]) => [

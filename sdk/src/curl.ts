@@ -56,8 +56,8 @@ function base64(body: string | Uint8Array): string {
 }
 
 /**
- * A header as a shell word. Headers are Latin-1, but a terminal uses other bytes for these characters, so each of them
- * is written as its number.
+ * A header as a shell word. Headers are Latin-1, but a terminal encodes characters beyond ASCII in another way, so each
+ * of these is written as an octal number.
  */
 function headerWord(text: string): string {
   if (/^[\t\x20-\x7e]*$/.test(text)) return quoted(text);
@@ -70,7 +70,7 @@ function headerWord(text: string): string {
   return `"$(printf ${quoted(format)})"`;
 }
 
-/** A destination in a readable form. Unlike a browser, curl can leave it unchanged. */
+/** The path with a decoded destination, for people to read. A browser would normalise it; curl leaves it unchanged. */
 function readable(path: string): string {
   const match = /^(\/v2\/(?:publish|schedules|enqueue\/[^/]+)\/)(https?%3A%2F%2F.*)$/.exec(path);
   if (!match) return path;

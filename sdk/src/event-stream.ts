@@ -1,5 +1,5 @@
-// Live events: parses Server-Sent Events from a body, however the body is cut into chunks, and reconnects after the
-// last event.
+// Live events: parses Server-Sent Events from a body, however the body is cut into chunks. When a connection breaks, a
+// new one continues after the last event.
 
 import { query } from './call.ts';
 import { PostriderError, UnreachableError } from './errors.ts';
@@ -9,15 +9,16 @@ import type { Exchange } from './send.ts';
 import type { MessageEvent } from './shapes.ts';
 
 export interface StreamedEvent {
-  /** The id after which to continue when the connection has broken. */
+  /** The id of the event. As `lastEventId`, it continues the stream after this event when the connection has broken. */
   readonly id: string;
   readonly event: MessageEvent;
 }
 
 export interface StreamOptions {
   readonly signal: AbortSignal;
+  /** The stream continues after the event with this id. Without it, the stream begins with the next event. */
   readonly lastEventId?: string | null;
-  /** Called when the connection is open. From then on, all later events are delivered. */
+  /** Called when the connection is open. The stream contains every event that happens after this. */
   readonly onOpen?: () => void;
   /** Called with each position in the stream, including positions without an event. */
   readonly onPosition?: (id: string) => void;
@@ -25,7 +26,10 @@ export interface StreamOptions {
 
 export interface TailOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The `eventId` of the last event that the caller has seen. All events after it come first. */
+  /**
+   * The `eventId` of the last event that the caller has seen. The stream first sends the events after it, then live
+   * events. Without it, the stream sends live events only.
+   */
   readonly after?: string | undefined;
   readonly onOpen?: (() => void) | undefined;
   /** Called when the connection is lost and will be opened again. */
@@ -55,7 +59,7 @@ export async function* stream(
 }
 
 /**
- * Live events. When the connection breaks, it is opened again after the last event, so no event is lost or comes twice.
+ * Live events. When a connection breaks, a new one continues after the last event, so no event is lost or sent twice.
  */
 export async function* tail(
   exchange: Exchange,
@@ -114,7 +118,7 @@ async function* readEventStream(
       for (const block of blocks) {
         const { id, data } = parseBlock(block);
         const event = data === '' ? null : eventOf(data);
-        // The caller gets the event before the position moves past it.
+        // The position moves only after the caller has taken the event, so that no event is skipped later.
         if (event) yield { id, event };
         if (id !== '') onPosition?.(id);
       }

@@ -1,5 +1,6 @@
 // Everything that the SDK exports.
 
+export { type AckWord, acknowledge } from './acknowledge.ts';
 export type { AlertRequest, AlertRuleRequest } from './alert-request.ts';
 export type {
   AcceptedMessage,
@@ -17,7 +18,13 @@ export { type CurlOptions, curl } from './curl.ts';
 export type { ErrorCode } from './error-codes.ts';
 export { PartlyDoneError, PostriderError, UnreachableError } from './errors.ts';
 export type { StreamedEvent, StreamOptions, TailedEvent, TailOptions } from './event-stream.ts';
-export type { DeadLetterQuery, DeadLetterSelection, MessageQuery, MessageSelection } from './message-query.ts';
+export type {
+  AuditQuery,
+  DeadLetterQuery,
+  DeadLetterSelection,
+  MessageQuery,
+  MessageSelection,
+} from './message-query.ts';
 export type { Listing } from './pages.ts';
 export { type EndedMessage, Postrider } from './postrider.ts';
 export type { PublishRequest, ScheduleRequest, TopicRequest, UrlRequest } from './publish-request.ts';

@@ -19,7 +19,7 @@ export type MessageQuery = Omit<All, 'dlqIds'>;
 export type DeadLetterQuery = Omit<All, 'state' | 'text' | 'path' | 'sourceMessageId' | 'messageIds'>;
 
 interface Some {
-  /** Limit for the messages that the call changes. */
+  /** Maximum number of messages that the call changes. */
   readonly count?: number | undefined;
 }
 
@@ -31,3 +31,19 @@ interface Everything {
 export type MessageSelection = (Omit<MessageQuery, 'state' | 'text' | 'retried'> & Some) | Everything;
 /** The dead letters that a call changes: all that match a filter, or all dead letters. */
 export type DeadLetterSelection = (DeadLetterQuery & Some) | Everything;
+
+export type OneOrMore = string | readonly string[] | undefined;
+
+/** A filter for the audit. Several values of one key mean any of them; several keys mean that all must match. */
+export interface AuditQuery {
+  /** Ids or names. */
+  readonly token?: OneOrMore;
+  /** Method and route, such as `POST /v2/queues/{queueName}/pause`, or a command. */
+  readonly call?: OneOrMore;
+  readonly target?: OneOrMore;
+  /** `done`, `refused`, a status such as `403`, or the code of an error. */
+  readonly result?: OneOrMore;
+  readonly address?: OneOrMore;
+  readonly fromDate?: string | number | Date | undefined;
+  readonly toDate?: string | number | Date | undefined;
+}

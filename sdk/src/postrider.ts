@@ -6,7 +6,7 @@ import * as calls from './calls.ts';
 import { bind, type Publish } from './client.ts';
 import { PartlyDoneError } from './errors.ts';
 import { isTemporaryError, type TailedEvent, type TailOptions, tail } from './event-stream.ts';
-import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './message-query.ts';
+import type { AuditQuery, DeadLetterQuery, DeadLetterSelection, MessageQuery, OneOrMore } from './message-query.ts';
 import { type Listing, listing, readWhole } from './pages.ts';
 import { type PublishRequest, settingsOf } from './publish-request.ts';
 import { type ClientOptions, pause, retry } from './retry.ts';
@@ -14,8 +14,10 @@ import { type AskPrefix, type Exchange, exchangeWith, type Send, type SendOption
 import type { MessageOptions } from './setting-options.ts';
 import type {
   Alert,
+  AuditEntry,
   DeadLetter,
   FlowKey,
+  Host,
   Job,
   Message,
   MessageEvent,
@@ -46,9 +48,11 @@ export class Postrider {
   readonly alerts: ReturnType<typeof alertsOf>;
   readonly deadLetters: ReturnType<typeof deadLettersOf>;
   readonly flow: ReturnType<typeof flowOf>;
+  readonly hosts: ReturnType<typeof hostsOf>;
   readonly bulk: ReturnType<typeof bulkOf>;
   readonly account: ReturnType<typeof accountOf>;
   readonly events: ReturnType<typeof eventsOf>;
+  readonly audit: ReturnType<typeof auditOf>;
   /** Publishes a message to a URL or to a topic. */
   readonly publish: Publish;
   /** Sends any call, for instance one of `calls`. */
@@ -70,9 +74,11 @@ export class Postrider {
     this.alerts = alertsOf(exchange, send);
     this.deadLetters = deadLettersOf(exchange, send);
     this.flow = flowOf(exchange, send);
+    this.hosts = hostsOf(exchange, send);
     this.bulk = bulkOf(exchange, send);
     this.account = accountOf(send);
     this.events = eventsOf(exchange);
+    this.audit = auditOf(exchange);
   }
 
   /** A queue by its name. It is created when its first message is enqueued. */
@@ -82,8 +88,13 @@ export class Postrider {
       get: () => calls.getQueue(name),
       pause: () => calls.pauseQueue(name),
       resume: () => calls.resumeQueue(name),
-      set: (change: { readonly parallelism?: number; readonly paused?: boolean }) =>
-        calls.saveQueue({ queueName: name, ...change }),
+      set: (change: {
+        readonly parallelism?: number;
+        readonly paused?: boolean;
+        readonly expires?: string | null;
+        readonly priority?: number | null;
+        readonly outage?: 'retry' | 'park' | null;
+      }) => calls.saveQueue({ queueName: name, ...change }),
       delete: (how?: { readonly force?: boolean }) => calls.deleteQueue(name, how),
     });
     const enqueue = (request: PublishRequest, sent?: SendOptions) => send(calls.enqueue(name, request), sent);
@@ -136,6 +147,8 @@ function messagesOf(exchange: Exchange, send: Send) {
       cancel: calls.cancelMessage,
       /** Cancels messages by ids or by filter. */
       cancelMany: calls.cancelMessages,
+      /** Changes a message that waits. */
+      update: calls.updateMessage,
       release: calls.releaseMessage,
       deliverNow: calls.deliverNow,
     }),
@@ -176,6 +189,8 @@ function schedulesOf(exchange: Exchange, send: Send) {
     ...bind(send, {
       create: calls.createSchedule,
       get: calls.getSchedule,
+      /** Changes parts of a schedule, which keeps its history. */
+      change: calls.changeSchedule,
       pause: calls.pauseSchedule,
       resume: calls.resumeSchedule,
       run: calls.runSchedule,
@@ -215,8 +230,8 @@ function deadLettersOf(exchange: Exchange, send: Send) {
     list: (filter: DeadLetterQuery & InOrder = {}, options?: SendOptions): Listing<DeadLetter> =>
       listing(exchange, calls.listDeadLetters(filter), 'messages', options),
     /**
-     * Sends all matching dead letters again, with these options changed. Returns the ids of the new messages. If it
-     * fails halfway, the PartlyDoneError has the ids of the messages that were created before.
+     * Sends all matching dead letters again, with `changes` to their options. Returns the ids of the new messages. If
+     * it fails halfway, `done` of the PartlyDoneError has the ids of the messages that were created before.
      */
     async retryMany(
       selection: DeadLetterSelection,
@@ -233,8 +248,8 @@ function deadLettersOf(exchange: Exchange, send: Send) {
       return ids;
     },
     /**
-     * Deletes all matching dead letters. Returns how many. If it fails halfway, the PartlyDoneError has the counts so
-     * far.
+     * Deletes all matching dead letters. Returns how many. If it fails halfway, `done` of the PartlyDoneError has the
+     * number of each page that was deleted before.
      */
     async deleteMany(selection: DeadLetterSelection, options?: SendOptions): Promise<number> {
       const counts: number[] = [];
@@ -280,6 +295,13 @@ function flowOf(exchange: Exchange, send: Send) {
   };
 }
 
+function hostsOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, { get: calls.getHost, park: calls.parkHost, resume: calls.resumeHost }),
+    list: (options?: SendOptions): Listing<Host> => listing(exchange, calls.listHosts(), null, options),
+  };
+}
+
 function bulkOf(exchange: Exchange, send: Send) {
   return {
     ...bind(send, { count: calls.countBulk, start: calls.startBulk, get: calls.getBulk, stop: calls.stopBulk }),
@@ -290,6 +312,7 @@ function bulkOf(exchange: Exchange, send: Send) {
 function accountOf(send: Send) {
   return bind(send, {
     get: calls.getAccount,
+    setOutage: calls.setOutage,
     keys: calls.getKeys,
     rotateKeys: calls.rotateKeys,
     usage: calls.usage,
@@ -302,5 +325,18 @@ function eventsOf(exchange: Exchange) {
   return {
     list: (filter: ListRequest = {}, options?: SendOptions): Listing<MessageEvent> =>
       listing(exchange, calls.listEvents(filter), 'events', options),
+  };
+}
+
+function auditOf(exchange: Exchange) {
+  return {
+    /** Who has changed what in the account, and which of its calls were refused. */
+    list: (filter: AuditQuery & InOrder = {}, options?: SendOptions): Listing<AuditEntry> =>
+      listing(exchange, calls.listAudit(filter), 'audit', options),
+    /** The same of all accounts. The token needs the scope `admin`. */
+    listAll: (
+      filter: AuditQuery & { readonly account?: OneOrMore } & InOrder = {},
+      options?: SendOptions,
+    ): Listing<AuditEntry> => listing(exchange, calls.listAllAudit(filter), 'audit', options),
   };
 }

@@ -1,5 +1,5 @@
-// What a program gives to publish a message, and the call that is made from it. Options become headers by their names
-// alone: there is no table of options, so that a bundle with one call stays small.
+// What a program gives to publish a message, and the call that is made from it. The name of each header is computed
+// from the name of its option. A table of all options would make a bundle with one call larger.
 
 import { type Call, type PublishSettings, part } from './call.ts';
 import type { MessageOptions, ScheduleOptions } from './setting-options.ts';
@@ -65,12 +65,12 @@ interface AnyRequest extends RawSettings {
   readonly contentType?: string | undefined;
 }
 
-/** The parts of a request that all ways of publishing share. */
+/** The parts that a publish, a schedule and an element of a batch have in common. */
 export function partsOf({ url, topic, destination, json, body, contentType, settings, ...options }: AnyRequest) {
   const isJson = json !== undefined;
   // A program without types may give an object, which would become the text "[object Object]".
   if ((body ?? '') !== '' && typeof body !== 'string' && !ArrayBuffer.isView(body)) {
-    throw new TypeError('body must be a string or a Uint8Array; an object is given as json');
+    throw new TypeError('body must be a string or a Uint8Array; pass an object as json');
   }
   return {
     destination: destination ?? url ?? topic ?? '',
@@ -89,7 +89,7 @@ export function publication<T>(path: string, request: AnyRequest): Call<T> {
     settings,
     headers: contentType ? { 'Content-Type': contentType } : {},
     ...(body !== undefined && { body }),
-    repeat: hasOwnKey(settings) ? 'yes' : 'key',
+    repeat: repeatOf(settings),
   };
 }
 
@@ -98,9 +98,15 @@ function given(settings: object): object {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? null) !== null));
 }
 
-/** Whether the service itself detects a second publish of the message. An empty id or `false` does not count. */
-export function hasOwnKey(settings: object): boolean {
-  return Object.entries(settings).some((pair) => /^(dedup.*,\s*\S|content-based.*,\s*true)/i.test(`${pair}`));
+/**
+ * Whether a publish with these settings can be sent again. `yes`: the service detects a second one by its deduplication
+ * id or its content; an empty id or `false` does not count. `no`: the message may take the place of another, which may
+ * be a newer one by then. `key`: with a deduplication id.
+ */
+export function repeatOf(settings: object): 'yes' | 'no' | 'key' {
+  const has = (name: RegExp) => Object.entries(settings).some((pair) => name.test(`${pair}`));
+  if (has(/^(dedup.*,\s*\S|content-based.*,\s*true)/i)) return 'yes';
+  return has(/^debounce-k.*,\s*\S/i) ? 'no' : 'key';
 }
 
 /** `{ retryDelay: '1000', headers: { 'X-A': 'b' } }` becomes `{ 'Retry-Delay': '1000', 'Forward-X-A': 'b' }`. */

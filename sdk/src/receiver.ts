@@ -1,6 +1,6 @@
 // For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
-// makes responses beyond success and failure. It uses only WebCrypto, so that it runs on servers, on workers and in
-// browsers.
+// makes the responses that forbid or delay a retry. It uses only WebCrypto, so that it runs on servers, on workers and
+// in browsers.
 
 import { joinBytes } from './join-bytes.ts';
 import type { Duration } from './setting-options.ts';
@@ -10,7 +10,7 @@ export interface SignedRequest {
   readonly signature: string;
   /** The body as it was received. */
   readonly body: string | Uint8Array;
-  /** The account's keys. A receiver that accepts both keys is not affected by a rotation. */
+  /** The account's signing keys. A receiver that accepts the current and the next key is not affected by a rotation. */
   readonly keys: readonly string[];
   /** The URL to which the request was sent. Requests meant for another URL are refused. */
   readonly url?: string | undefined;
@@ -20,7 +20,7 @@ export interface SignedRequest {
 
 export type Verdict = { readonly isValid: true } | { readonly isValid: false; readonly reason: string };
 
-/** A signature of the Standard Webhooks, by its three headers. */
+/** A request that is signed as Standard Webhooks define: its body, and the values of its three headers. */
 export interface WebhookRequest extends Omit<SignedRequest, 'signature' | 'url'> {
   readonly id: string;
   readonly timestamp: string;
@@ -30,7 +30,7 @@ export interface WebhookRequest extends Omit<SignedRequest, 'signature' | 'url'>
 
 /** How far the clocks of the service and the receiver may differ. */
 const LEEWAY_SECONDS = 30;
-/** How old a signature may be. A JWT contains its own limit. */
+/** How old a signature of the Standard Webhooks may be. A JWT contains the time at which it expires. */
 const LIFETIME_SECONDS = 300;
 const SIGNATURES_MAX = 10;
 
@@ -71,13 +71,13 @@ export async function verifyWebhook(request: WebhookRequest): Promise<Verdict> {
 }
 
 export interface VerifyOptions {
-  /** The account's keys: the current one and the next one, so that no delivery is refused after a rotation. */
+  /** The account's signing keys: the current and the next one, so that no delivery is refused after a rotation. */
   readonly keys: readonly string[];
   /** The prefix that the server was started with. Default: `Service-`. */
   readonly headerPrefix?: string | undefined;
   /**
-   * The URL that the service sends to, as it was published. Requests that were signed for another URL are refused. Needs
-   * the signature of the service: that of the Standard Webhooks does not name a URL.
+   * The URL that the service sends to, as it was published. Requests that were signed for another URL are refused.
+   * Requires the header `Service-Signature`, because the signature of the Standard Webhooks does not cover the URL.
    */
   readonly url?: string | undefined;
   /**
@@ -104,6 +104,8 @@ export interface Delivery {
   readonly topicName: string | null;
   readonly queueName: string | null;
   readonly scheduleId: string | null;
+  /** Where to report how the work has ended, after a response with 202: see `acknowledge`. Null without `awaitAck`. */
+  readonly ackUrl: string | null;
   readonly headers: Headers;
   /** The raw body. */
   readonly body: Uint8Array;
@@ -150,6 +152,7 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
     topicName: part('Topic-Name'),
     queueName: part('Queue-Name'),
     scheduleId: part('Schedule-Id'),
+    ackUrl: part('Ack-Url'),
     headers,
     body: raw,
     text,
@@ -187,14 +190,12 @@ async function verdictOf(
   return verdict.isValid && !isOfOne ? refused('the two signatures belong to different requests') : verdict;
 }
 
-/**
- * The response to a delivery that failed and that a retry cannot deliver. The message becomes a dead letter at once.
- */
+/** The response to a delivery that failed and that no retry can deliver. The message becomes a dead letter at once. */
 export function doNotRetry(reason = 'no retry can help', headerPrefix = 'Service-'): Response {
   return new Response(reason, { status: 489, headers: { [`${headerPrefix}NonRetryable-Error`]: 'true' } });
 }
 
-/** The response to a delivery that failed and should not be attempted again before `wait` is over. At most one day. */
+/** The response to a delivery that failed and should be retried after `wait`. The service waits at most one day. */
 export function retryAfter(wait: Duration, reason = 'not now'): Response {
   return new Response(reason, { status: 503, headers: { 'Retry-After': String(secondsOf(wait)) } });
 }

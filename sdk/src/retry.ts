@@ -1,12 +1,12 @@
-// When a call is sent again: when the service says that it did nothing, or when the call has the same effect however
-// often it is sent. A publish has this property through a deduplication id that is made here.
+// Decides when a failed call is sent again: when the service says that it did nothing, or when the call has the same
+// effect however often it is sent. A publish gets a deduplication id here, so that it has the same effect too.
 
 import type { PostriderError } from './errors.ts';
 import { UnreachableError } from './errors.ts';
 import type { ConnectionOptions, RetryPolicy } from './send.ts';
 
 export interface RetryOptions {
-  /** Limit for the retries of a call, which is retried only where that is safe. Default: 2. */
+  /** Maximum number of retries of one call. A call is retried only if that cannot repeat its effect. Default: 2. */
   readonly retries?: number | undefined;
 }
 
@@ -17,12 +17,14 @@ const WAIT_MS = 125;
 /** How long to wait at most. If a longer wait is required, the caller gets the error instead. */
 const WAIT_MS_MAX = 10_000;
 
-/** A policy for `connect`: sends a call again where that is safe, at most `retries` times. */
+/** A policy for `connect`: retries a failed call, at most `retries` times, if that cannot repeat its effect. */
 export function retry({ retries = 2 }: RetryOptions = {}): RetryPolicy {
   return async (call, headerPrefix, attempt, signal) => {
     const isKeyOurs = call.repeat === 'key' && retries > 0;
     const isRepeatable = isKeyOurs || call.repeat === 'yes' || (call.method === 'GET' && !call.repeat);
-    const headers: Record<string, string> = isKeyOurs ? { [`${headerPrefix}Deduplication-Id`]: newKey() } : {};
+    const headers: Record<string, string> = isKeyOurs
+      ? { [`${headerPrefix}Deduplication-Id`]: newDeduplicationId() }
+      : {};
     for (let tries = 0; ; tries += 1) {
       try {
         const answer = await attempt(headers);
@@ -44,8 +46,8 @@ function isSafe(error: unknown, isRepeatable: boolean): boolean {
 }
 
 /**
- * Removes `deduplicated`. With an id that is made here, a message can only be a duplicate of our own earlier try, and
- * the caller has published only once.
+ * Removes `deduplicated` from a response. The deduplication id was made here, so a duplicate can only be an earlier try
+ * of the same call. The caller has published once and needs no notice of it.
  */
 function withoutDuplicates<T>(answer: T): T {
   if (typeof answer !== 'object' || answer === null) return answer;
@@ -78,7 +80,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A random id. It does not use `randomUUID`, which exists only in secure pages. */
-export function newKey(): string {
+/** A random id. It does not use `randomUUID`, which browsers offer only to pages from HTTPS or from localhost. */
+export function newDeduplicationId(): string {
   return crypto.getRandomValues(new BigUint64Array(2)).join('-');
 }

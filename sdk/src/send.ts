@@ -7,12 +7,12 @@ import { errorFrom, PostriderError, UnreachableError } from './errors.ts';
 export interface ConnectionOptions {
   /**
    * For example `http://127.0.0.1:8411`, with or without a path that a proxy adds. Default: the environment variable
-   * `POSTRIDER_URL`, where there is an environment.
+   * `POSTRIDER_URL`, in runtimes that have environment variables.
    */
   readonly baseUrl?: string | undefined;
   /**
-   * Omit the token when a cookie authenticates the caller. Default: `POSTRIDER_TOKEN`, but only for the address
-   * `POSTRIDER_URL`.
+   * Omit the token when a cookie authenticates the caller. Default: the environment variable `POSTRIDER_TOKEN`, which
+   * is sent only to the address in `POSTRIDER_URL`.
    */
   readonly token?: string | undefined;
   /**
@@ -63,9 +63,8 @@ export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): 
 }
 
 /**
- * Returns the prefix of the service. Without the option, the service is asked once. Rejects if the service does not
- * return the prefix now: with a wrong prefix every setting would be ignored, and a retry would not be recognised as
- * one.
+ * Returns the option `headerPrefix`. Without this option, it asks the service once. It rejects if the service is not
+ * available now: with a wrong prefix the service would ignore every setting, and would not recognise a retry.
  */
 export type AskPrefix = (signal?: AbortSignal) => Promise<string>;
 
@@ -74,7 +73,7 @@ function prefixOf({ headerPrefix }: ConnectionOptions, exchange: Exchange): AskP
   return async (signal) => {
     if (headerPrefix) return headerPrefix;
     asked ??= exchange(QUESTION, (response) => response.text())
-      // A proxy in front of the service may block this request.
+      // A proxy in front of the service may block this request. Then the default prefix is used.
       .catch((error: Partial<PostriderError>) => {
         if (error.status! < 429) return '';
         asked = undefined;
@@ -111,7 +110,7 @@ function variable(name: string): string | undefined {
   }
 }
 
-/** The token of the environment is sent only to the address of the environment. */
+/** The address and the token. `POSTRIDER_TOKEN` is sent only to the address in `POSTRIDER_URL`. */
 function placeOf({ baseUrl, token }: ConnectionOptions): { readonly baseUrl: string; readonly token?: string } {
   const own = variable('POSTRIDER_URL');
   const url = baseUrl || own;
@@ -133,7 +132,7 @@ export function exchangeWith(
     const isPrefixed = Object.keys(call.settings ?? {}).length > 0 || (policy && call.repeat === 'key');
     const headerPrefix = isPrefixed ? await askPrefix(signal) : DEFAULT_PREFIX;
     const attempt = async (more: Record<string, string>) => {
-      // The headers are made here, so that a value that a header cannot hold causes an error of its own.
+      // The headers are made before the request: a value that a header cannot contain then throws its own TypeError.
       const headers = new Headers({
         ...(token && call !== QUESTION && { Authorization: `Bearer ${token}` }),
         ...options.headers,

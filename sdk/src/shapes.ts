@@ -18,14 +18,39 @@ export type MessageState =
 export type EventState =
   | 'CREATED'
   | 'ACTIVE'
+  | 'AWAITING_ACK'
+  | 'PROGRESS'
+  | 'UPDATED'
   | 'RETRY'
   | 'ERROR'
   | 'HELD'
   | 'RELEASED'
+  | 'PARKED'
+  | 'RESUMED'
   | 'DELIVERED'
   | 'FAILED'
   | 'CANCEL_REQUESTED'
   | 'CANCELLED';
+
+export type ChangedName =
+  | 'nextDeliveryTime'
+  | 'url'
+  | 'body'
+  | 'header'
+  | 'method'
+  | 'maxRetries'
+  | 'retryDelayExpression'
+  | 'timeoutMs'
+  | 'callback'
+  | 'failureCallback'
+  | 'labels'
+  | 'redactFields'
+  | 'retryJitter'
+  | 'priority'
+  | 'expiresAt'
+  | 'debounced'
+  | 'outage'
+  | 'awaitAck';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
@@ -33,20 +58,35 @@ export interface Published {
   readonly messageId: string;
   readonly url: string;
   readonly deduplicated?: boolean;
+  /** With a `Debounce-Key`: for how many messages it stands, itself included. */
+  readonly debounced?: number;
 }
 
 export type BatchResult =
-  | { readonly messageId: string; readonly deduplicated?: boolean }
+  | { readonly messageId: string; readonly deduplicated?: boolean; readonly debounced?: number }
   | readonly Published[]
   | { readonly error: string; readonly code: string };
 
 export interface Message {
   readonly messageId: string;
+  /** Differs after every change of the message and every attempt that has ended. For `If-Match`. */
+  readonly version: string;
   readonly url: string;
   readonly topicName?: string;
   readonly endpointName?: string;
   readonly queueName?: string;
   readonly orderKey?: string;
+  readonly priority?: number;
+  /** What it does while its host is down: it said so, or its queue or account did. */
+  readonly outage?: 'retry' | 'park';
+  /** How long a receiver that returns 202 has for its ack, such as `30m`. */
+  readonly awaitAck?: string;
+  readonly ack?: {
+    readonly attempt: number;
+    readonly deadline: number;
+    readonly progress?: number;
+    readonly note?: string;
+  };
   readonly scheduleId?: string;
   readonly method: string;
   readonly header: HeaderMap;
@@ -54,8 +94,16 @@ export interface Message {
   readonly bodyBase64?: string;
   readonly maxRetries: number;
   readonly retryDelayExpression?: string;
+  readonly retryJitter?: string;
   readonly timeoutMs: number;
   readonly notBefore: number;
+  /** Milliseconds since 1970. From then on no attempt of the message starts. */
+  readonly expiresAt?: number;
+  readonly debounceKey?: string;
+  /** With a `Debounce-Key`: for how many messages it stands, itself included. */
+  readonly debounced?: number;
+  /** Of a message with a `Debounce-Key`: it is due then at the latest. Milliseconds since 1970. */
+  readonly debounceUntil?: number;
   readonly createdAt: number;
   readonly state: MessageState;
   readonly retried: number;
@@ -67,6 +115,8 @@ export interface Message {
   readonly heldReason?: string;
   readonly responseStatus?: number;
   readonly failure?: string;
+  /** Why the message failed, for programs. Absent if the result of the last attempt is the reason. */
+  readonly failureCode?: 'expired' | 'no_ack';
   /** If this dead letter was sent again: the id of the new message. */
   readonly retriedAs?: string;
   readonly retriedAt?: number;
@@ -77,6 +127,7 @@ export interface Message {
     readonly method: string;
     readonly maxRetries: number;
     readonly retryDelayExpression?: string;
+    readonly retryJitter?: string;
     readonly delayMs: number;
     readonly timeoutMs: number;
   };
@@ -87,6 +138,7 @@ export interface Message {
     readonly method: string;
     readonly maxRetries: number;
     readonly retryDelayExpression?: string;
+    readonly retryJitter?: string;
     readonly delayMs: number;
     readonly timeoutMs: number;
   };
@@ -107,7 +159,7 @@ export interface Attempt {
   readonly number: number;
   readonly startedAt: number;
   readonly endedAt: number;
-  readonly outcome: 'answered' | 'unreachable' | 'timedOut' | 'refusedByPolicy' | 'interrupted';
+  readonly outcome: 'answered' | 'rejected' | 'noAck' | 'unreachable' | 'timedOut' | 'refusedByPolicy' | 'interrupted';
   readonly error?: string;
   readonly nextDeliveryTime?: number;
   readonly responseStatus?: number;
@@ -115,12 +167,18 @@ export interface Attempt {
   readonly responseBody?: string;
   readonly responseBodyBase64?: string;
   readonly isResponseBodyCut?: boolean;
-  /** The response of this attempt is left out, because those of later attempts fill the limit. */
+  /** The response of this attempt is left out, because the responses of later attempts have reached the limit. */
   readonly isAnswerLeftOut?: boolean;
 }
 
 export interface MessageWithAttempts extends Message {
   readonly attempts: readonly Attempt[];
+}
+
+export interface UpdatedMessage {
+  readonly messageId: string;
+  /** Differs after every change of the message and every attempt that has ended. For `If-Match`. */
+  readonly version: string;
 }
 
 export interface MessagePage {
@@ -147,11 +205,21 @@ export interface DeadLetterPage {
 export interface Cancelled {
   /** Number of messages that are cancelled, or whose cancel was requested. */
   readonly cancelled: number;
-  /** How many of them are claimed by a node that has not confirmed the cancel. */
+  /** How many of the messages are claimed by a node that has not confirmed the cancel. */
   readonly requested?: number;
   readonly state?: 'CANCEL_REQUESTED';
   /** What happens to the messages whose cancel is not confirmed. */
   readonly detail?: string;
+}
+
+export interface Ack {
+  readonly messageId: string;
+  readonly attempt: number;
+  /** How the attempt has ended by this ack. */
+  readonly ok?: boolean;
+  readonly deadline?: number;
+  readonly progress?: number;
+  readonly note?: string;
 }
 
 export interface Why {
@@ -159,12 +227,24 @@ export interface Why {
   readonly reason: string;
   readonly text: string;
   readonly nextAttemptAt?: number;
+  /** Until when its attempt waits for its ack. */
+  readonly ackDeadline?: number;
+  /** Since when its host is parked. */
+  readonly parkedSince?: number;
   /** The time also depends on other messages and may be later. */
   readonly isEarliest?: boolean;
+  /** Milliseconds since 1970: about when its turn comes behind others, at the usual pace of attempts to its host. */
+  readonly estimatedAt?: number;
+  /** Of the messages that wait for a slot, those with a higher level go first. */
+  readonly level?: number;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
   /** The real number is larger: counting stopped at a limit. */
   readonly isAheadCountCut?: boolean;
+  /** Milliseconds since 1970. From then on no attempt of the message starts. */
+  readonly expiresAt?: number;
+  /** With a `Debounce-Key`: for how many messages it stands, itself included. */
+  readonly debounced?: number;
 }
 
 export interface StateCounts {
@@ -203,9 +283,15 @@ export interface MessageEvent {
   readonly isBodyCut?: boolean;
   readonly maxRetries: number;
   readonly createdAt: number;
+  /** Of PROGRESS: from 0 to 1, if the receiver has reported one. */
+  readonly progress?: number;
+  /** Of UPDATED: the names of what was changed. */
+  readonly changed?: readonly ChangedName[];
   readonly attempt?: number;
   readonly nextDeliveryTime?: number;
   readonly error?: string;
+  /** Why the message failed, for programs. Absent if the result of the last attempt is the reason. */
+  readonly failureCode?: 'expired' | 'no_ack';
   readonly responseStatus?: number;
   readonly responseHeaders?: HeaderMap;
   /** In base64. */
@@ -225,6 +311,12 @@ export interface Queue {
   readonly updatedAt: number;
   readonly parallelism: number;
   readonly paused: boolean;
+  /** How long after it is due a message of the queue may start. */
+  readonly expires?: string;
+  /** The priority of the messages of the queue. */
+  readonly priority?: number;
+  /** What its messages do while their host is down. */
+  readonly outage?: 'retry' | 'park';
   readonly lag: number;
   /** The real number is larger: counting stopped at a limit. */
   readonly isLagCut?: boolean;
@@ -244,6 +336,17 @@ export interface Topic {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
+export interface ScheduleRun {
+  readonly messageId: string;
+  readonly url: string;
+  readonly createdAt: number;
+  readonly notBefore: number;
+  readonly state: MessageState;
+  readonly endedAt?: number;
+  readonly responseStatus?: number;
+  readonly failure?: string;
+}
+
 export interface Schedule {
   readonly scheduleId: string;
   readonly cron: string;
@@ -255,11 +358,12 @@ export interface Schedule {
   readonly bodyBase64?: string;
   /** The body is too long for a list. GET on the schedule returns it. */
   readonly isBodyLeftOut?: boolean;
-  /** The settings that it was made with, by their names without the prefix, except for forwarded headers. */
+  /** The settings that the schedule was created with, by their names without the prefix, except for forwarded headers. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly retries: number;
   readonly delay?: number;
   readonly retryDelayExpression?: string;
+  readonly retryJitter?: string;
   readonly callback?: string;
   readonly failureCallback?: string;
   readonly callerIP?: string;
@@ -275,6 +379,19 @@ export interface Schedule {
   readonly nextScheduleTime?: number;
   readonly lastScheduleTime?: number;
   readonly lastScheduleStates?: Readonly<Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>>;
+  /** Absent: allow. */
+  readonly overlap?: 'skip';
+  /** In seconds. */
+  readonly jitter?: number;
+  /** Ticks that made no message, because a message of the tick before was open. */
+  readonly skippedCount?: number;
+  readonly lastSkippedTime?: number;
+  /** What was skipped, and what the next tick would wait for. */
+  readonly skippedText?: string;
+  /** The next five times. Only GET of one schedule has them and the last runs. */
+  readonly nextScheduleTimes?: readonly number[];
+  /** The newest messages of the schedule, at most ten, newest first. */
+  readonly lastRuns?: readonly ScheduleRun[];
 }
 
 export interface CronTimes {
@@ -320,13 +437,13 @@ export interface Alert {
   readonly remindEvery?: string;
   readonly state: 'calm' | 'firing';
   readonly since?: number;
-  /** When its target was last notified. Milliseconds since 1970. */
+  /** When the target was last notified. Milliseconds since 1970. */
   readonly notifiedAt?: number;
-  /** The last message to its target. */
+  /** Id of the last message to the target. */
   readonly messageId?: string;
-  /** The text of that message. */
+  /** Text of the last message to the target. */
   readonly text?: string;
-  /** Why its target could not be notified, although it should have been. */
+  /** Why the target could not be notified, although it should have been. */
   readonly problem?: string;
   /** The time of the last evaluation without a `problem`. Milliseconds since 1970. */
   readonly evaluatedAt?: number;
@@ -353,6 +470,37 @@ export interface FlowKey {
 export interface Parallelism {
   readonly parallelismMax: number;
   readonly parallelismCount: number;
+}
+
+export interface Host {
+  /** With the port. */
+  readonly host: string;
+  readonly state: 'well' | 'failing' | 'parked';
+  readonly failingSince?: number;
+  readonly parkedSince?: number;
+  /** A person has parked it, until a person resumes it. */
+  readonly isParkedByHand?: boolean;
+  /** Since it was parked. */
+  readonly failedProbes?: number;
+  /** From when on the next probe may be sent. */
+  readonly nextProbeAt?: number;
+  /** It was parked and opens again: how many messages that park are sent at once. */
+  readonly opensWith?: number;
+  /** Attempts of the last hour. */
+  readonly attempts: number;
+  /** How many of them delivered their message. */
+  readonly delivered: number;
+  /** `delivered` of `attempts`, from 0 to 1. */
+  readonly successShare?: number;
+  /** How long half of the attempts took at most. */
+  readonly p50Ms?: number;
+  readonly p95Ms?: number;
+  readonly lastAttemptAt?: number;
+  readonly lastFailure?: { readonly at: number; readonly responseStatus?: number; readonly error?: string };
+  /** Messages to the host that wait for their next attempt. */
+  readonly waiting: number;
+  /** The real number is larger: counting stopped at a limit. */
+  readonly isWaitingCut?: boolean;
 }
 
 export interface Job {
@@ -440,7 +588,7 @@ export interface FailureGroup {
 
 export interface FailureGroups {
   readonly groups: readonly FailureGroup[];
-  /** Maximum of dead letters that are examined, newest first. */
+  /** How many dead letters are examined at most, newest first. */
   readonly groupedMax: number;
   /** There are more groups than one response can contain. */
   readonly isListCut?: boolean;
@@ -452,6 +600,8 @@ export interface OwnAccount {
   readonly tier: string;
   readonly createdAt: number;
   readonly suspendedAt?: number;
+  /** What messages that say nothing do while their host is down. */
+  readonly outage: 'retry' | 'park';
   readonly token: { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
   readonly limits: Readonly<Record<string, number | null>>;
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
@@ -464,6 +614,7 @@ export interface Account {
   readonly createdAt: number;
   /** Since when the account is suspended. Absent if it is not suspended. */
   readonly suspendedAt?: number;
+  readonly outage?: 'park';
 }
 
 export interface Token {
@@ -477,7 +628,7 @@ export interface Token {
 }
 
 export interface NewToken extends Token {
-  /** Shown only here. */
+  /** The token itself. No later response contains it. */
   readonly token: string;
 }
 
@@ -490,10 +641,43 @@ export interface Usage {
   readonly fromDay: string;
   readonly toDay: string;
   readonly usage: readonly { readonly day: string; readonly kind: string; readonly count: number }[];
-  /** What the account stores now. */
+  /** How many bytes the account stores now. */
   readonly storedBytes: number;
-  /** The limit of its tier. Absent: no limit. */
+  /** The limit for `storedBytes`. Absent: no limit. */
   readonly storedBytesMax?: number;
+  /** Cursor of the next page; absent on the last page. */
+  readonly cursor?: string;
+}
+
+export interface AuditEntry {
+  readonly auditId: string;
+  readonly time: number;
+  /** Of several equal calls, the time of the last one. */
+  readonly lastTime?: number;
+  /** How many equal calls there were. Absent: one. */
+  readonly count?: number;
+  /** Account of the caller. Absent: the caller was not known. */
+  readonly accountId?: string;
+  /** How the caller was known: by a token, by a session of the console, on the machine itself, or not. */
+  readonly via: 'token' | 'session' | 'command' | 'none';
+  readonly tokenId?: string;
+  readonly tokenName?: string;
+  /** Address of the caller; its network, such as `203.0.113.0/24`, if it was not known. */
+  readonly address?: string;
+  /** Method and route, or a command. `*`: there were too many different calls, so they are counted together. */
+  readonly call: string;
+  /** Name or id of what was called for. */
+  readonly target?: string;
+  readonly result: 'done' | 'refused';
+  readonly status?: number;
+  /** Code of the error. */
+  readonly code?: string;
+  /** The `X-Request-Id` of the call; of several, of the first one. */
+  readonly requestId?: string;
+}
+
+export interface AuditPage {
+  readonly audit: readonly AuditEntry[];
   /** Cursor of the next page; absent on the last page. */
   readonly cursor?: string;
 }
@@ -524,7 +708,7 @@ export interface SinkRequest {
 export interface ServiceClock {
   readonly now: number;
   readonly clock: 'real' | 'frozen' | 'running';
-  /** When the running advance ends. */
+  /** To which time the clock is being advanced now. */
   readonly advancingTo?: number;
   /** Attempts that have not ended: the first 100. */
   readonly underWay: readonly { readonly messageId: string; readonly url: string; readonly since?: number }[];
@@ -544,6 +728,7 @@ export interface MessageFilter {
   readonly sourceMessageId?: readonly string[];
   readonly label?: readonly string[];
   readonly flowControlKey?: readonly string[];
+  readonly debounceKey?: readonly string[];
   readonly callerIp?: readonly string[];
   readonly responseStatus?: readonly string[];
   readonly failure?: readonly string[];

@@ -16,7 +16,7 @@ export interface StartedService {
 }
 
 const CLOSING_MS_MAX = 10_000;
-/** Limit for the last output of the service, which is kept for the texts of errors. */
+/** How many characters of the service's last output are kept. Error messages contain them. */
 const SAID_LENGTH_MAX = 8_000;
 /** Variables of the test runner and of the user's own services. They are not passed to this service. */
 const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_CONTEXT|NODE_CHANNEL_FD)$/;
@@ -94,7 +94,7 @@ function find(name: string): string | null {
 function findCommand(): readonly [string, ...string[]] {
   const manifest = find('postrider/package.json');
   const bin = manifest === null ? '' : join(dirname(manifest), 'bin', 'postrider.js');
-  // Runtimes other than Node.js do not contain Node.js, which the service needs.
+  // The service needs Node.js. In another runtime, `process.execPath` is not Node.js.
   return existsSync(bin) ? [isNode() ? process.execPath : 'node', bin] : ['postrider'];
 }
 
@@ -120,7 +120,7 @@ class Child {
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    child.stdin!.on('error', () => {}); // it has ended: `#gone` says why
+    child.stdin!.on('error', () => {}); // the process has ended: `#gone` says why
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#said = (this.#said + text).slice(-SAID_LENGTH_MAX);
     });
@@ -143,7 +143,7 @@ class Child {
     return this.#whyGone;
   }
 
-  /** The one line that the service prints on standard output. */
+  /** Reads the one line that the service prints on standard output when it has started. */
   async ready(startMs: number): Promise<{ readonly api: string; readonly token: string }> {
     let cancel = () => {};
     const late = new Promise<string>((resolve) => {

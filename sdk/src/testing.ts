@@ -19,7 +19,7 @@ export interface StartOptions {
    * closed. This needs Node.js 24 or newer. Default: false, which starts a process of its own.
    */
   readonly inProcess?: boolean;
-  /** The command and its first arguments. Default: the package `postrider`, else `postrider` on the PATH. */
+  /** The command that starts a service, with arguments. Default: the package `postrider`, else that on the PATH. */
   readonly command?: readonly [string, ...string[]];
   /** How long the service may take to start, in milliseconds. Default: a minute. */
   readonly startMs?: number;
@@ -28,19 +28,18 @@ export interface StartOptions {
 export interface AdvanceOptions {
   /** How long to wait for one attempt, in real time: `'30s'`, or seconds. Default: 10 seconds. */
   readonly wait?: string | number;
-  /**
-   * If true, an advance returns even if attempts are still under way after that time. Default: the advance then throws.
-   */
+  /** If true, an advance also returns when attempts are unfinished after `wait`. Otherwise it throws an error. */
   readonly allowUnderWay?: boolean;
 }
 
-/** The time of the service. The time stands still until the test moves it. */
+/** The clock of the service. It stands still until the test moves it. */
 export interface TestClock {
   /** The time of the service in milliseconds since 1970. */
   now(): Promise<number>;
   /**
-   * Moves the time by a duration such as `'1h'`, or by seconds. Resolves when every message that became due was
-   * attempted, at its own time, and the results are stored. `advance(0)` waits for messages that are due already.
+   * Moves the time by a duration such as `'1h'`, or by seconds. Each message that becomes due on the way is attempted
+   * when the clock shows its time. The promise resolves when the results of all attempts are stored. `advance(0)` waits
+   * for messages that are due already.
    */
   advance(span: string | number, options?: AdvanceOptions): Promise<ServiceClock>;
   /** Moves the time to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
@@ -62,7 +61,7 @@ export interface TestService extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A receiver has not responded for longer than an advance waits. */
+/** Thrown by an advance when a receiver has not responded within `wait`. */
 export class StillUnderWayError extends Error {
   override readonly name = 'StillUnderWayError';
   readonly clock: ServiceClock;
@@ -86,7 +85,7 @@ export class StillUnderWayError extends Error {
 export async function startPostrider(options: StartOptions = {}): Promise<TestService> {
   const { headerPrefix, flags = [], command = null, startMs = 60_000, inProcess = false } = options;
   if (inProcess && command !== null)
-    throw new TypeError('give inProcess or command: a command is a process of its own');
+    throw new TypeError('give inProcess or command, not both: a command runs as a process of its own');
   const prefix = headerPrefix === undefined ? [] : ['--header-prefix', headerPrefix];
   const all = [...prefix, ...flags];
   const started = await (inProcess ? startInside(all) : startProcess(command, all, startMs));

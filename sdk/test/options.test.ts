@@ -177,7 +177,10 @@ test('a body that is an object is a TypeError that names json; text and bytes ar
   const postrider = new Postrider(options);
   for (const body of [{ a: 1 }, [1], new URLSearchParams('a=1'), 5, true]) {
     const request = { url: URL_, body: body as unknown as string };
-    await assert.rejects(async () => postrider.publish(request), { name: 'TypeError', message: /given as json/ });
+    await assert.rejects(async () => postrider.publish(request), {
+      name: 'TypeError',
+      message: /pass an object as json/,
+    });
     await assert.rejects(async () => postrider.batch([request]), { name: 'TypeError' });
     assert.throws(() => calls.createSchedule({ ...request, cron: '@daily' }), TypeError);
   }

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calls, connect, PartlyDoneError, Postrider, PostriderError } from 'postrider-sdk';
+import { acknowledge, calls, connect, PartlyDoneError, Postrider, PostriderError } from 'postrider-sdk';
 import { sharedService } from '../../console/test/service.ts';
+import { startReceiver } from '../../server/test/support/receiver.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
 import { EXPECTED, scenario } from './scenario.ts';
 import { startTroubled } from './troubled-service.ts';
@@ -69,6 +70,71 @@ test('an option without a value is no header', () => {
     settings: { 'Deduplication-Id': unset, Delay: unset },
   });
   assert.deepEqual(settings, {});
+});
+
+test('what goes beyond the specification has an option or a call', async (t) => {
+  const postrider = postriderOf();
+  const receiver = await startReceiver(t, () => 202);
+  const { messageId } = await postrider.publish({
+    url: receiver.url,
+    body: 'one',
+    delay: '1h',
+    expires: '2h',
+    priority: 9,
+    outage: 'park',
+    awaitAck: '30m',
+    retryJitter: '20%',
+  });
+  const message = await postrider.messages.get(messageId);
+  assert.deepEqual(
+    [message.priority, message.outage, message.awaitAck, message.retryJitter],
+    [9, 'park', '30m', '20%'],
+  );
+  assert.equal(message.expiresAt! - message.createdAt, 7_200_000);
+  await assert.rejects(postrider.messages.update(messageId, { body: 'no', ifMatch: '9-9' }), {
+    code: 'version_changed',
+  });
+  const changed = await postrider.messages.update(messageId, { delay: 0, body: 'two', ifMatch: message.version });
+  assert.equal(changed.version, '0-1');
+  const [arrival] = await receiver.received(1);
+  assert.equal(String(arrival!.body), 'two');
+  const ackUrl = arrival!.header('Service-Ack-Url')!;
+  const awaiting = () => postrider.messages.get(messageId).then(({ ack }) => ack);
+  await waitFor('the message to await its ack', awaiting);
+  await acknowledge(ackUrl, { progress: 0.5, extendBy: '1h', note: 'half' });
+  assert.deepEqual({ ...(await awaiting())!, deadline: 0 }, { attempt: 1, deadline: 0, progress: 0.5, note: 'half' });
+  assert.equal((await postrider.why(messageId)).reason, 'awaitingAck');
+  await acknowledge(ackUrl, { ok: true });
+  assert.equal((await postrider.messages.get(messageId)).state, 'DELIVERED');
+  await assert.rejects(acknowledge(ackUrl, { ok: false, error: 'late' }), { code: 'ack_gone' });
+
+  const { host } = new URL(receiver.url);
+  assert.equal((await postrider.hosts.park(host)).state, 'parked');
+  const hosts: string[] = [];
+  for await (const each of postrider.hosts.list()) hosts.push(each.host);
+  assert.ok(hosts.includes(host));
+  assert.equal((await postrider.hosts.resume(host)).opensWith, 1);
+  assert.equal((await postrider.hosts.get(host)).attempts, 1);
+  const debounced = { url: receiver.url, debounceKey: 'sdk', debounce: '1h', debounceMax: '2h' } as const;
+  await postrider.publish(debounced);
+  assert.equal((await postrider.publish(debounced)).debounced, 2);
+  const found: string[] = [];
+  for await (const each of postrider.messages.list({ debounceKey: 'sdk' })) found.push(each.debounceKey!);
+  assert.deepEqual(found, ['sdk']);
+
+  const scheduleId = 'beyond';
+  const overlap = { scheduleOverlap: 'skip', scheduleJitter: '30s' } as const;
+  await postrider.schedules.create({ url: receiver.url, cron: '*/10 * * * * *', scheduleId, ...overlap });
+  await postrider.schedules.change(scheduleId, { cron: '@every 1h' });
+  const schedule = await postrider.schedules.get(scheduleId);
+  assert.deepEqual([schedule.cron, schedule.overlap, schedule.jitter], ['@every 1h', 'skip', 30]);
+  assert.equal(schedule.nextScheduleTimes!.length, 5);
+  await postrider.queue('beyond').set({ priority: 8, expires: '10m', outage: 'park' });
+  const queue = await postrider.queue('beyond').get();
+  assert.deepEqual([queue.priority, queue.expires, queue.outage], [8, '10m', 'park']);
+  assert.equal((await postrider.account.setOutage('park')).outage, 'park');
+  assert.equal((await postrider.account.setOutage('retry')).outage, 'retry');
+  await postrider.schedules.delete(scheduleId);
 });
 
 test('a long batch is cut into calls, and every element has its result in its place', async () => {

@@ -9,8 +9,7 @@ const BASE = 'http://127.0.0.1:8411';
 export async function docsExamples(header: string): Promise<string> {
   const entries: string[] = [];
   for (const [name, example] of Object.entries(SDK_EXAMPLES)) {
-    const command =
-      example === null ? `curl ${BASE}${name.split(' ')[1]}` : curl(await sentBy(name, example), { baseUrl: BASE });
+    const command = example === null ? `curl ${BASE}${name.split(' ')[1]}` : curlOf(await sentBy(name, example));
     const sdk = example === null ? 'null' : literal(codeOf(example));
     entries.push(
       `  [\n    ${literal(name)},\n    {\n      curl: ${literal(command)},\n      sdk: ${sdk},\n    },\n  ],\n`,
@@ -24,6 +23,12 @@ ${entries.join('')}]);
 `;
 }
 
+function curlOf(call: Call<unknown>): string {
+  const text = curl(call, { baseUrl: BASE });
+  // The secret in the path is the authority.
+  return call.path.startsWith('/v2/acks/') ? text.replace(' \\\n  -H "Authorization: Bearer $TOKEN"', '') : text;
+}
+
 /** The request of an example, as the client would send it. */
 async function sentBy(name: string, example: Example): Promise<Call<unknown>> {
   let sent: Call<unknown> | null = null;
@@ -31,14 +36,18 @@ async function sentBy(name: string, example: Example): Promise<Call<unknown>> {
     sent = {
       method: method as Call<unknown>['method'],
       path: url.slice(BASE.length),
-      headers: Object.fromEntries([...(headers as Headers)].map(([name, value]) => [asWritten(name), value])),
+      headers: Object.fromEntries([...new Headers(headers)].map(([name, value]) => [asWritten(name), value])),
       ...(body != null && { body: body as string }),
     };
     // Never answered: nobody waits for it.
     return new Promise<Response>(() => {});
   };
-  void example(new Postrider({ baseUrl: BASE, headerPrefix: 'Service-', retries: 0, fetch: record as typeof fetch }));
+  const fetchOfNode = globalThis.fetch;
+  // A call that needs no client has only this one.
+  globalThis.fetch = record as typeof fetch;
+  void example(new Postrider({ baseUrl: BASE, headerPrefix: 'Service-', retries: 0, fetch: globalThis.fetch }));
   await new Promise(setImmediate);
+  globalThis.fetch = fetchOfNode;
   const [method, path = ''] = name.split(' ');
   const pattern = path
     .replaceAll(/[.]/g, '\\.')
@@ -58,7 +67,7 @@ function asWritten(name: string): string {
 
 /** What stands after the arrow, without the indentation of its file. */
 function codeOf(example: Example): string {
-  const body = String(example).replace(/^(?:async )?\(postrider\) =>\s*/, '');
+  const body = String(example).replace(/^(?:async )?\((?:postrider)?\) =>\s*/, '');
   const isBlock = body.startsWith('{');
   const [first = '', ...rest] = (isBlock ? body.slice(1, -1).trim() : `await ${body};`).split('\n');
   const indents = rest.filter((line) => line.trim() !== '').map((line) => line.length - line.trimStart().length);

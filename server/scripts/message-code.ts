@@ -60,7 +60,7 @@ export function messageRowCode(madeFrom: string): string {
       : `  if (row.${field.column} !== null) message.${name} = row.${field.column};\n`,
   );
   return `${madeFrom}
-// The row of a message, and the message that it is.
+// The row of a message, and its conversion to a message.
 
 import type { Message } from '../../rules/delivery/message.ts';
 import type { Flag, RowState } from './message-columns.ts';
@@ -193,7 +193,7 @@ export function postgresMessageCode(madeFrom: string): string {
     return `    ${column}: ${isNullable ? `${isMixed ? `(${value})` : value} ?? undefined` : value},\n`;
   });
   return `${madeFrom}
-// What a new row gets from its message, but for the body. What is left out is null.
+// The columns of a new row that come from its message, without the body. An absent property becomes null.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 ${imported(writers(), '../../rows/message-columns.ts')}

@@ -1,7 +1,7 @@
 // An example of every call, as code of the SDK that the compiler checks. The page /docs shows each as this code and as
 // the curl command that sends the same request; `npm run docs` writes both to server/src/inbound/docs/docs-examples.ts.
 
-import { calls, type Postrider } from 'postrider-sdk';
+import { acknowledge, calls, type Postrider } from 'postrider-sdk';
 
 export type Example = (postrider: Postrider) => unknown;
 
@@ -36,6 +36,13 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
   'GET /v2/messages/counts': (postrider) => postrider.messages.counts({ label: 'invoice' }),
   'GET /v2/messages/{messageId}': (postrider) => postrider.messages.get('msg_01M7EZ927YM48C125CV0AFAWDP'),
   'GET /v2/messages/{messageId}/why': (postrider) => postrider.why('msg_01M7EZ927YM48C125CV0AFAWDP'),
+  'PATCH /v2/messages/{messageId}': (postrider) =>
+    postrider.messages.update('msg_01M7EZ927YM48C125CV0AFAWDP', {
+      delay: '10m',
+      body: '{"order":8}',
+      headers: { 'Service-Retries': '5' },
+      ifMatch: '0-0',
+    }),
   'POST /v2/messages/{messageId}/retry': (postrider) => postrider.messages.deliverNow('msg_01M7EZ927YM48C125CV0AFAWDP'),
   'POST /v2/messages/{messageId}/release': (postrider) => postrider.messages.release('msg_01M7EZ927YM48C125CV0AFAWDP'),
   'DELETE /v2/messages/{messageId}': (postrider) => postrider.messages.cancel('msg_01M7EZ927YM48C125CV0AFAWDP'),
@@ -66,6 +73,8 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
     for await (const schedule of postrider.schedules.list()) console.log(schedule.scheduleId, schedule.cron);
   },
   'GET /v2/schedules/{scheduleId}': (postrider) => postrider.schedules.get('daily-report'),
+  'PATCH /v2/schedules/{scheduleId}': (postrider) =>
+    postrider.schedules.change('daily-report', { cron: 'CRON_TZ=Europe/Berlin 0 8 * * 1-5' }),
   'POST /v2/schedules/{scheduleId}/pause': (postrider) => postrider.schedules.pause('daily-report'),
   'PATCH /v2/schedules/{scheduleId}/pause': (postrider) =>
     postrider.send({ method: 'PATCH', path: '/v2/schedules/daily-report/pause' }),
@@ -126,6 +135,15 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
   'POST /v2/flowControl/{key}/resetRate': (postrider) => postrider.flow.resetRate('shop'),
   'GET /v2/globalParallelism': (postrider) => postrider.flow.parallelism(),
 
+  'GET /v2/hosts': async (postrider) => {
+    for await (const host of postrider.hosts.list()) console.log(host.host, host.state, host.waiting);
+  },
+  'GET /v2/hosts/{host}': (postrider) => postrider.hosts.get('api.example.com'),
+  'POST /v2/hosts/{host}/park': (postrider) => postrider.hosts.park('api.example.com'),
+  'POST /v2/hosts/{host}/resume': (postrider) => postrider.hosts.resume('api.example.com'),
+
+  'POST /v2/acks/{secret}': () => acknowledge('http://127.0.0.1:8411/v2/acks/SECRET', { ok: true }),
+
   'POST /v2/bulk': (postrider) => postrider.bulk.start('retry', { host: ['example.com'] }, 100),
   'GET /v2/bulk': async (postrider) => {
     for await (const job of postrider.bulk.list()) console.log(job.jobId, job.done);
@@ -134,10 +152,18 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
   'POST /v2/bulk/{jobId}/stop': (postrider) => postrider.bulk.stop('job_01M7EZ927YM48C125CV0AFAWDP'),
 
   'GET /v2/account': (postrider) => postrider.account.get(),
+  'PATCH /v2/account': (postrider) => postrider.account.setOutage('park'),
   'GET /v2/keys': (postrider) => postrider.account.keys(),
   'POST /v2/keys/rotate': (postrider) => postrider.account.rotateKeys(),
   'GET /v2/usage': (postrider) => postrider.account.usage({ fromDay: '2026-01-01', toDay: '2026-01-31' }),
 
+  'GET /v2/audit': async (postrider) => {
+    for await (const entry of postrider.audit.list({ result: 'refused' })) console.log(entry.call, entry.code);
+  },
+
+  'GET /v2/admin/audit': async (postrider) => {
+    for await (const entry of postrider.audit.listAll({ target: 'orders' })) console.log(entry.time, entry.tokenName);
+  },
   'GET /v2/admin/accounts': (postrider) => postrider.send(calls.listAccounts()),
   'POST /v2/admin/accounts': (postrider) => postrider.send(calls.createAccount({ name: 'acme', tier: 'paid' })),
   'PATCH /v2/admin/accounts/{accountId}': (postrider) =>

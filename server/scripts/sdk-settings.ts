@@ -15,6 +15,7 @@ const TYPES: Readonly<Record<SettingValue, string>> = {
   callback: 'string | CallbackOptions',
   headers: 'Readonly<Record<string, string>>',
   limits: 'string | FlowLimits',
+  overlap: "'allow' | 'skip'",
 };
 
 const ofSetting = (of: Setting['of']) => (SETTING_TABLE as readonly Setting[]).filter((each) => each.of === of);
@@ -28,7 +29,10 @@ export function sdkSettingNames(opening: string): string {
   return `${opening}
 
 /** Settings of one delivery: of a message, or of a callback. */
-export type DeliverySettingName = ${types('delivery').join(' | ')};
+export type DeliverySettingName =
+${types('delivery')
+  .map((type) => `  | ${type}`)
+  .join('\n')};
 
 /** The headers of a publish, without their prefix. */
 export type SettingName =

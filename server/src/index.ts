@@ -14,9 +14,9 @@ export interface DevService {
 }
 
 /**
- * Starts what `postrider dev` starts, with its flags, and resolves when it accepts messages. For a test with its own
- * port and data: `startDev(['--port', '0', '--data', folder])`. Rejects with everything that is wrong with the flags.
- * `env` has the settings that are not flags, such as `POSTRIDER_LOG_LEVEL`. Default: the environment of the process.
+ * Starts the service of `postrider dev`, with its flags. Resolves when the service accepts messages. Rejects with one
+ * error that names everything wrong with the flags. For a test with its own port and data: `startDev(['--port', '0',
+ * '--data', folder])`. `env` has the settings that are not flags, such as POSTRIDER_LOG_LEVEL. Default: `process.env`.
  */
 export async function startDev(
   flags: readonly string[] = [],

@@ -7,18 +7,18 @@ import sea from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
-// Not imported by name: not every supported Node.js has all of them.
+// `sea` is imported as one object: not every supported Node.js exports all of its functions by name.
 
-/** By their path inside the folder, with forward slashes. */
+/** The contents of files, by their path inside the folder. The paths have forward slashes. */
 export type Files = ReadonlyMap<string, Buffer>;
 
 const isSource = import.meta.url.endsWith('.ts');
 const PACKAGE = 'package.json';
 
-/** The location in a checkout of what `dist/` has under the same name. */
+/** The folders of the package's `dist/` that a checkout has elsewhere, with their path from `server/src`. */
 const CHECKOUT: ReadonlyMap<string, string> = new Map([['console', '../../console/dist']]);
 
-/** The version of this program, as the package's manifest says it. */
+/** The version of this program, from its package.json. */
 export const VERSION = shippedVersion();
 
 function shippedVersion(): string {
@@ -58,16 +58,32 @@ function entriesOf(root: string) {
 export const THREAD_FILES = [
   'node/lane',
   'store/sqlite/files/backup-thread',
-  'store/sqlite/thread/log-mover-thread',
+  'store/sqlite/thread/checkpointer-thread',
   'store/sqlite/thread/thread',
 ] as const;
 
 type ThreadFile = (typeof THREAD_FILES)[number];
 
-/** Runs one of these files on a new thread. */
+let printed: ((text: string) => void) | null = null;
+
+/**
+ * Gives what threads print to this function. A thread prints only what Node.js itself has to say: it writes its own lines
+ * to the log.
+ */
+export function takePrinted(take: (text: string) => void): void {
+  printed = take;
+}
+
+/** Runs one of `THREAD_FILES` on a new thread. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {
+  const worker = newThread(file, { ...options, stderr: printed !== null });
+  if (printed !== null) worker.stderr.setEncoding('utf8').on('data', printed);
+  return worker;
+}
+
+function newThread(file: ThreadFile, options: WorkerOptions): Worker {
   if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { ...options, eval: true });
-  // A thread inherits the flags of its process. It does not start with this flag, which runs a program given as text.
+  // A thread inherits the flags of its process, but cannot start with --input-type, which runs a program given as text.
   const isOfText = process.execArgv.some((flag) => flag.startsWith('--input-type'));
   return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), {
     ...options,

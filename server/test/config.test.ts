@@ -36,12 +36,15 @@ function problemsOf(argv: readonly string[], env: Environment = {}, command: Com
 const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; bad: string } } = {
   port: { text: '0', value: 0, bad: '65536' },
   host: { text: '::1', value: '::1', bad: 'two words' },
+  publicUrl: { text: 'https://queue.example.com', value: 'https://queue.example.com', bad: 'queue.example.com/' },
   data: { text: 'some/where', value: 'some/where', bad: 'a\0b' },
   store: { text: 'postgres://me@localhost/db', value: 'postgres://me@localhost/db', bad: 'mysql://localhost/db' },
   role: { text: 'all', value: 'all', bad: 'boss' },
   headerPrefix: { text: 'Upstash-', value: 'Upstash-', bad: 'Upstash' },
   trustedProxy: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.1' },
   allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
+  adminTokenFile: { text: '/run/secrets/token', value: '/run/secrets/token', bad: 'a\0b' },
+  adminToken: { text: 'a'.repeat(32), value: 'a'.repeat(32), bad: 'too short' },
   metricsToken: { text: 'a-token-of-metrics', value: 'a-token-of-metrics', bad: 'too short' },
   metricsPort: { text: '0', value: 0, bad: '65536' },
   clock: { text: 'manual', value: 'manual', bad: 'sundial' },
@@ -49,6 +52,8 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   json: { text: 'true', value: true, bad: 'yes please' },
   httpReader: { text: 'node', value: 'node', bad: 'nginx' },
   logLevel: { text: 'debug', value: 'debug', bad: 'loud' },
+  logSuccesses: { text: '2.5%', value: 0.025, bad: '101%' },
+  auditDays: { text: '0', value: 0, bad: '-1' },
   concurrency: { text: '7', value: 7, bad: '0' },
   hostConcurrency: { text: '8', value: 8, bad: '1.5' },
   accountConcurrency: { text: '9', value: 9, bad: '-1' },
@@ -132,6 +137,9 @@ for (const key of SETTING_KEYS) {
             'lanes',
             'metricsToken',
             'metricsPort',
+            'publicUrl',
+            'adminToken',
+            'adminTokenFile',
           ].includes(key)
         )
           continue;

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
@@ -30,9 +30,8 @@ function assertSettings(names: Iterable<string>, where: string): void {
 
 function assertRoute(path: string): void {
   const folder = join(ROOT, 'server', 'src', 'inbound', 'api', 'routes');
-  const isRoute = readdirSync(folder).some((file) =>
-    readFileSync(join(folder, file), 'utf8').includes(`path: '${path}'`),
-  );
+  const files = globSync('**/*.ts', { cwd: folder });
+  const isRoute = files.some((file) => readFileSync(join(folder, file), 'utf8').includes(`path: '${path}'`));
   assert.ok(isRoute, `${path} is no route`);
 }
 
@@ -268,9 +267,8 @@ suite('the chart', () => {
   });
 
   test('its settings are those of serve, without the ones that it sets itself', () => {
-    const own = ['PORT', 'HOST', 'DATA', 'STORE', 'DRAIN', 'JSON', 'METRICS_PORT', 'METRICS_TOKEN'].map(
-      (name) => `POSTRIDER_${name}`,
-    );
+    const given = ['PORT', 'HOST', 'DATA', 'STORE', 'DRAIN', 'JSON', 'METRICS_PORT', 'METRICS_TOKEN', 'ADMIN_TOKEN'];
+    const own = given.map((name) => `POSTRIDER_${name}`);
     const names = schema.properties.settings.propertyNames.enum;
     assert.deepEqual(new Set([...names, ...own]), VARIABLES);
     assertSettings(all(whole, /- name: (POSTRIDER_\w+)/g), 'chart');

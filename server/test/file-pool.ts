@@ -4,6 +4,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
+import { GROUP } from './support/summary-line.ts';
 
 /** Some wait while others work. */
 const AT_ONCE = Math.min(12, 2 * availableParallelism() + 1);
@@ -16,8 +17,8 @@ const LOOK_MS = 1000;
 const TIMEOUT_MS = 900_000;
 
 export interface Job {
-  /** Relative to `cwd`. */
-  readonly file: string;
+  /** Relative to `cwd`. Several run in one process. */
+  readonly files: readonly string[];
   readonly title: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -66,10 +67,11 @@ export async function runFiles(jobs: readonly Job[], options: PoolOptions): Prom
 
 async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise<boolean> {
   const { cwd, preload, signal, onEvent } = options;
+  const isGroup = job.files.length > 1;
   const stream = run({
-    files: [job.file],
+    files: isGroup ? [GROUP] : [...job.files],
     cwd,
-    env: job.env,
+    env: isGroup ? { ...job.env, POSTRIDER_TEST_GROUP: JSON.stringify(job.files) } : job.env,
     execArgv: ['--import', preload, `--test-timeout=${TIMEOUT_MS}`],
     timeout: TIMEOUT_MS,
     concurrency: 1,

@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { ownEnvironment } from '../../packaging/installed.ts';
-import { folderOfNode, isPromised, lockedMajor, OTHER_MAJORS, OWN_MAJOR } from '../../packaging/node-versions.ts';
+import {
+  folderOfNode,
+  isPromised,
+  lockedMajor,
+  majorsFor,
+  OTHER_MAJORS,
+  OWN_MAJOR,
+} from '../../packaging/node-versions.ts';
+import { part } from './support/campaign.ts';
 import { whySkipped } from './support/machine.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -26,7 +34,7 @@ const FLAGS = ['--test', '--test-isolation=none', '--test-reporter=tap'];
 /** A registry that is not reached is tried again for seconds, not minutes. */
 const PATIENCE = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'];
 
-const FOR_SERVER = OTHER_MAJORS.filter((each) => isPromised('server', each));
+const FOR_SERVER = majorsFor('server', part !== 'whole');
 
 // First of all: packages.test.ts, which may run beside this, needs them later.
 before(async () => {

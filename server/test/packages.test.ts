@@ -23,8 +23,9 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { buildPackages } from '../../packaging/build.ts';
 import { installed as installedOnce } from '../../packaging/installed.ts';
-import { folderOfNode, isPromised, OTHER_MAJORS } from '../../packaging/node-versions.ts';
+import { folderOfNode, majorsFor } from '../../packaging/node-versions.ts';
 import { buildSingleFile } from '../../packaging/single-file.ts';
+import { part } from './support/campaign.ts';
 import { chromiumPath, lacks } from './support/machine.ts';
 import { waitFor } from './support/wait.ts';
 
@@ -36,7 +37,7 @@ const MB = 1_000_000;
 /** What may be in a package; everything else is a mistake. */
 const OF_SERVER = [
   /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.(?:d\.ts|d\.cts|cjs))$/,
-  /^dist\/(?:[\w-]+|cli\/main|node\/lane|store\/sqlite\/(?:files|thread)\/(?:backup-|log-mover-)?thread)\.js(?:\.map)?$/,
+  /^dist\/(?:[\w-]+|cli\/main|node\/lane|store\/sqlite\/(?:files|thread)\/(?:backup-|checkpointer-)?thread)\.js(?:\.map)?$/,
   /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
   /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
 ];
@@ -251,7 +252,7 @@ suite('the packages, installed', () => {
 
   test('a program in JavaScript starts a service and calls it', () => useProgram());
 
-  for (const major of OTHER_MAJORS.filter((each) => isPromised('server', each))) {
+  for (const major of majorsFor('server', part !== 'whole')) {
     test(`the command and a program do the same on Node.js ${major}`, async (t) => {
       const folderOf = await folderOfNode(major);
       await useDev(t, join(folderOf, 'node'), join(installed('postrider'), 'bin', 'postrider.js'));

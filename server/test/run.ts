@@ -1,5 +1,5 @@
-// What `npm test` and `npm run test:all` run: the test files of the command, by the table in commands.ts, beside one
-// PostgreSQL server for all that need one. With arguments, only the test files they name, on both stores. The last lines
+// What `npm test`, `npm run test:all` and `npm run test:long` run: the test files of the command, by the table in
+// commands.ts, beside one PostgreSQL server for all that need one. With arguments, only the test files they name, on both stores. The last lines
 // name what failed, what was skipped, where the time went, and how many tests passed and failed.
 //
 //   --repeat N   the same N times; the end lists the failed tests by how often they failed
@@ -9,17 +9,28 @@
 
 import { spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
-import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import { ALONE, type Command, FROM_OUTSIDE, isIn, LONG, SAME_ON_EVERY_STORE, TEST_FILES } from './commands.ts';
+import {
+  ALONE,
+  type Command,
+  FROM_OUTSIDE,
+  GROUP_MAX,
+  isIn,
+  LONG,
+  needsOwnProcess,
+  SAME_ON_EVERY_STORE,
+  TEST_FILES,
+} from './commands.ts';
 import { IdleTime, type Job, type PoolOptions, runFiles } from './file-pool.ts';
 import { PostgresServer, roomyFolder, startTestServer } from './postgres/server.ts';
 import { printSummary, type Summary, summaryOf, type TitledLine, withoutSkips, writeTable } from './summary.ts';
 import { builtCommand, compileOnce } from './support/built-program.ts';
-import { summaryLineOf } from './support/summary-line.ts';
+import type { Part } from './support/campaign.ts';
+import { GroupLines, summaryLineOf } from './support/summary-line.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const BEFORE_EACH_FILE = join(import.meta.dirname, 'support', 'test-process.ts');
@@ -29,6 +40,7 @@ const CACHE = join(ROOT, 'node_modules', '.cache', 'tests');
 const TEMPORARY_BYTES_MIN = 6 * 1024 ** 3;
 /** Followed by the id of the process that runs the tests. */
 const TEMPORARY_NAME = 'postrider-test-';
+const PART: Readonly<Record<Command, Part>> = { test: 'short', 'test:all': 'rest', 'test:long': 'whole' };
 const BUSY_LOOP = 'for (;;);';
 
 const interrupted = new AbortController();
@@ -39,9 +51,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => in
 process.setMaxListeners(0);
 setMaxListeners(0, interrupted.signal);
 
-/** A file, once for each store that it runs on. */
+/** A file or a group of files, once for each store that it runs on. */
 interface Planned {
-  readonly file: string;
+  readonly files: readonly string[];
   readonly title: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -55,31 +67,49 @@ function planOf(command: Command, given: readonly string[]): Planned[] {
   const onPostgres = globSync(FROM_OUTSIDE, { cwd: ROOT }).sort().filter(isOnPostgres);
   const meant = globSync(TEST_FILES, { cwd: ROOT }).sort().filter(isMeant);
   const rank = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
+  const isGrouping = given.length === 0;
+  const together = meant.filter((file) => !ALONE.has(file));
   return [
-    ...meant.filter((file) => !ALONE.has(file)).map((file) => ({ file, title: command.replace(':', '-'), env: {} })),
-    ...onPostgres.map((file) => ({ file, title: 'outside-on-PostgreSQL', env: { POSTRIDER_TEST_STORE: 'postgres' } })),
+    ...groupsOf(together, isGrouping).map((files) => ({ files, title: command.replace(':', '-'), env: {} })),
+    ...groupsOf(onPostgres, isGrouping).map((files) => ({
+      files,
+      title: 'outside-on-PostgreSQL',
+      env: { POSTRIDER_TEST_STORE: 'postgres' },
+    })),
   ]
-    .toSorted((a, b) => rank(a.file) - rank(b.file))
-    .concat(meant.filter((file) => ALONE.has(file)).map((file) => ({ file, title: 'alone', env: {} })));
+    .toSorted((a, b) => rank(a.files[0]!) - rank(b.files[0]!))
+    .concat(meant.filter((file) => ALONE.has(file)).map((file) => ({ files: [file], title: 'alone', env: {} })));
+}
+
+/** Files of one folder share a process, where they may. */
+function groupsOf(files: readonly string[], isGrouping: boolean): string[][] {
+  const folders = Map.groupBy(files, (file) =>
+    isGrouping && !needsOwnProcess(file, readFileSync(join(ROOT, file), 'utf8')) ? dirname(file) : file,
+  );
+  return [...folders.values()].flatMap((some) => {
+    const count = Math.ceil(some.length / GROUP_MAX);
+    return Array.from({ length: count }, (_, index) => some.filter((__, at) => at % count === index));
+  });
 }
 
 async function runPlan(plan: readonly Planned[], common: NodeJS.ProcessEnv, reports: string) {
   const lines: TitledLine[] = [];
   const print = new spec();
   print.pipe(process.stdout, { end: false });
+  const groups = new GroupLines();
   const options: PoolOptions = {
     cwd: ROOT,
     preload: BEFORE_EACH_FILE,
     signal: interrupted.signal,
     onEvent: ({ title }, event) => {
       print.write(event);
-      const line = summaryLineOf(event);
-      if (line !== null) lines.push({ ...line, title });
+      for (const line of [summaryLineOf(event), groups.lineOf(event)])
+        if (line !== null) lines.push({ ...line, title });
     },
   };
-  const jobs = plan.map(({ file, title, env }): Job => {
+  const jobs = plan.map(({ files, title, env }): Job => {
     const report = join(reports, `${title}.processor`);
-    return { file, title, env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: report } };
+    return { files, title, env: { ...common, ...env, POSTRIDER_TEST_PROCESSOR: report } };
   });
   const isAlone = ({ title }: Job) => title === 'alone';
   const together = await runFiles(
@@ -140,13 +170,14 @@ async function main(argv: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       all: { type: 'boolean', default: false },
+      long: { type: 'boolean', default: false },
       repeat: { type: 'string', default: '1' },
       load: { type: 'string', default: '0' },
       table: { type: 'boolean', default: false },
       whole: { type: 'boolean', default: false },
     },
   });
-  const command: Command = values.all ? 'test:all' : 'test';
+  const command: Command = values.long ? 'test:long' : values.all ? 'test:all' : 'test';
   const plan = planOf(command, given);
   if (plan.length === 0) {
     process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
@@ -162,7 +193,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(CACHE, 'compiled'), ...process.env, TMPDIR: temporary };
   if (given.length === 0) {
     env.POSTRIDER_TEST_BIN = await builtCommand(CACHE);
-    env.POSTRIDER_TEST_PART = command === 'test' ? 'short' : 'rest';
+    env.POSTRIDER_TEST_PART = PART[command];
     await compileOnce(env.POSTRIDER_TEST_BIN, env);
   }
   const load = Array.from({ length: Number(values.load) }, () => spawn(process.execPath, ['-e', BUSY_LOOP]));

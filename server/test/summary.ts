@@ -112,7 +112,7 @@ export function printSummary(summaries: readonly Summary[], isLast: boolean): To
   const passed = summaries.reduce((sum, { files }) => sum + files.reduce((all, each) => all + each.passed, 0), 0);
   const total = { passed, failed: failed.length + unseen };
   const took = summaries.map(({ tookMs, idleShare }) => `${minutes(tookMs)}${busy(idleShare)}`).join(', ');
-  print(`\nnpm ${last?.command === 'test:all' ? 'run test:all' : 'test'} took ${took}.`);
+  print(`\nnpm ${last?.command === 'test' ? 'test' : `run ${last?.command}`} took ${took}.`);
   if (isLast) print(`${total.passed} passed, ${total.failed} failed`);
   return total;
 }

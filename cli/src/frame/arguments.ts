@@ -32,7 +32,7 @@ export interface ArgumentSpec {
 }
 
 /** The arguments and flags of a call. Their names are those of the table; the parser has checked their values. */
-export interface Given {
+export interface Args {
   /** The arguments in order, without flags. */
   readonly words: readonly string[];
   has(flag: string): boolean;
@@ -46,7 +46,7 @@ export interface Given {
    * this machine.
    */
   time(flag: string, now?: number): number | undefined;
-  /** The flags that the caller gave and that no code has read yet. Flags that every command has are left out. */
+  /** The flags that the caller gave and that no code has read yet, except for those that are allowed without effect. */
   unread(): readonly string[];
 }
 
@@ -55,7 +55,7 @@ export interface Shape {
   readonly flags: readonly FlagSpec[];
 }
 
-export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
+export type Parsed = { readonly given: Args } | { readonly problems: readonly string[] } | { readonly help: true };
 
 const NUMBER = /^\d{1,15}$/;
 /** Flags that are allowed even where they change nothing: the output format, and --yes where no question is asked. */
@@ -76,7 +76,7 @@ export function parseArguments(shape: Shape, argv: readonly string[], now: numbe
   return wrong.length > 0 ? { problems: wrong } : { given: givenOf(values, words, now) };
 }
 
-/** Flags that would have no effect together with the others. */
+/** The problems with flags that have no effect together with the other flags or arguments. */
 function wrongTogether(
   flags: readonly FlagSpec[],
   values: ReadonlyMap<string, unknown>,
@@ -89,8 +89,8 @@ function wrongTogether(
       return [
         ...(needs !== undefined && !values.has(needs) ? [`--${name} has no effect without --${needs}`] : []),
         ...rivals.map((other) => `give --${other} or --${name}, not both`),
-        ...(by === 'filter' && words.length > 0 ? [`--${name} is for filters: it cannot be given beside ids`] : []),
-        ...(by === 'id' && words.length === 0 ? [`--${name} is for ids: it cannot be given without any`] : []),
+        ...(by === 'filter' && words.length > 0 ? [`--${name} works only with filters, not with ids`] : []),
+        ...(by === 'id' && words.length === 0 ? [`--${name} works only with ids`] : []),
       ];
     });
 }
@@ -133,7 +133,7 @@ function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): 
   return [...missing, ...extra, ...empty, ...notListed];
 }
 
-function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly string[], now: number): Given {
+function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly string[], now: number): Args {
   const read = new Set(ALWAYS_FINE);
   const list = (flag: string) => {
     read.add(flag);

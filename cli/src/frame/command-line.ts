@@ -1,25 +1,19 @@
-// One call of the command: finds it in the table, parses its arguments, runs it, and turns the result into text and an
-// exit code. Tests call it in their own process.
+// Runs one command line: finds the command in the table, parses its arguments, runs it, and turns the result into text
+// and an exit code. Tests call it in their own process.
 
 import { nearestName } from '../../../server/src/rules/requests/nearest-name.ts';
 import { VERSION } from '../../../server/src/shipped-files.ts';
-import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../table/flags.ts';
+import { sharedFlags } from '../table/flags.ts';
 import { COMMAND_TABLE, SECTIONS, SETTINGS_COMMANDS } from '../table/table.ts';
-import type { FlagSpec } from './arguments.ts';
-import { type Given, parseArguments } from './arguments.ts';
+import { type Args, parseArguments } from './arguments.ts';
 import type { CommandSpec } from './command.ts';
 import { type Connection, connectTo } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
+import { EXIT, interruptedExit } from './exit-codes.ts';
 import { Failure, failureOf, usageFailure } from './failure.ts';
 import { commandHelp, overview } from './help.ts';
 import { Output } from './output.ts';
 import { printable } from './printable.ts';
 import type { Io } from './terminal.ts';
-
-/** The flags of a command that other commands have too. */
-export function sharedFlags({ scope }: CommandSpec): readonly FlagSpec[] {
-  return scope === undefined ? OUTPUT_FLAGS : [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
-}
 
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv;
@@ -58,8 +52,8 @@ const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
 const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
 
-/** Standard input can be read only once: after the token is read from it, the body would be empty. */
-function standardInputTwice(given: Given, { name }: CommandSpec): string[] {
+/** The problem if two flags read standard input: it can be read only once, so the second flag would get nothing. */
+function standardInputTwice(given: Args, { name }: CommandSpec): string[] {
   const readers = ['token-file', 'data', 'file']
     .filter((flag) => given.text(flag) === '-')
     .map((flag) => `--${flag} -`);
@@ -67,7 +61,7 @@ function standardInputTwice(given: Given, { name }: CommandSpec): string[] {
   return readers.length < 2 ? [] : [`standard input can be read only once, not for both ${readers.join(' and ')}`];
 }
 
-async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promise<number> {
+async function run(spec: CommandSpec, given: Args, io: Io, out: Output): Promise<number> {
   let connection: Connection | null = null;
   const connect = () => {
     connection ??= connectTo(given, io, out);
@@ -75,7 +69,13 @@ async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promis
   };
   try {
     const command = await spec.load();
-    return await command({ given, out, io, connect });
+    return await command({
+      given,
+      out,
+      io,
+      connect,
+      commands: { specs: COMMAND_TABLE, ofSettings: SETTINGS_COMMANDS },
+    });
   } catch (error) {
     if (io.interrupted.aborted) return interruptedExit(io.interrupted);
     const where = connection as Connection | null;
@@ -88,7 +88,7 @@ async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promis
   }
 }
 
-/** A failure for a response that has the fields of this service, but values of other types. */
+/** The failure for a response whose values have other types than the code that read them expects, else null. */
 function oddAnswer(error: unknown, url: string): Failure | null {
   const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
   if (!isOdd) return null;
@@ -99,13 +99,7 @@ function oddAnswer(error: unknown, url: string): Failure | null {
   });
 }
 
-export function interruptedExit(signal: AbortSignal): number {
-  return signal.reason === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
-}
-
-/**
- * Finds the command, whose name is one word or two. The name of a group alone means its default verb, if it has one.
- */
+/** Finds the command, whose name is one word or two. The name of a group alone means its default verb, if any. */
 function findCommand(argv: readonly string[]): { readonly spec: CommandSpec; readonly rest: readonly string[] } | null {
   const [first, second] = argv;
   const named = (name: string) => COMMAND_TABLE.find((spec) => spec.name === name);

@@ -3,13 +3,13 @@
 
 import type { FlagSpec } from './arguments.ts';
 
-/** A command for the completion: its words, its flags, and the words that may follow it. */
+/** A command that a shell can complete: its name, its flags, and the words that may follow its name. */
 export interface Completable {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly FlagSpec[];
   readonly values: readonly string[];
-  /** Whether its first word alone runs it. */
+  /** Whether the first word of its name alone runs the command. */
   readonly isDefault?: boolean;
 }
 
@@ -29,7 +29,7 @@ const firstWords = (commands: readonly Completable[]) => [...new Set(commands.ma
 const verbsOf = (commands: readonly Completable[], group: string) =>
   commands.filter(({ name }) => name.startsWith(`${group} `)).map(({ name }) => name.slice(group.length + 1));
 
-/** What may follow each start of a command line: the first word, or the first two. */
+/** For each beginning of a command line (its first word, or its first two): the words that may follow it. */
 function cases(commands: readonly Completable[]): readonly (readonly [beginning: string, words: readonly string[]])[] {
   const groups = firstWords(commands).filter((word) => verbsOf(commands, word).length > 0);
   const ofCommands = commands.map(({ name, flags, values }) => [name, [...values, ...flagWords(flags)]] as const);
@@ -64,7 +64,7 @@ ${commands
   case "$key" in
 ${branches.join('\n')}
   esac
-  # Flags stand behind the words, and are shown to who has begun one.
+  # In the list, flags come after all other words. They are offered only after a dash was typed.
   [[ "$current" == -* ]] || { words=" $words"; words="\${words%% -*}"; }
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

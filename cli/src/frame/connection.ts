@@ -6,13 +6,13 @@ import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
 import { DEV_TOKEN } from '../../../server/src/accounts/well-known.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
 import { VERSION } from '../../../server/src/shipped-files.ts';
-import type { Given } from './arguments.ts';
+import type { Args } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';
 import { Failure, NotPostriderResponse, notPostriderJson } from './failure.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
-import { unreadable } from './read-input.ts';
+import { unreadableFailure } from './read-input.ts';
 import type { Io } from './terminal.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8411';
@@ -40,10 +40,10 @@ export interface Address {
 }
 
 /**
- * Takes the first of flag, environment, config file and default. A profile or a config file that a flag names comes
- * before the environment, because the user named it explicitly.
+ * Takes each value from the flag, else the environment, else the config file, else the default. A profile or a config
+ * file that a flag names comes before the environment, because the user named it explicitly.
  */
-export function findAddress(given: Given, io: Io): Address {
+export function findAddress(given: Args, io: Io): Address {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
   const file = readClientFile(path, given.has('config') || Boolean(io.env.POSTRIDER_CONFIG));
   const profile = profileOf(file, given.text('profile') ?? (io.env.POSTRIDER_PROFILE || undefined), path);
@@ -83,7 +83,7 @@ interface FromFile {
   readonly isFileMeant: boolean;
 }
 
-function findToken(given: Given, io: Io, file: FromFile, url: ValueWithSource): ValueWithSource {
+function findToken(given: Args, io: Io, file: FromFile, url: ValueWithSource): ValueWithSource {
   const fromFlag = given.text('token');
   if (fromFlag !== undefined) return { value: fromFlag, source: '--token' };
   const tokenFile = given.text('token-file');
@@ -118,7 +118,7 @@ export function readTokenFile(path: string): string {
     // The path "-" means standard input.
     text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
   } catch (error) {
-    throw unreadable(`the token from ${printable(path)}`, error);
+    throw unreadableFailure(`the token from ${printable(path)}`, error);
   }
   if (text !== '') return text;
   throw new Failure(`${path === '-' ? 'standard input' : printable(path)} contains no token: it is empty`, {
@@ -140,7 +140,7 @@ export function urlProblem(url: string): string | null {
   return search !== '' || hash !== '' ? `"${url}" must not have a query or a fragment` : null;
 }
 
-export function connectTo(given: Given, io: Io, out: Output): Connection {
+export function connectTo(given: Args, io: Io, out: Output): Connection {
   const { url: from, token, headerPrefix } = findAddress(given, io);
   const problem = urlProblem(from.value!);
   if (problem !== null)
@@ -179,7 +179,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
 }
 
 /** `fetch` with a deadline, without redirects, and with its own error for responses that are not the service's. */
-function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: string) => void): typeof fetch {
+function callerOf(io: Io, given: Args, introduce: Introduce, onWarning: (text: string) => void): typeof fetch {
   const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
   const send = async (url: string, init: RequestInit | undefined, signal: AbortSignal) => {
     const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
@@ -200,7 +200,7 @@ function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: 
       if (!deadline.signal.aborted) throw error;
       throw new NotPostriderResponse(
         `${new URL(url).origin} did not respond within ${timeoutMs / 1000} s`,
-        'It may still have carried out the call. Check before you repeat it, or wait longer with --request-timeout.',
+        'The service may still have carried out the call. Check before you repeat it, or wait longer with --request-timeout.',
       );
     } finally {
       deadline.cancel();
@@ -211,7 +211,7 @@ function callerOf(io: Io, given: Given, introduce: Introduce, onWarning: (text: 
 async function readWhole(response: Response, url: string): Promise<Response> {
   const body = await response.arrayBuffer();
   requireJson(response, body, url);
-  // A batch without any good element is refused, but its answer is the list: that is what the caller wants to see.
+  // If no element of a batch is valid, the status is 400, but the response is still the list of results.
   const isRefusedBatch = response.status === 400 && Buffer.from(body.slice(0, 1)).toString() === '[';
   return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
 }
@@ -246,8 +246,8 @@ function introduction(baseUrl: string, { value: prefix, source }: ValueWithSourc
 }
 
 /**
- * Null if there is no response: a proxy may block this request. If the service is unavailable, the call itself reports
- * why.
+ * The response of the root, or {} if it is an error or no JSON: a proxy may block this request. Null if there is no
+ * response: then the call that follows reports why.
  */
 async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | null> {
   const headers = { Accept: 'application/json' };
@@ -262,16 +262,13 @@ async function askRoot(baseUrl: string, signal: AbortSignal): Promise<Root | nul
   throw notPostriderJson(baseUrl);
 }
 
-/**
- * Throws if no code has read a flag: the flag would be ignored, and the service would change more than the user wanted.
- */
-function refuseUnread(given: Given): void {
+/** Throws if no code has read a flag: it would be ignored, and the service would change more than the user wanted. */
+function refuseUnread(given: Args): void {
   const unread = given.unread().map((flag) => `--${flag}`);
   if (unread.length === 0) return;
-  throw new Failure(`${unread.join(', ')} would have no effect here`, {
-    exit: EXIT.usage,
-    hint: 'Nothing was changed. Remove it.',
-  });
+  const flags = unread.join(', ');
+  const hint = `Nothing was changed. Run the command again without ${flags}.`;
+  throw new Failure(`${flags} would have no effect here`, { exit: EXIT.usage, hint });
 }
 
 function deadlineOf(clock: Clock, ms: number) {

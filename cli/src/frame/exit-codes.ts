@@ -32,3 +32,7 @@ export const EXIT_MEANINGS: readonly (readonly [code: number, meaning: string])[
   [EXIT.interrupted, 'stopped by Ctrl-C'],
   [EXIT.terminated, 'stopped by SIGTERM'],
 ];
+
+export function interruptedExit(signal: AbortSignal): number {
+  return signal.reason === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
+}

@@ -8,7 +8,7 @@ export interface FailureParts {
   readonly exit?: number;
   /** What the user can do about the failure. */
   readonly hint?: string;
-  /** The code of the service's error. The next field is its status. */
+  /** The code of the error that the service returned. `status` is the status of that response. */
   readonly code?: string;
   readonly status?: number;
 }
@@ -111,9 +111,7 @@ function notAsPostrider(status: number, url: string): Failure {
   });
 }
 
-/**
- * The command calls only paths that its own version has, so a missing path means another version or another service.
- */
+/** The command calls only paths of its own version, so a missing path means another version or another service. */
 function noSuchPath(message: string, url: string, known: FailureParts): Failure {
   const { pathname, origin } = new URL(url);
   return new Failure(`${url} has no such call: ${message}`, {
@@ -130,7 +128,7 @@ type Reason = readonly [why: string, hint: string];
 
 const CUT: Reason = [
   'the connection was closed before the response',
-  'It may still have carried out the call: check before you repeat it. The log of the service, or of a proxy in between, has details.',
+  'The service may still have carried out the call: check before you repeat it. The log of the service, or of a proxy in between, has details.',
 ];
 
 const NOT_HTTP: Reason = [

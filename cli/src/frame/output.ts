@@ -18,6 +18,10 @@ const CODES: Readonly<Record<Colour, readonly [on: number, off: number]>> = {
 
 const COLUMNS_ASSUMED = 100;
 
+/** A number with its noun: `1 queue`, `2 queues`. `more` is a text after the number, such as ` or more`. */
+export const countOf = (number: number, what: string, more = '') =>
+  `${number}${more} ${what}${number === 1 ? '' : 's'}`;
+
 export interface OutputOptions {
   readonly isJson: boolean;
   readonly isPlain: boolean;
@@ -41,7 +45,7 @@ export class Output {
     this.#isColoured = this.isTerminal && !isPlain && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
   }
 
-  /** Writes one JSON document, or one line of a stream of documents. A document is indented where a person reads it. */
+  /** Writes one JSON document. It is indented on a terminal, where a person reads it. */
   json(value: unknown): void {
     this.#io.stdout.write(`${safeJson(value, this.isTerminal ? 2 : undefined)}\n`);
   }
@@ -85,7 +89,7 @@ export class Output {
     this.line(this.paint('bold', head!));
     for (const line of rest) this.line(line);
     if (leftOut.length > 0)
-      this.note(`Too narrow for ${leftOut.join(', ')}: use a wider window, or --json, to see them.`);
+      this.note(`The window is too narrow for ${leftOut.join(', ')}: use a wider window, or --json, to see them.`);
   }
 
   /** The width of the terminal in columns. Null if the output is not a terminal. */
@@ -120,7 +124,7 @@ export class Output {
     if (hint) this.#io.stderr.write(`  ${printableLines(hint)}\n`);
   }
 
-  /** A state in its colour, with the spaces around it that a table needs. */
+  /** A state in its colour. `padded` is the state with the spaces that align it in a table. */
   state(state: string, padded = state): string {
     const text = printable(padded);
     if (/^(?:DELIVERED|SUCCESS|ok)$/.test(state)) return this.paint('green', text);

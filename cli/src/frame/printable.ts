@@ -1,5 +1,5 @@
 // Makes foreign text safe for a terminal: a message, a URL or a response may contain anything, and a terminal obeys
-// control characters. Escaped text cannot be confused with text that was there before.
+// control characters.
 
 /** Control characters, and those that change the direction of text or break lines. */
 const UNSAFE =
@@ -11,12 +11,12 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ]);
 
-/** The text as one safe line. */
+/** The text as one line that is safe for a terminal. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => NAMED.get(character) ?? escaped(character));
 }
 
-/** The text made safe; line breaks and tabs stay. */
+/** The text made safe for a terminal. Line breaks and tabs stay. */
 export function printableLines(text: string): string {
   return text.replace(UNSAFE, (character) =>
     character === '\n' || character === '\t' ? character : escaped(character),

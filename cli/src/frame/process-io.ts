@@ -4,9 +4,9 @@ import { homedir } from 'node:os';
 import { environment } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from './exit-codes.ts';
-import type { Io, Sink } from './terminal.ts';
+import type { Io, OutputStream } from './terminal.ts';
 
-/** Call this once. From then on the first Ctrl-C lets the command stop in order, and the second one ends it at once. */
+/** Call this once. From then on the first Ctrl-C lets the command stop cleanly, and the second one ends it at once. */
 export function processIo(): Io {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -26,7 +26,7 @@ export function processIo(): Io {
   };
 }
 
-function sinkOf(stream: NodeJS.WriteStream): Sink {
+function sinkOf(stream: NodeJS.WriteStream): OutputStream {
   // The reader of a pipe may stop before the end, as "head -1" does. Then nobody needs the remaining output.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.done);

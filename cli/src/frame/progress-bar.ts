@@ -1,7 +1,7 @@
 // Shows the progress of long work: on a terminal one line that is overwritten, elsewhere a new line from time to time.
 
 import type { Clock } from '../../../server/src/runtime/world.ts';
-import type { Sink } from './terminal.ts';
+import type { OutputStream } from './terminal.ts';
 import { spanText } from './time-text.ts';
 
 const TERMINAL_EVERY_MS = 100;
@@ -10,8 +10,8 @@ const PLAIN_EVERY_MS = 5000;
 const BAR_WIDTH = 26;
 const BAR_WIDTH_MIN = 8;
 /**
- * Columns that stay empty at the end of the line. The terminal itself writes ^C after the line; a line that wraps could
- * not be erased.
+ * Columns that stay empty at the end of the line, for the ^C that the terminal itself writes there. Without them the
+ * line would wrap, and a wrapped line cannot be erased.
  */
 const RESERVED = 3;
 const COLUMNS_ASSUMED = 100;
@@ -19,7 +19,7 @@ const COLUMNS_ASSUMED = 100;
 const RATE_MS_MIN = 1000;
 
 export class ProgressBar {
-  readonly #sink: Sink;
+  readonly #sink: OutputStream;
   readonly #clock: Clock;
   readonly #isSilent: boolean;
   #startedMs: number | null = null;
@@ -27,7 +27,7 @@ export class ProgressBar {
   #shownMs: number | null = null;
   #isLineOpen = false;
 
-  constructor(sink: Sink, clock: Clock, isSilent: boolean) {
+  constructor(sink: OutputStream, clock: Clock, isSilent: boolean) {
     this.#sink = sink;
     this.#clock = clock;
     this.#isSilent = isSilent;
@@ -39,7 +39,7 @@ export class ProgressBar {
     if (this.#startedMs === null) {
       this.#startedMs = nowMs;
       this.#startedWith = done;
-      // Short work needs no line in the output.
+      // Without a terminal the first line comes later: short work needs no line at all.
       if (!this.#sink.isTTY) this.#shownMs = nowMs;
     }
     const everyMs = this.#sink.isTTY ? TERMINAL_EVERY_MS : PLAIN_EVERY_MS;
@@ -58,7 +58,7 @@ export class ProgressBar {
     this.#isLineOpen = true;
   }
 
-  /** Ends the line of the bar, so that later output starts on a new line. */
+  /** Erases the line of the bar, so that later output takes its place. */
   end(): void {
     if (this.#isLineOpen) this.#sink.write('\r\u001b[K');
     this.#isLineOpen = false;

@@ -3,7 +3,7 @@
 import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 
-/** Stops when the input is too large: it may be a device, or a pipe without end. */
+/** Reads all of the input. Throws as soon as it is too large: it may be a device, or a pipe without end. */
 export async function collect(
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,
@@ -20,7 +20,7 @@ export async function collect(
 }
 
 /** The failure for an error of reading. An error that is already a Failure is returned unchanged. */
-export function unreadable(what: string, error: unknown): Failure {
+export function unreadableFailure(what: string, error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   const why = code === 'ENOENT' ? 'there is no such file' : message;

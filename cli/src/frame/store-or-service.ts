@@ -1,7 +1,7 @@
 // Whether a command about accounts and tokens is for a store on this machine or for a service.
 
 import type { Environment } from '../../../server/src/node/settings/config.ts';
-import type { Given } from './arguments.ts';
+import type { Args } from './arguments.ts';
 
 const STORE_FLAGS = ['data', 'store'];
 const SERVICE_FLAGS = ['url', 'token', 'token-file', 'profile', 'config'];
@@ -23,12 +23,12 @@ function said(hasFlag: (flag: string) => boolean, env: Environment): 'store' | '
 }
 
 /** True only when the caller names a store. */
-export function isForStore(given: Given, env: Environment): boolean {
+export function isForStore(given: Args, env: Environment): boolean {
   return said((flag) => given.has(flag), env) === 'store';
 }
 
-/** `token create` is for the store in the usual directory, unless a service is named. */
-export function isTokenForStore(argv: readonly string[], env: Environment): boolean {
+/** Whether `token create` works directly in a store: always, unless flags or variables name a service. */
+export function isTokenCreatedInStore(argv: readonly string[], env: Environment): boolean {
   const hasFlag = (flag: string) => argv.some((each) => each === `--${flag}` || each.startsWith(`--${flag}=`));
   return said(hasFlag, env) !== 'service';
 }

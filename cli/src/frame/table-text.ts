@@ -18,12 +18,12 @@ export interface TableText {
 }
 
 const GAP = '  ';
-/** Limit below which the last column does not shrink, however narrow the terminal is. */
+/** The smallest width of the last column, however narrow the terminal is. */
 const LAST_WIDTH_MIN = 12;
-/** Width of the last column below which other columns are left out. */
+/** If the last column would be narrower than this, other columns are left out. */
 const LAST_WIDTH_WANTED = 24;
 
-/** Without `widthMax` nothing is cut or left out, for output that a program may read. */
+/** Lays out the rows. If `widthMax` is null, nothing is cut or left out, because a program may read the output. */
 export function tableText(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

@@ -4,7 +4,7 @@
 import type { Environment } from '../../../server/src/node/settings/config.ts';
 import type { World } from '../../../server/src/runtime/world.ts';
 
-export interface Sink {
+export interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   /** Returns false when the reader is behind. Then the caller must wait for `drained` before it writes more. */
@@ -18,8 +18,8 @@ export interface Source extends AsyncIterable<Uint8Array> {
 }
 
 export interface Io {
-  readonly stdout: Sink;
-  readonly stderr: Sink;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   readonly stdin: Source;
   readonly env: Environment;
   readonly home: string;

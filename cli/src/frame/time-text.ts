@@ -35,12 +35,12 @@ export function spanText(ms: number): string {
   return parts.join(' ');
 }
 
-/** Whether `readTime` reads the text as a duration before now. */
+/** Whether `readTime` reads the text as a duration that counts back from now. */
 export function isDurationAgo(text: string): boolean {
   return !/^\d{9,14}$/.test(text) && parseDurationMs(text) !== null;
 }
 
-/** Reads a date, seconds since 1970, or a duration before now such as `1h`. Null when the text is none of these. */
+/** Reads a date, (milli)seconds since 1970, or a duration before now such as `1h`. Null for any other text. */
 export function readTime(text: string, now: number): number | null {
   if (/^\d{9,11}$/.test(text)) return Number(text) * 1000;
   if (/^\d{12,14}$/.test(text)) return Number(text);

@@ -5,6 +5,7 @@ import { startBackup } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { EXIT } from '../frame/exit-codes.ts';
+import { countOf } from '../frame/output.ts';
 import { reportFailure } from './report-failure.ts';
 import { sizeText } from './size-text.ts';
 
@@ -26,7 +27,7 @@ export async function runBackup(config: Config): Promise<number> {
     process.stdout.write(
       config.json
         ? `${JSON.stringify({ path, bytes, seconds, rows: counts })}\n`
-        : `${path}: ${sizeText(bytes)}, ${counts.messages} messages and ${counts.accounts} accounts, ` +
+        : `${path}: ${sizeText(bytes)}, ${countOf(counts.messages!, 'message')} and ${countOf(counts.accounts!, 'account')}, ` +
             `written and checked in ${seconds.toFixed(1)} s.\n` +
             'It contains message bodies and signing keys: protect it like the store itself.\n',
     );

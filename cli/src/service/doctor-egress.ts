@@ -4,7 +4,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { checkEgress } from '../../../server/src/node/main.ts';
+import { whyEgressRefused } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import type { Clock } from '../../../server/src/runtime/world.ts';
 import { type Finding, finding } from './doctor-machine.ts';
@@ -24,7 +24,7 @@ export async function checkDestination(config: Config, destination: string, cloc
     return [unresolved(host, error as NodeJS.ErrnoException)];
   }
   const dns = finding('dns', 'ok', `${host} is ${addresses.join(', ')}`);
-  const refused = addresses.map((ip) => checkEgress(config, ip, port)).find((why) => why !== null) ?? null;
+  const refused = addresses.map((ip) => whyEgressRefused(config, ip, port)).find((why) => why !== null) ?? null;
   if (refused !== null) {
     const todo = 'To allow deliveries to it, add its range with --allow-cidr.';
     return [dns, finding('egress', 'wrong', `the egress guard refuses it: ${refused}`, todo)];

@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
+import { openStoreForCommand, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { VERSION } from '../../../server/src/shipped-files.ts';
 import { sizeText } from './size-text.ts';
@@ -19,7 +19,7 @@ export function finding(name: string, state: Finding['state'], says: string, tod
   return { name, state, says, ...(todo !== undefined && { todo }) };
 }
 
-/** How many times the limit must be free: below that, the disk is reported as nearly full. */
+/** The disk is reported as nearly full if less than this multiple of `minFreeDiskBytes` is free. */
 const SPARE_FACTOR = 16;
 
 export function checkProgram(): Finding {
@@ -100,7 +100,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
       : finding('store', 'ok', `there is no store in ${location} yet: serve creates it`);
   }
   try {
-    const store = await openStoreBeside(config);
+    const store = await openStoreForCommand(config);
     try {
       await store.listAccounts();
     } finally {
@@ -119,7 +119,7 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
   }
 }
 
-/** `servicePort` is the port on which this service already responds, if it does. */
+/** Checks that the port is free, or used by the running service: `servicePort` is its port, or null if none runs. */
 export async function checkPort(config: Config, servicePort: number | null): Promise<Finding> {
   const { host, port } = config;
   if (port === servicePort) return finding('port', 'ok', `the service listens on port ${port}`);

@@ -20,10 +20,7 @@ export class MoveMeter {
   readonly #out: MeterOutput;
   readonly #clock: Clock;
   #phase: MoveProgress['phase'] | null = null;
-  /**
-   * When the phase began. The next field is how many rows were done then: rows of an earlier run do not count for the
-   * rate.
-   */
+  /** When the phase began. `#startedWith`: the rows that an earlier run had done then. The rate leaves them out. */
   #startedMs = 0;
   #startedWith = 0;
   #shownMs = 0;
@@ -57,7 +54,7 @@ export class MoveMeter {
     this.#isLineOpen = true;
   }
 
-  /** Ends the line of the bar, so that later output starts on a new line. */
+  /** Erases the line of the bar, so that later output takes its place. */
   end(): void {
     if (this.#isLineOpen) this.#out.write('\r\u001b[K');
     this.#isLineOpen = false;

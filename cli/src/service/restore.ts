@@ -4,6 +4,7 @@ import { restoreStore } from '../../../server/src/node/main.ts';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
+import { countOf } from '../frame/output.ts';
 import { printable } from '../frame/printable.ts';
 import { sizeText } from './size-text.ts';
 
@@ -21,7 +22,7 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
   }
   const directory = given.text('data') ?? (io.env.POSTRIDER_DATA || DIRECTORY_BY_DEFAULT);
   // SQLite blocks this process while it reads, and a handler would run only afterwards. Without a handler, a signal
-  // ends the process at once. The copy has no name until it was read.
+  // ends the process at once. That is safe: the copy gets the name of a database only after it was read.
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
   let restored: ReturnType<typeof restoreStore>;
   try {
@@ -34,11 +35,11 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
   if (out.isJson) out.json({ path, bytes, rows: Object.fromEntries(counts) });
   else {
     out.line(
-      `${printable(path)}: ${sizeText(bytes)}, ${counts.get('messages')} messages and ${counts.get('accounts')} accounts, written and checked.`,
+      `${printable(path)}: ${sizeText(bytes)}, ${countOf(counts.get('messages')!, 'message')} and ${countOf(counts.get('accounts')!, 'account')}, written and checked.`,
     );
     out.note(
       `Next: postrider serve --data ${directory}. The tokens are those of the backup.\n` +
-        'Messages that were open at the backup are delivered, even if they were delivered since. Start it only when the old service no longer runs.',
+        'Messages that were open at the backup are delivered, even if they were delivered since. Start the new service only when the old one no longer runs.',
     );
   }
   return EXIT.done;

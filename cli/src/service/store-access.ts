@@ -1,26 +1,33 @@
-// Accounts and tokens directly in a store. A service may run on the store at the same time.
+// Reads and changes accounts and tokens directly in a store. A service may run on the store at the same time.
 
 import { Accounts } from '../../../server/src/accounts/accounts.ts';
-import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
+import { auditCommand } from '../../../server/src/audit/audit.ts';
+import { openStoreForCommand, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { type Account, shownToken, type Token } from '../../../server/src/rules/accounts/account.ts';
 import type { TierName } from '../../../server/src/rules/limits/tier.ts';
 import { idMaker } from '../../../server/src/rules/requests/id.ts';
 import { isName, NAME_RULE } from '../../../server/src/rules/requests/name.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
-import { everyEntry, type ListPart } from '../../../server/src/store/ports/list-piece.ts';
+import { everyEntry, type ListPieceRequest } from '../../../server/src/store/ports/list-piece.ts';
 import type { AccountAccess } from '../commands/machine/account-access.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
 
 export async function storeAccess(config: Config): Promise<AccountAccess> {
-  const store = await openStoreBeside(config);
+  const store = await openStoreForCommand(config);
   const world = systemWorld();
   const newId = idMaker(
     () => world.clock.now(),
     (length) => world.random.bytes(length),
   );
   const accounts = new Accounts(store, world, newId);
+  const audited = <T>(command: string, accountId: string | null, target: string, change: () => Promise<T>) =>
+    auditCommand(
+      { store, newId, now: () => world.clock.now() },
+      { call: `postrider ${command}`, accountId, target },
+      change,
+    );
   const everyAccount = async () => {
     const all: Account[] = [];
     for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) all.push(account);
@@ -31,19 +38,23 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     ownAccountId: async () => null,
     accounts: everyAccount,
     async createAccount(name, tier) {
-      if (!isName(name)) throw new Failure(`the name of an account: ${NAME_RULE}`, { exit: EXIT.usage });
-      const made = await accounts.createAccount(name, (tier ?? 'free') as TierName);
+      if (!isName(name)) throw new Failure(`the name of an account must have ${NAME_RULE}`, { exit: EXIT.usage });
+      const create = () => accounts.createAccount(name, (tier ?? 'free') as TierName);
+      const made = await audited('account create', null, name, create);
       if (made === 'nameTaken') throw new Failure(`an account "${name}" already exists`);
       return made;
     },
     async setTier(accountId, tier) {
-      const isKnown = await accounts.setTier(accountId, tier as TierName);
+      const set = () => accounts.setTier(accountId, tier as TierName);
+      const isKnown = await audited('account set-tier', accountId, accountId, set);
       const account = await store.getAccount(accountId);
       if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
       return account;
     },
     async setSuspended(accountId, isSuspended) {
-      const isKnown = await accounts.setSuspended(accountId, isSuspended);
+      const command = isSuspended ? 'account suspend' : 'account resume';
+      const set = () => accounts.setSuspended(accountId, isSuspended);
+      const isKnown = await audited(command, accountId, accountId, set);
       const account = await store.getAccount(accountId);
       if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
       return account;
@@ -54,16 +65,18 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     },
     async tokens(accountId) {
       const all: Token[] = [];
-      const list = (part?: ListPart) => store.listTokens(accountId, part);
+      const list = (part?: ListPieceRequest) => store.listTokens(accountId, part);
       for await (const token of everyEntry(list, ({ id }) => id)) all.push(token);
       return all.map(shownToken);
     },
     async createToken(accountId, name, scopes) {
-      const { token, text } = await accounts.createToken(accountId, name, scopes);
+      const create = () => accounts.createToken(accountId, name, scopes);
+      const { token, text } = await audited('token create', accountId, `${accountId}/${name}`, create);
       return { ...shownToken(token), token: text };
     },
     async revokeToken(accountId, tokenId) {
-      const result = await accounts.revokeToken(accountId, tokenId);
+      const revoke = () => accounts.revokeToken(accountId, tokenId);
+      const result = await audited('token revoke', accountId, `${accountId}/${tokenId}`, revoke);
       if (result === 'revoked') return;
       throw result === 'lastAdmin'
         ? new Failure('it is the last token with the scope admin, so it cannot be revoked', {

@@ -3,7 +3,8 @@
 // standard error.
 
 import { Accounts } from '../../../server/src/accounts/accounts.ts';
-import { openStoreBeside, storeLocation } from '../../../server/src/node/main.ts';
+import { auditCommand } from '../../../server/src/audit/audit.ts';
+import { openStoreForCommand, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { type Account, SCOPES } from '../../../server/src/rules/accounts/account.ts';
 import { idMaker } from '../../../server/src/rules/requests/id.ts';
@@ -20,7 +21,7 @@ const NAMES_SHOWN_MAX = 10;
 export async function runTokenCreate(config: Config): Promise<number> {
   let store: Store | null = null;
   try {
-    store = await openStoreBeside(config);
+    store = await openStoreForCommand(config);
     const made = await createToken(store, config);
     process.stdout.write(config.json ? `${JSON.stringify(made)}\n` : `${made.token}\n`);
     if (!config.json) {
@@ -46,7 +47,11 @@ async function createToken(store: AccountStore & AccessStore, config: Config) {
   );
   const account = chooseAccount(await everyAccount(store), config);
   const scopes = config.admin ? SCOPES : config.scope;
-  const { token, text } = await new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes);
+  const { token, text } = await auditCommand(
+    { store, newId, now: () => world.clock.now() },
+    { call: 'postrider token create', accountId: account.id, target: `${account.id}/${config.tokenName}` },
+    () => new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes),
+  );
   return { token: text, tokenId: token.id, account: account.name, scopes };
 }
 

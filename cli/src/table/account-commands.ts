@@ -1,8 +1,8 @@
-// The commands about accounts: tokens and scopes, signing keys, and usage.
+// The commands about accounts: tokens and scopes, signing keys, audit and usage.
 
 import type { FlagSpec } from '../frame/arguments.ts';
 import type { CommandSpec } from '../frame/command.ts';
-import { YES } from './flags.ts';
+import { LIMIT_FLAG, YES_FLAG } from './flags.ts';
 
 const STORE_FLAGS: readonly FlagSpec[] = [
   {
@@ -20,7 +20,8 @@ const STORE_FLAGS: readonly FlagSpec[] = [
 const ACCOUNT: FlagSpec = {
   name: 'account',
   placeholder: '<name>',
-  about: "Name or id of the account. Default: the token's own; in a store the only one, or the one called default.",
+  about:
+    'Name or id of the account. Default: over the API, the account of the token; directly in a store, the only account, or else the account called default.',
 };
 const TIER = { name: 'tier', about: 'free or paid', values: ['free', 'paid'] };
 
@@ -29,7 +30,7 @@ const TOKENS: readonly CommandSpec[] = [
     name: 'token list',
     summary: 'list the tokens of an account',
     isDefault: true,
-    flags: [ACCOUNT, { name: 'all', about: 'Revoked ones too.' }, ...STORE_FLAGS],
+    flags: [ACCOUNT, { name: 'all', about: 'Also list revoked tokens.' }, ...STORE_FLAGS],
     scope: 'admin',
     load: async () => (await import('../commands/machine/token.ts')).listTokens,
   },
@@ -61,7 +62,7 @@ const TOKENS: readonly CommandSpec[] = [
     name: 'token revoke',
     summary: 'revoke a token',
     arguments: [{ name: 'id', about: 'the id of a token, as token list shows it' }],
-    flags: [ACCOUNT, ...STORE_FLAGS, YES],
+    flags: [ACCOUNT, ...STORE_FLAGS, YES_FLAG],
     scope: 'admin',
     load: async () => (await import('../commands/machine/token.ts')).revokeToken,
   },
@@ -76,6 +77,16 @@ const ACCOUNTS: readonly CommandSpec[] = [
     load: async () => (await import('../commands/machine/token.ts')).showAccount,
   },
   {
+    name: 'account set-outage',
+    summary: "set what messages of the token's own account do while their host is down",
+    about:
+      'For messages that say nothing themselves, and whose topic, schedule or queue says nothing: retry, or park, so that they wait until their host is back and use up no retry.',
+    arguments: [{ name: 'outage', about: 'retry or park', values: ['retry', 'park'] }],
+    scope: 'manage',
+    examples: ['postrider account set-outage park'],
+    load: async () => (await import('../commands/machine/token.ts')).setOutage,
+  },
+  {
     name: 'account list',
     summary: 'list accounts',
     flags: STORE_FLAGS,
@@ -85,7 +96,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
   {
     name: 'account create',
     summary: 'create an account',
-    arguments: [{ name: 'name', about: 'its name' }],
+    arguments: [{ name: 'name', about: 'the name of the account' }],
     flags: [
       { name: 'tier', placeholder: '<tier>', values: TIER.values, about: 'free or paid. Default: free.' },
       ...STORE_FLAGS,
@@ -96,7 +107,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
   {
     name: 'account set-tier',
     summary: 'change the tier of an account',
-    arguments: [{ name: 'account', about: 'its name or id' }, TIER],
+    arguments: [{ name: 'account', about: 'the name or id of an account' }, TIER],
     flags: STORE_FLAGS,
     scope: 'admin',
     load: async () => (await import('../commands/machine/token.ts')).setTier,
@@ -104,7 +115,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
   {
     name: 'account suspend',
     summary: 'suspend an account: it publishes nothing, and its messages wait',
-    arguments: [{ name: 'account', about: 'its name or id' }],
+    arguments: [{ name: 'account', about: 'the name or id of an account' }],
     flags: STORE_FLAGS,
     scope: 'admin',
     load: async () => (await import('../commands/machine/token.ts')).suspendAccount,
@@ -112,7 +123,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
   {
     name: 'account resume',
     summary: 'resume a suspended account: its messages continue in their order',
-    arguments: [{ name: 'account', about: 'its name or id' }],
+    arguments: [{ name: 'account', about: 'the name or id of an account' }],
     flags: STORE_FLAGS,
     scope: 'admin',
     load: async () => (await import('../commands/machine/token.ts')).resumeAccount,
@@ -122,7 +133,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
     summary: 'recount the bytes that accounts store, directly in the store',
     about:
       'Recounts the bytes that each account stores, and corrects the count that its limit uses. Every change updates the count, so it is wrong only after an upgrade during which an older version deleted messages. The service may keep running and is not delayed. In a data directory the log of the service grows during the count. Do not run this command twice at the same time.',
-    flags: [{ ...ACCOUNT, about: 'Name or id of the account. Default: all of them.' }, ...STORE_FLAGS],
+    flags: [{ ...ACCOUNT, about: 'Name or id of the account. Default: all accounts.' }, ...STORE_FLAGS],
     examples: ['postrider account recount --data /var/lib/postrider'],
     load: async () => (await import('../commands/machine/token.ts')).recountAccounts,
   },
@@ -141,16 +152,58 @@ export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'keys rotate',
     summary: 'make the next signing key the current one',
-    flags: [YES],
+    flags: [YES_FLAG],
     scope: 'manage',
     load: async () => (await import('../commands/machine/keys.ts')).rotateKeys,
+  },
+  {
+    name: 'audit',
+    summary: 'show who has changed what, and which calls were refused',
+    about:
+      'Shows the audit of the account of the token, the newest entries first. With --all or --account it shows that of all or of other accounts, and the token needs the scope admin.',
+    flags: [
+      { name: 'all', about: 'The entries of all accounts, and those of callers without a valid token.' },
+      { name: 'account', placeholder: '<name>', isList: true, about: 'Only calls of this account, by name or id.' },
+      { name: 'by', placeholder: '<token>', isList: true, about: 'Only calls with this token, by name or id.' },
+      {
+        name: 'call',
+        placeholder: '<call>',
+        isList: true,
+        about: 'Only this call, such as "POST /v2/queues/{queueName}/pause", or command.',
+      },
+      { name: 'target', placeholder: '<name>', isList: true, about: 'Only what concerns this, by name or id.' },
+      {
+        name: 'result',
+        placeholder: '<result>',
+        isList: true,
+        about: 'Only this result: done, refused, a status such as 403, or the code of an error.',
+      },
+      { name: 'address', placeholder: '<address>', isList: true, about: 'Only calls from this address.' },
+      {
+        name: 'from',
+        placeholder: '<time>',
+        kind: 'time',
+        about: 'Only calls at this time or later: a date, or how long ago, such as 1h.',
+      },
+      { name: 'until', placeholder: '<time>', kind: 'time', about: 'Only calls at this time or earlier.' },
+      LIMIT_FLAG,
+      {
+        name: 'follow',
+        short: 'f',
+        not: ['limit', 'until'],
+        about: 'Print new entries as they come, until Ctrl-C. With --json, one line each.',
+      },
+    ],
+    scope: 'manage',
+    examples: ['postrider audit --target orders', 'postrider audit --all --result refused --from 24h'],
+    load: async () => (await import('../commands/machine/audit.ts')).audit,
   },
   {
     name: 'usage',
     summary: 'show how many messages the account made on each day',
     flags: [
       { name: 'from-day', placeholder: '<day>', about: 'First day, such as 2026-01-31. Default: 30 days back.' },
-      { name: 'to-day', placeholder: '<day>', about: 'Last day.' },
+      { name: 'to-day', placeholder: '<day>', about: 'Last day. Default: today.' },
     ],
     scope: 'read',
     load: async () => (await import('../commands/machine/keys.ts')).usage,

@@ -25,12 +25,12 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
     name: 'alerts create',
     summary: 'create an alert, or replace the one with the same id',
     about:
-      'Creates an alert: a rule, and a URL that is notified when the rule begins to apply and when that is over. diskLow needs the scope admin.',
+      'Creates an alert: a rule, and a URL that is notified when the rule begins to apply and when it no longer applies. diskLow needs the scope admin.',
     arguments: [{ name: 'rule', about: 'the type of the rule', values: RULE_TYPES }],
     flags: [
       { name: 'target', placeholder: '<url>', about: 'Required. The URL to notify.' },
       { name: 'slack', about: 'Send only {"text": …}, as Slack and other chats read it.' },
-      { name: 'id', placeholder: '<id>', about: 'Its id. An alert with this id is replaced.' },
+      { name: 'id', placeholder: '<id>', about: 'Id of the alert. An existing alert with this id is replaced.' },
       {
         name: 'remind-every',
         placeholder: '<duration>',
@@ -45,7 +45,7 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
         name: 'count',
         placeholder: '<number>',
         kind: 'number',
-        about: 'messageFailed: how many failed messages. Default: 1.',
+        about: 'messageFailed: how many messages must fail within the window. Default: 1.',
       },
       {
         name: 'window',
@@ -56,13 +56,13 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'share',
         placeholder: '<share>',
-        about: 'failureRate: share of the ended messages. Default: 10%. quotaNear: share of the quota. Default: 80%.',
+        about: 'failureRate: share that must fail. Default: 10%. quotaNear: share of the daily quota. Default: 80%.',
       },
       {
         name: 'minimum',
         placeholder: '<number>',
         kind: 'number',
-        about: 'failureRate: the minimum of ended messages. Default: 10.',
+        about: 'failureRate: how many messages must have ended within the window. Default: 10.',
       },
       {
         name: 'older-than',
@@ -74,13 +74,13 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
         name: 'attempts',
         placeholder: '<number>',
         kind: 'number',
-        about: 'hostFailing: failed attempts in a row. Default: 10.',
+        about: 'hostFailing: how many attempts must fail in a row. Default: 10.',
       },
       {
         name: 'free-bytes',
         placeholder: '<number>',
         kind: 'number',
-        about: 'diskLow: the limit of free space. Default: twice what the service keeps free.',
+        about: 'diskLow: fire when less than this is free. Default: twice --min-free-disk-bytes of the service.',
       },
     ],
     scope: 'manage',

@@ -25,7 +25,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
     name: 'config set',
     summary: 'store an address and a token in the config file',
     about:
-      'Stores an address and a token in the config file, for all later calls. Only its owner can read the file. With --profile they are stored under that name.',
+      'Stores an address and a token in the config file, which all later commands read. Only the owner of the file can read it. With --profile they are stored under that name.',
     flags: CONNECTION_FLAGS.filter(({ name }) => name !== 'request-timeout'),
     examples: [
       'postrider config set --url https://postrider.example.com --token-file -',
@@ -40,7 +40,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       'Shows the address that commands use, and the settings that the service would start with here. No secret is shown. With --sources, also where each comes from: a flag, a variable, the config file or the default.',
     isDefault: true,
     flags: [
-      { name: 'sources', about: 'Also where each comes from.' },
+      { name: 'sources', about: 'Also show where each setting comes from.' },
       {
         name: 'for',
         placeholder: '<command>',
@@ -65,19 +65,20 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'data',
         placeholder: '<directory>',
-        about: 'As for serve; so are --store, --host, --port and --allow-cidr. Default: the variables of serve.',
+        about:
+          'Data directory. This flag, --store, --host, --port and --allow-cidr have the same meanings and defaults as for serve.',
       },
       { name: 'store', placeholder: '<url>', about: 'PostgreSQL instead of a data directory.' },
       {
         name: 'host',
         placeholder: '<address>',
-        about: 'Address that serve would listen on. Checked only: is it free?',
+        about: 'Address that serve would listen on. The command only checks that it is free.',
       },
       {
         name: 'port',
         placeholder: '<number>',
         kind: 'number',
-        about: 'Port that serve would listen on. Checked only: is it free?',
+        about: 'Port that serve would listen on. The command only checks that it is free.',
       },
       {
         name: 'allow-cidr',

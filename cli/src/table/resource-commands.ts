@@ -1,14 +1,16 @@
-// The commands about what people set up: queues, topics, schedules and flow keys.
+// The commands about what people set up: queues, topics, schedules and flow keys; and the hosts that
+// messages are sent to.
 
-import type { ArgumentSpec } from '../frame/arguments.ts';
+import type { ArgumentSpec, FlagSpec } from '../frame/arguments.ts';
 import type { CommandSpec } from '../frame/command.ts';
-import { YES } from './flags.ts';
-import { MESSAGE_FLAGS } from './message-commands.ts';
+import { YES_FLAG } from './flags.ts';
+import { MESSAGE_FLAGS, PRIORITY } from './message-commands.ts';
 
 const QUEUE: ArgumentSpec = { name: 'queue', about: 'the name of a queue' };
 const TOPIC: ArgumentSpec = { name: 'topic', about: 'the name of a topic' };
 const SCHEDULE: ArgumentSpec = { name: 'id', about: 'the id of a schedule' };
 const KEY: ArgumentSpec = { name: 'key', about: 'a flow key' };
+const HOST: ArgumentSpec = { name: 'host', about: 'a host, with its port unless that is 443 or 80' };
 
 const QUEUES: readonly CommandSpec[] = [
   {
@@ -34,7 +36,25 @@ const QUEUES: readonly CommandSpec[] = [
         name: 'parallelism',
         placeholder: '<number>',
         kind: 'number',
-        about: 'How many of its messages may be in flight at once.',
+        about: 'How many messages of the queue may be in flight at once.',
+      },
+      {
+        name: 'expires',
+        placeholder: '<duration>',
+        about: 'How long after it is due a message may start, if it has no expiry of its own; `none` removes it.',
+      },
+      {
+        name: 'priority',
+        placeholder: '<0-9>',
+        about:
+          'Of the messages to a host that wait for a free slot, those with the highest go first; `none` removes it.',
+      },
+      {
+        name: 'outage',
+        placeholder: '<what>',
+        values: ['retry', 'park', 'none'],
+        about:
+          'What messages that say nothing themselves do while their host is down: retry, or park, which waits and uses up no retry; `none` leaves it to the account.',
       },
     ],
     scope: 'manage',
@@ -63,7 +83,7 @@ const QUEUES: readonly CommandSpec[] = [
         name: 'force',
         about: 'Delete the queue even if it has open messages, which are cancelled. Asks for confirmation.',
       },
-      YES,
+      YES_FLAG,
     ],
     scope: 'manage',
     load: async () => (await import('../commands/setup/queues.ts')).deleteQueue,
@@ -110,10 +130,28 @@ const TOPICS: readonly CommandSpec[] = [
   },
 ];
 
+const SCHEDULE_FLAGS: readonly FlagSpec[] = [
+  { name: 'queue', placeholder: '<name>', about: 'Queue that the messages of the schedule go to.' },
+  {
+    name: 'overlap',
+    placeholder: '<how>',
+    values: ['allow', 'skip'],
+    about: 'allow or skip. With skip, a tick creates no message while one of the tick before is open. Default: allow.',
+  },
+  {
+    name: 'jitter',
+    placeholder: '<duration>',
+    kind: 'duration',
+    about: 'The messages of a tick are due up to this much later.',
+  },
+  ...MESSAGE_FLAGS,
+  PRIORITY,
+];
+
 const SCHEDULES: readonly CommandSpec[] = [
   {
     name: 'schedules list',
-    summary: 'list schedules with their next time',
+    summary: 'list schedules with the time of their next run',
     isDefault: true,
     scope: 'read',
     load: async () => (await import('../commands/setup/schedules.ts')).listSchedules,
@@ -133,19 +171,42 @@ const SCHEDULES: readonly CommandSpec[] = [
       {
         name: 'cron',
         placeholder: '<cron>',
-        about: 'Required. Such as "0 9 * * 1-5", "@daily", or "CRON_TZ=Europe/Berlin 0 9 * * *".',
+        about:
+          'Required. When it runs, such as "0 9 * * 1-5", "@daily", "@every 10s", with seconds "*/10 * * * * *", or "CRON_TZ=Europe/Berlin 0 9 * * *".',
       },
-      { name: 'id', placeholder: '<id>', about: 'Its id. A schedule with this id is replaced.' },
-      { name: 'queue', placeholder: '<name>', about: 'Queue of its messages.' },
-      ...MESSAGE_FLAGS,
+      {
+        name: 'id',
+        placeholder: '<id>',
+        about: 'Id of the schedule. An existing schedule with this id is replaced and keeps its history.',
+      },
+      ...SCHEDULE_FLAGS,
     ],
     scope: 'manage',
     examples: ['postrider schedules create https://example.com/report --cron "0 6 * * *" --id report'],
     load: async () => (await import('../commands/setup/schedules.ts')).createSchedule,
   },
   {
+    name: 'schedules change',
+    summary: 'change parts of a schedule, which keeps its history',
+    arguments: [SCHEDULE],
+    flags: [
+      { name: 'cron', placeholder: '<cron>', about: 'When it runs.' },
+      { name: 'to', placeholder: '<destination>', about: 'A URL, or the name of a topic.' },
+      {
+        name: 'remove',
+        placeholder: '<setting>',
+        isList: true,
+        about: 'A setting to remove, by its name in the API without the prefix, such as Retries or Queue-Name.',
+      },
+      ...SCHEDULE_FLAGS,
+    ],
+    scope: 'manage',
+    examples: ['postrider schedules change report --cron "0 7 * * *" --overlap skip'],
+    load: async () => (await import('../commands/setup/schedules.ts')).changeSchedule,
+  },
+  {
     name: 'schedules pause',
-    summary: 'skip the ticks of a schedule',
+    summary: 'pause a schedule: its ticks are skipped',
     arguments: [SCHEDULE],
     scope: 'manage',
     load: async () => (await import('../commands/setup/schedules.ts')).pauseSchedule,
@@ -173,7 +234,7 @@ const SCHEDULES: readonly CommandSpec[] = [
   },
   {
     name: 'schedules next',
-    summary: 'show the next times that a cron expression names',
+    summary: 'show the next times of a cron expression',
     arguments: [{ name: 'cron', about: 'a cron expression', isRepeated: true }],
     scope: 'read',
     examples: ['postrider schedules next "0 9 * * 1-5"'],
@@ -212,7 +273,7 @@ const FLOW: readonly CommandSpec[] = [
   },
   {
     name: 'flow pin',
-    summary: 'fix the limits of a flow key: messages no longer change them',
+    summary: 'pin the limits of a flow key: messages no longer change them',
     arguments: [KEY],
     flags: [
       { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'Maximum of messages in flight.' },
@@ -244,6 +305,37 @@ const FLOW: readonly CommandSpec[] = [
   },
 ];
 
+const HOSTS: readonly CommandSpec[] = [
+  {
+    name: 'hosts list',
+    summary: 'list hosts with the health of each in the last hour',
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/setup/hosts.ts')).listHosts,
+  },
+  {
+    name: 'hosts get',
+    summary: 'show the health of a host',
+    arguments: [HOST],
+    scope: 'read',
+    load: async () => (await import('../commands/setup/hosts.ts')).getHost,
+  },
+  {
+    name: 'hosts park',
+    summary: 'park a host: messages that park wait until it is resumed',
+    arguments: [HOST],
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/hosts.ts')).parkHost,
+  },
+  {
+    name: 'hosts resume',
+    summary: 'resume a parked host: messages are sent to it again, in steps',
+    arguments: [HOST],
+    scope: 'manage',
+    load: async () => (await import('../commands/setup/hosts.ts')).resumeHost,
+  },
+];
+
 const AS_A_FILE: readonly CommandSpec[] = [
   {
     name: 'apply',
@@ -255,7 +347,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
       { name: 'dry-run', about: 'Only show what would change.' },
       { name: 'exit-code', needs: 'dry-run', about: 'With --dry-run: exit with 9 when something would change.' },
       { name: 'prune', about: 'Delete what the sections of the file do not name. Asks for confirmation.' },
-      YES,
+      YES_FLAG,
     ],
     scope: 'manage',
     examples: ['postrider apply -f postrider.yaml --dry-run', 'postrider apply -f postrider.yaml --prune --yes'],
@@ -276,4 +368,11 @@ const AS_A_FILE: readonly CommandSpec[] = [
   },
 ];
 
-export const RESOURCE_COMMANDS: readonly CommandSpec[] = [...QUEUES, ...TOPICS, ...SCHEDULES, ...FLOW, ...AS_A_FILE];
+export const RESOURCE_COMMANDS: readonly CommandSpec[] = [
+  ...QUEUES,
+  ...TOPICS,
+  ...SCHEDULES,
+  ...FLOW,
+  ...HOSTS,
+  ...AS_A_FILE,
+];

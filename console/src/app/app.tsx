@@ -31,7 +31,7 @@ type State =
 interface SignedInState {
   readonly kind: 'signedIn';
   readonly account: OwnAccount;
-  /** A new number for every visit. Each visit has its own screens. */
+  /** The key of the screens. Every sign-in gets a new number, unless it continues an expired session. */
   readonly visit: number;
 }
 

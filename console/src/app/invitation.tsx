@@ -3,11 +3,11 @@
 
 import type { OwnAccount } from 'postrider-sdk';
 import { useState } from 'react';
-import { SignInCard, sentence } from './sign-in.tsx';
+import { asSentence, SignInCard } from './sign-in.tsx';
 
 interface InvitationProps {
   readonly to: OwnAccount;
-  /** Who is signed in now. */
+  /** Who is signed in now. Null if nobody is. */
   readonly from: OwnAccount | null;
   readonly onAccept: () => Promise<void>;
   readonly onDecline: () => void;
@@ -22,7 +22,7 @@ export function Invitation({ to, from, onAccept, onDecline }: InvitationProps) {
     try {
       await onAccept();
     } catch (error) {
-      setProblem(sentence((error as Error).message));
+      setProblem(asSentence((error as Error).message));
       setIsBusy(false);
     }
   };

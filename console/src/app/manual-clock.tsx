@@ -2,7 +2,7 @@
 // component also updates the clock that the ages and countdowns of all screens use.
 
 import { useQuery } from '@tanstack/react-query';
-import { noteClock } from '../base/service-time.ts';
+import { setServiceClock } from '../base/service-time.ts';
 import { useClient } from '../base/session.ts';
 import { exactTime, useNow } from '../ui/time.tsx';
 
@@ -14,7 +14,7 @@ export function ManualClock() {
     queryKey: ['clock'],
     queryFn: async () => {
       const clock = await client.clock();
-      noteClock(clock);
+      setServiceClock(clock);
       return clock;
     },
     retry: false,
@@ -25,7 +25,7 @@ export function ManualClock() {
   if (!data || data.clock === 'real') return null;
   return (
     <p className="border-t border-line px-4 py-2 text-xs text-ink-3">
-      Manual clock, {data.clock === 'frozen' ? 'stopped at' : 'runs'}
+      Manual clock, {data.clock === 'frozen' ? 'stopped at' : 'running, now'}
       <br />
       <time className="num" dateTime={new Date(now).toISOString()}>
         {exactTime(now)}

@@ -1,10 +1,12 @@
 // The screens and their addresses. A message opens over the list in which it was found.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { AuditScreen } from '../audit/audit-screen.tsx';
 import { CONSOLE_PATH } from '../base/address.ts';
 import { parseSearch, type Search, stringifySearch } from '../base/search.ts';
 import { BulkScreen } from '../bulk/bulk-screen.tsx';
 import { FailuresScreen } from '../failures/failures-screen.tsx';
+import { HostsScreen } from '../hosts/hosts-screen.tsx';
 import { MessageDrawer } from '../messages/message-drawer.tsx';
 import { MessagesScreen } from '../messages/messages-screen.tsx';
 import { QueuesScreen } from '../queues/queues-screen.tsx';
@@ -40,9 +42,11 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('../overview/overview-screen.tsx'), 'OverviewScreen'),
 });
 const queues = createRoute({ getParentRoute: () => root, path: '/queues', component: QueuesScreen });
+const hosts = createRoute({ getParentRoute: () => root, path: '/hosts', component: HostsScreen });
 const send = createRoute({ getParentRoute: () => root, path: '/send', component: SendScreen });
 const schedules = createRoute({ getParentRoute: () => root, path: '/schedules', component: SchedulesScreen });
 const bulk = createRoute({ getParentRoute: () => root, path: '/bulk', component: BulkScreen });
+const audit = createRoute({ getParentRoute: () => root, path: '/audit', component: AuditScreen });
 const settings = createRoute({ getParentRoute: () => root, path: '/settings', component: SettingsScreen });
 const sink = createRoute({ getParentRoute: () => root, path: '/sink', component: SinkScreen });
 
@@ -54,9 +58,11 @@ const routeTree = root.addChildren([
   topic,
   overview,
   queues,
+  hosts,
   send,
   schedules,
   bulk,
+  audit,
   settings,
   sink,
 ]);

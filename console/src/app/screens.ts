@@ -9,14 +9,16 @@ export interface ScreenEntry {
     | '/topics'
     | '/overview'
     | '/queues'
+    | '/hosts'
     | '/send'
     | '/schedules'
     | '/bulk'
+    | '/audit'
     | '/settings'
     | '/sink';
   readonly title: string;
   readonly icon: IconName;
-  /** The key that opens the screen after `g`. */
+  /** The key that opens the screen when it is pressed after `g`. */
   readonly key: string;
 }
 
@@ -26,10 +28,12 @@ export const SCREENS: readonly ScreenEntry[] = [
   { to: '/failures', title: 'Failures', icon: 'failures', key: 'f' },
   { to: '/topics', title: 'Topics', icon: 'topics', key: 't' },
   { to: '/queues', title: 'Queues', icon: 'queues', key: 'q' },
+  { to: '/hosts', title: 'Hosts', icon: 'hosts', key: 'h' },
   { to: '/schedules', title: 'Schedules', icon: 'schedules', key: 'c' },
   { to: '/bulk', title: 'Bulk operations', icon: 'bulk', key: 'b' },
   { to: '/send', title: 'Send', icon: 'send', key: 's' },
   { to: '/sink', title: 'Sink', icon: 'sink', key: 'k' },
+  { to: '/audit', title: 'Audit', icon: 'audit', key: 'a' },
   { to: '/settings', title: 'Settings', icon: 'settings', key: ',' },
 ];
 

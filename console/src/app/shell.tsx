@@ -7,7 +7,7 @@ import { countText, useOverview } from '../base/overview-query.ts';
 import { useSession } from '../base/session.ts';
 import { toggleTheme, useTheme } from '../base/theme.ts';
 import { isTyping } from '../base/typing.ts';
-import { Icon, Mark } from '../ui/icon.tsx';
+import { Icon, Logo } from '../ui/icon.tsx';
 import { ToastProvider } from '../ui/toast.tsx';
 import { ManualClock } from './manual-clock.tsx';
 import { Palette } from './palette.tsx';
@@ -40,7 +40,7 @@ function Frame() {
         <Navigation onSearch={() => setIsPaletteOpen(true)} />
       </aside>
       <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-side px-3 md:hidden">
-        <Mark className="size-6" />
+        <Logo className="size-6" />
         <span className="grow text-base font-semibold">{here?.title ?? 'Postrider'}</span>
         <button
           type="button"
@@ -81,7 +81,7 @@ function Navigation({ onSearch }: { readonly onSearch: () => void }) {
   return (
     <>
       <div className="flex h-14 items-center gap-2.5 px-4">
-        <Mark className="size-6" />
+        <Logo className="size-6" />
         <span className="text-base font-semibold tracking-tight">Postrider</span>
       </div>
       <div className="px-3 pb-3">

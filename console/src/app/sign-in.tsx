@@ -1,7 +1,7 @@
 // The sign-in page: asks for a token.
 
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { Mark } from '../ui/icon.tsx';
+import { Logo } from '../ui/icon.tsx';
 
 export function SignIn({
   message,
@@ -20,7 +20,7 @@ export function SignIn({
     try {
       await onToken(token.trim());
     } catch (error) {
-      setProblem(sentence((error as Error).message));
+      setProblem(asSentence((error as Error).message));
       setIsBusy(false);
     }
   };
@@ -65,7 +65,7 @@ export function SignInCard({ children }: { readonly children: ReactNode }) {
     <main className="grid h-full place-items-center overflow-auto bg-side p-4">
       <div className="card w-full max-w-sm p-6">
         <div className="mb-6 flex items-center gap-2.5">
-          <Mark className="size-7" />
+          <Logo className="size-7" />
           <h1 className="text-base font-semibold">Postrider</h1>
         </div>
         {children}
@@ -74,6 +74,6 @@ export function SignInCard({ children }: { readonly children: ReactNode }) {
   );
 }
 
-export function sentence(text: string): string {
+export function asSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 }

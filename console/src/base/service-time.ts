@@ -6,7 +6,7 @@ import type { ServiceClock } from 'postrider-sdk';
 let manual: { readonly at: number; readonly isRunning: boolean; readonly readAtMs: number } | null = null;
 
 /** Takes over the clock from a response of the service. */
-export function noteClock({ now, clock }: ServiceClock): void {
+export function setServiceClock({ now, clock }: ServiceClock): void {
   manual = clock === 'real' ? null : { at: now, isRunning: clock === 'running', readAtMs: Date.now() };
 }
 

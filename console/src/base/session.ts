@@ -38,8 +38,8 @@ export function takeTokenFromAddress(): string | null {
 }
 
 /**
- * Reloads the page when its address gets a token. Otherwise a user who opens such a link while the page is open would
- * see nothing happen, and the token would stay in the address.
+ * Reloads the page when its address gets a token. Otherwise a user who opens a link with a token while the page is open
+ * would see nothing happen, and the token would stay in the address.
  */
 export function reloadForTokens(): () => void {
   const onChange = () => location.hash.startsWith('#t=') && location.reload();
@@ -88,7 +88,7 @@ export function useSession(): Session {
 export const useClient = (): Client => useSession().client;
 
 /** Whether the signed-in token may do something. */
-export function useMay(scope: Scope): boolean {
+export function useHasScope(scope: Scope): boolean {
   return useSession().account.token.scopes.includes(scope);
 }
 
@@ -100,6 +100,6 @@ export function isSignedOut(error: unknown): boolean {
  * The token that commands show. In development everybody knows the token, so commands work as shown. Elsewhere it is
  * never shown.
  */
-export function shownToken({ token, service }: OwnAccount): string | null {
+export function tokenForExamples({ token, service }: OwnAccount): string | null {
   return service.isDev && token.name === 'dev' ? 'dev_postrider' : null;
 }

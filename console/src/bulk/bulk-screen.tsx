@@ -6,7 +6,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { calls, type JobAction, type MessageFilter } from 'postrider-sdk';
 import { type FormEvent, useState } from 'react';
 import { type Search, textOf } from '../base/search.ts';
-import { useClient, useMay } from '../base/session.ts';
+import { useClient, useHasScope } from '../base/session.ts';
 import { chipsOf, filterFromSearch, parseBox } from '../parts/filter.ts';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { problemText } from '../ui/action.tsx';
@@ -46,7 +46,7 @@ export function BulkScreen() {
 function Starter() {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
-  const may = useMay('manage');
+  const may = useHasScope('manage');
   const { state: _states, ...given } = search;
   const action = ACTIONS.find((each) => each.action === search.action) ?? ACTIONS[0]!;
   const [perSecond, setPerSecond] = useState(100);
@@ -62,7 +62,7 @@ function Starter() {
     <Section title="New operation">
       <div className="card space-y-5 p-4">
         <fieldset>
-          <legend className="label">Do</legend>
+          <legend className="label">Action</legend>
           <div className="flex rounded-md border border-line-strong p-0.5 sm:w-96">
             {ACTIONS.map((each) => (
               <button
@@ -83,7 +83,7 @@ function Starter() {
         <div className="flex flex-wrap items-center gap-4 border-t border-line pt-4">
           <Matched count={count} isAll={isAll} />
           <ConfirmButton
-            title={`${action.verb} ${shown} messages?`}
+            title={`${action.verb} ${shown} ${matched === 1 ? 'message' : 'messages'}?`}
             verb={`${action.verb} ${shown}`}
             {...(action.action !== 'retry' && { typed: String(matched ?? 0) })}
             isDanger={action.action !== 'retry'}
@@ -128,7 +128,7 @@ function Pace({ perSecond, onChange }: { readonly perSecond: number; readonly on
 
 /** How many messages match, or why that is unknown. */
 function Matched({ count, isAll }: { readonly count: ReturnType<typeof useCount>; readonly isAll: boolean }) {
-  const may = useMay('manage');
+  const may = useHasScope('manage');
   const matched = count.data?.matched;
   const shown = matched === undefined ? '' : shownCount(matched, count.data?.isMatchedCut);
   return (

@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { calls, type Job } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
-import { shownCount } from '../ui/count.ts';
+import { countWithNoun, shownCount } from '../ui/count.ts';
 import { ResponseState, Section } from '../ui/page.tsx';
-import { Ago, duration } from '../ui/time.tsx';
+import { Ago, durationText } from '../ui/time.tsx';
 
 const WORDS = {
   retry: ['Retrying', 'Retried'],
@@ -49,7 +49,7 @@ function JobCard({ job }: { readonly job: Job }) {
   const tone = isRunning ? 'bg-active' : state === 'done' ? 'bg-delivered' : 'bg-cancelled';
   const leftMs = (Math.max(0, matched - done) / perSecond) * 1000;
   return (
-    <article className="card px-4 py-3" aria-label={`${doing} ${matched} messages`}>
+    <article className="card px-4 py-3" aria-label={`${doing} ${countWithNoun(matched, 'message', job.isMatchedCut)}`}>
       <div className="flex flex-wrap items-baseline gap-x-3">
         <p className="grow text-sm font-medium">
           {isRunning ? doing : did} <span className="num">{done.toLocaleString('en')}</span>
@@ -58,7 +58,7 @@ function JobCard({ job }: { readonly job: Job }) {
         </p>
         <p className="num text-xs text-ink-3">
           {isRunning ? (
-            `${job.isMatchedCut ? 'at least' : 'about'} ${duration(leftMs)} left at ${perSecond}/s`
+            `${job.isMatchedCut ? 'at least' : 'about'} ${durationText(leftMs)} left at ${perSecond}/s`
           ) : (
             <Ago at={job.updatedAt} />
           )}

@@ -9,7 +9,7 @@ import { useClient, useSession } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { shownCount } from '../ui/count.ts';
+import { countWithNoun, shownCount } from '../ui/count.ts';
 import { shownHost } from '../ui/destination.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -36,7 +36,7 @@ export function FailuresScreen() {
       <PageHead title="Failures">
         {total > 0 && (
           <span className="num text-xs text-ink-3">
-            {total.toLocaleString('en')} dead letters in {groups.length} {groups.length === 1 ? 'group' : 'groups'}
+            {countWithNoun(total, 'dead letter')} in {countWithNoun(groups.length, 'group')}
           </span>
         )}
       </PageHead>
@@ -76,7 +76,7 @@ function Group({ group }: { readonly group: FailureGroup }) {
   const { host, failure, count, responseStatus } = group;
   const filter = { host: [host], failure: [failure] };
   const name = shownHost(host);
-  const many = `${count.toLocaleString('en')} ${count === 1 ? 'message' : 'messages'}`;
+  const many = countWithNoun(count, 'message');
   return (
     <article className="card" aria-label={`${many} to ${name}: ${failure}`}>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
@@ -114,7 +114,7 @@ function Group({ group }: { readonly group: FailureGroup }) {
             typed={String(count)}
             call={calls.startBulk('delete', filter, RETRIES_PER_SECOND * 10)}
             icon="trash"
-            label={`Delete all to ${name}`}
+            label={`Delete all messages to ${name}`}
             done="Deleting, in the background"
             link={() => <BulkLink />}
           >
@@ -201,7 +201,7 @@ function Sample({ group }: { readonly group: FailureGroup }) {
   return (
     <div className="space-y-3 border-t border-line px-4 py-4">
       <p className="flex flex-wrap items-center gap-2 text-xs text-ink-2">
-        The last one, to <span className="mono break-all text-ink">{url}</span>
+        The last failed message, to <span className="mono break-all text-ink">{url}</span>
         <Link to="/messages/$messageId" params={{ messageId }} className="link">
           Open it
         </Link>

@@ -25,7 +25,7 @@ export interface FeedState {
   readonly heardAt: number;
 }
 
-export const NOTHING_READ: FeedState = {
+export const EMPTY_FEED_STATE: FeedState = {
   rows: [],
   fresh: new Set(),
   newCount: 0,

@@ -7,7 +7,7 @@ import { type FormEvent, useEffect, useState, useSyncExternalStore } from 'react
 import { countText, useOverview } from '../base/overview-query.ts';
 import { listOf, type Search, textOf } from '../base/search.ts';
 import { useClient } from '../base/session.ts';
-import { chipsOf, filterFromSearch, parseBox, without } from '../parts/filter.ts';
+import { chipsOf, filterFromSearch, parseBox, withoutFilterValue } from '../parts/filter.ts';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
@@ -44,7 +44,9 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
     return state !== 'CANCEL_REQUESTED' || (narrowed?.states[state] ?? 0) > 0;
   };
   const toggle = (state: MessageState) =>
-    show(states.includes(state) ? without(search, 'state', state) : { ...search, state: [...states, state] });
+    show(
+      states.includes(state) ? withoutFilterValue(search, 'state', state) : { ...search, state: [...states, state] },
+    );
   return (
     <div className="shrink-0 border-b border-line">
       <div className="flex items-center gap-2 px-4 pt-3 md:px-6">
@@ -55,7 +57,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
           to="/bulk"
           search={search}
           className="btn hidden @xl:inline-flex"
-          title="Retry, cancel or delete all that match"
+          title="Retry, cancel or delete all matching messages"
         >
           <Icon name="bulk" className="size-3.5" />
           Bulk
@@ -69,7 +71,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
         <StateChip
           label="All"
           isOn={states.length === 0}
-          onClick={() => show(without({ ...search, state: '' }, 'state', ''))}
+          onClick={() => show(withoutFilterValue({ ...search, state: '' }, 'state', ''))}
         />
         {STATE_NAMES.filter(isShown).map((state) => (
           <StateChip
@@ -113,12 +115,12 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
     case 'FAILED':
       return text(failed);
     case 'CANCEL_REQUESTED':
-      // Messages in these states are counted among those in flight.
+      // Messages in this state are counted among those in flight.
       return undefined;
     case 'CANCELLED':
       return text(cancelled);
     case 'DELIVERED':
-      // The number is the rest of all messages. It is unknown when not even all messages were counted to the end.
+      // All messages minus those in the states above. Unknown if the count of all messages has reached its limit.
       return all >= countedMax
         ? undefined
         : text(all - waiting - scheduled - active - retrying - held - failed - cancelled);
@@ -226,7 +228,7 @@ function LiveSwitch({ feed }: { readonly feed: MessageFeed }) {
             className={`size-2 rounded-full ${state.live === 'live' ? 'bg-delivered' : isLost ? 'bg-failed' : 'bg-retrying'}`}
           />
         )}
-        {/* On a narrow page only what is wrong. */}
+        {/* A narrow page shows the text only if something is wrong. */}
         {(!isLost || short !== full) && <span className="hidden @xl:inline">{full}</span>}
         {isLost && <span className={`whitespace-nowrap ${short === full ? '' : '@xl:hidden'}`}>{short}</span>}
       </button>

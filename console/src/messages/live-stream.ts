@@ -4,8 +4,8 @@
 import { type Client, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
 
 /**
- * `stale` means that the connection is open, but nothing has arrived for too long: the service may hang, or the network
- * may drop all packets.
+ * `stale`: the connection is open, but nothing has arrived for too long; the service may hang, or the network may drop
+ * all packets. `offline`: the connection was lost or refused, and a new one is tried.
  */
 export type Liveness = 'connecting' | 'live' | 'stale' | 'offline';
 
@@ -33,7 +33,7 @@ export class LiveStream {
   readonly #client: Client;
   readonly #filter: MessageFilter;
   readonly #events: LiveStreamEvents;
-  /** Aborted when there are no listeners any more. */
+  /** Aborted by `stop`. Null before `start` and after `stop`. */
   #following: AbortController | null = null;
   #connection: AbortController | null = null;
   #live: Liveness = 'connecting';

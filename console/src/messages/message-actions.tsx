@@ -3,7 +3,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
-import { useMay, useSession } from '../base/session.ts';
+import { useHasScope, useSession } from '../base/session.ts';
 import { callOf, draftOf, missingFields } from '../parts/publish-again.ts';
 import { useWhy } from '../parts/why-box.tsx';
 import { ActionButton, missingScopeText, useCurl } from '../ui/action.tsx';
@@ -11,6 +11,7 @@ import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { isOpen } from '../ui/state.tsx';
+import { ChangeMessage } from './change-dialog.tsx';
 import { RetryDialog } from './retry-dialog.tsx';
 
 export function MessageActions({ message }: { readonly message: MessageWithAttempts }) {
@@ -24,6 +25,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
     <div className="flex flex-wrap gap-2">
       {state === 'HELD' && <Release messageId={messageId} />}
       {(state === 'CREATED' || state === 'RETRY') && <DeliverNow message={message} />}
+      {(state === 'CREATED' || state === 'RETRY' || state === 'HELD') && <ChangeMessage message={message} />}
       {isOpen(message) && state !== 'CANCEL_REQUESTED' && (
         <ConfirmButton
           title="Cancel this message?"
@@ -113,7 +115,7 @@ function Release({ messageId }: { readonly messageId: string }) {
 /** Sends a dead letter again, unchanged or with changes. */
 function Retry({ message }: { readonly message: MessageWithAttempts }) {
   const navigate = useNavigate();
-  const may = useMay('manage');
+  const may = useHasScope('manage');
   const [isEditing, setIsEditing] = useState(false);
   const dlqId = dlqIdOf(message.messageId);
   const goTo = (id: string) => void navigate({ to: '/messages/$messageId', params: { messageId: id } });

@@ -14,6 +14,7 @@ import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ResponseState } from '../ui/page.tsx';
 import { isOpen, StateLabel } from '../ui/state.tsx';
+import { AckProgress } from './ack-progress.tsx';
 import { MessageActions } from './message-actions.tsx';
 import { Timeline } from './timeline.tsx';
 
@@ -87,6 +88,7 @@ function Details({ message, search }: { readonly message: MessageWithAttempts; r
         </div>
         <MessageActions message={message} />
       </div>
+      {message.ack && <AckProgress ack={message.ack} />}
       {isOpen(message) && <WhyBox messageId={message.messageId} />}
       <section aria-label="Timeline of the message">
         <h2 className="heading mb-3">Timeline</h2>
@@ -159,6 +161,12 @@ function Facts({ message, search }: { readonly message: MessageWithAttempts; rea
   if (message.endpointName !== undefined) facts.push(['endpoint', message.endpointName]);
   if (message.redactFields !== undefined) facts.push(['redacted', message.redactFields.join(', ')]);
   if (message.orderKey !== undefined) facts.push(['order key', message.orderKey]);
+  if (message.priority !== undefined) facts.push(['priority', String(message.priority)]);
+  if (message.debounceKey !== undefined) {
+    facts.push(['debounce key', message.debounceKey], ['publishes merged', String(message.debounced)]);
+  }
+  if (message.outage !== undefined) facts.push(['outage', message.outage]);
+  if (message.awaitAck !== undefined) facts.push(['awaits acks for', message.awaitAck]);
   const toMessage = (label: string, messageId: string | undefined) => {
     if (messageId === undefined) return;
     facts.push([

@@ -12,11 +12,11 @@ import {
   PostriderError,
   type StreamedEvent,
 } from 'postrider-sdk';
-import { immutableFilter } from '../parts/filter.ts';
+import { streamFilter } from '../parts/filter.ts';
 import { isOpen } from '../ui/state.tsx';
-import { type FeedState, NOTHING_READ } from './feed-state.ts';
+import { EMPTY_FEED_STATE, type FeedState } from './feed-state.ts';
 import { LiveStream } from './live-stream.ts';
-import { isNewer, isSame, mergeRows } from './message-order.ts';
+import { isNewer, isSameMessage, mergeRows } from './message-order.ts';
 import { MessageRate } from './message-rate.ts';
 import { UnshownMessages } from './unshown.ts';
 
@@ -28,7 +28,7 @@ const GATHER_MS = 120;
 /** How often the list is replaced in a burst: at most once in this time. */
 const BURST_TURN_MS = 250;
 const BURST_SHOWN_MS = 3000;
-/** How much older than the newest row the newest event may be. */
+/** If the newest event is older than the newest row by more than this, the stream is behind, as in a burst. */
 const BEHIND_MS_MAX = 1000;
 const LOOK_UP_MAX = 100;
 /** Limit for the look-ups in one turn. */
@@ -36,22 +36,22 @@ const LOOK_UPS_MAX = 3;
 /** Limit for the messages whose events wait for a turn. If there are more, the turn reads the newest page. */
 const EVENTS_MAX = 20_000;
 const FRESH_MS = 1500;
-/** Limit for the rows that come live without scrolling. A longer list is started again. */
+/** Limit for the rows that the stream adds. Beyond it, a list of more rows than this is read again from the top. */
 const LIVE_ROWS_MAX = 20_000;
 const RETRY_MS = 1000;
-/** How often open rows in view are read again, because the start of an attempt makes no event. */
+/** How often open rows in view are read again: some changes make no event, such as a message that is made due now. */
 const LOOK_AGAIN_MS = 1500;
 
 export class MessageFeed {
   readonly #client: Client;
   readonly #filter: MessageFilter;
-  /** Whether the stream names only messages of the list. Otherwise each message must be looked up. */
+  /** Whether all events of the stream are about messages of the list. Otherwise each message must be looked up. */
   readonly #isExact: boolean;
   readonly #listeners = new Set<() => void>();
   readonly #stream: LiveStream;
   readonly #rate = new MessageRate();
   #isStopped = true;
-  #state: FeedState = NOTHING_READ;
+  #state: FeedState = EMPTY_FEED_STATE;
   #cursor: string | null = null;
   #known = new Map<string, Message>();
   readonly #unshown = new UnshownMessages();
@@ -71,7 +71,7 @@ export class MessageFeed {
   #inView: readonly string[] = [];
 
   constructor(client: Client, filter: MessageFilter) {
-    const lasting = immutableFilter(filter);
+    const lasting = streamFilter(filter);
     this.#client = client;
     this.#filter = filter;
     this.#isExact = Object.keys(lasting).length === Object.keys(filter).length;
@@ -225,13 +225,13 @@ export class MessageFeed {
     for (const [id, createdAt] of events) if (!this.#events.has(id)) this.#events.set(id, createdAt);
   }
 
-  /** The events of messages that are new for the list. Changes of known messages are noted. */
+  /** The events of messages that are new for the list. Messages that the list knows are added to `#changed` instead. */
   #newOf(events: ReadonlyMap<string, number>): [id: string, createdAt: number][] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     const found: [string, number][] = [];
     for (const [id, createdAt] of events) {
       if (this.#known.has(id) || this.#unshown.hasRead(id)) this.#changed.add(id);
-      // A message that is older than everything read so far comes with its own page.
+      // A message that is older than everything read so far will come with a later page.
       else if (!this.#unshown.has(id) && (oldest === undefined || createdAt >= oldest.createdAt))
         found.push([id, createdAt]);
     }
@@ -257,7 +257,7 @@ export class MessageFeed {
       // This is checked only now, because the user may have started to read while the page was loaded.
       if (isHeld()) this.#found(page, ids, mustRead === 'no');
       else this.#begin(page);
-      // The stream has not sent the events of the newest messages yet.
+      // If the stream has not sent the events of the newest messages yet, the burst continues.
       const newest = page.messages[0];
       if (isBurst && newest && newest.createdAt - this.#heardUpTo > BEHIND_MS_MAX) this.#markBurst();
     } else {
@@ -299,7 +299,7 @@ export class MessageFeed {
   /** Counts what a read from the top has found, without showing it: the user is reading and must not be disturbed. */
   #found(page: MessagePage, ids: readonly string[], isGapless: boolean): void {
     const unknown = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
-    // There may be more messages between this page and the rows.
+    // If every message of the page is new, there may be more messages between this page and the rows.
     const isAll = unknown.length > 0 && unknown.length === page.messages.length && page.cursor !== undefined;
     if (isAll && !isGapless) this.#unshown.cut();
     this.#unshown.add(this.#notOlder(unknown));
@@ -341,7 +341,7 @@ export class MessageFeed {
     const changed = new Map<string, Message>();
     for (const message of await this.#read(ids, {})) {
       const before = this.#known.get(message.messageId);
-      if (before && !isSame(before, message)) changed.set(message.messageId, message);
+      if (before && !isSameMessage(before, message)) changed.set(message.messageId, message);
       this.#unshown.update(message);
     }
     if (changed.size === 0 || this.#isPaused) return;
@@ -349,7 +349,7 @@ export class MessageFeed {
     this.#put({ rows: this.#state.rows.map((row) => changed.get(row.messageId) ?? row) });
   }
 
-  /** Leaves out messages that are older than everything read so far, because they come with their own page. */
+  /** Leaves out messages that are older than everything read so far, because they will come with a later page. */
   #notOlder(found: readonly Message[]): readonly Message[] {
     const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
     return oldest === undefined ? found : found.filter((message) => !isNewer(oldest, message));

@@ -2,9 +2,7 @@
 
 import type { Message } from 'postrider-sdk';
 
-/**
- * Both lists are sorted newest first. Added rows belong near the top, so only a small part of a long list is searched.
- */
+/** Inserts rows into a list, newest first. They belong near its top, so only a small part of the list is searched. */
 export function mergeRows(rows: readonly Message[], added: readonly Message[]): Message[] {
   const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
   const top: Message[] = [];
@@ -23,7 +21,7 @@ export function isNewer(a: Message, b: Message): boolean {
   return a.createdAt === b.createdAt ? a.messageId > b.messageId : a.createdAt > b.createdAt;
 }
 
-export function isSame(a: Message, b: Message): boolean {
+export function isSameMessage(a: Message, b: Message): boolean {
   return (
     a.state === b.state &&
     a.retried === b.retried &&

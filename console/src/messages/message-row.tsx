@@ -5,7 +5,7 @@ import type { Message } from 'postrider-sdk';
 import { memo } from 'react';
 import type { Search } from '../base/search.ts';
 import { Destination } from '../ui/destination.tsx';
-import { StateLabel, Status } from '../ui/state.tsx';
+import { StateLabel, StatusCode } from '../ui/state.tsx';
 import { Ago, shortDuration, useNow } from '../ui/time.tsx';
 
 export const ROW_HEIGHT = 52;
@@ -67,7 +67,7 @@ export const MessageRow = memo(function MessageRow({ message, index, top, isFres
           <span className="text-ink-3">/{message.maxRetries}</span>
         </span>
         <span role="cell" className="hidden text-right text-xs @2xl:block">
-          <Status status={message.responseStatus} />
+          <StatusCode status={message.responseStatus} />
         </span>
         <span role="cell" className="hidden text-right text-xs text-ink-3 @2xl:block">
           <Ago at={message.createdAt} isShort />

@@ -21,7 +21,7 @@ import { filterFromSearch } from '../parts/filter.ts';
 import { shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Problem, ResponseState } from '../ui/page.tsx';
+import { ProblemNotice, ResponseState } from '../ui/page.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { MessageFeed } from './message-feed.ts';
 import { GRID, MessageRow, ROW_HEIGHT } from './message-row.tsx';
@@ -156,7 +156,7 @@ function NoRows({ error, children }: { readonly error: Error | null; readonly ch
   return (
     <div className="min-h-0 grow overflow-y-auto">
       <div className="px-4 pt-4">
-        <Problem error={error} />
+        <ProblemNotice error={error} />
       </div>
       {!error && children}
     </div>
@@ -208,7 +208,7 @@ function useShownRows(
   return virtual;
 }
 
-/** While a message is open, `j` and `k` or the arrows go through the rows, and Escape closes the message. */
+/** The keys `j` and `k` open the next and the previous message of the list. */
 function useRowKeys(
   rows: readonly Message[],
   openId: string | undefined,

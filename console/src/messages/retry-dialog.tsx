@@ -4,7 +4,7 @@ import { Dialog } from '@base-ui/react/dialog';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
 import { useSession } from '../base/session.ts';
-import { edited } from '../parts/publish-again.ts';
+import { bodyAfterEdit } from '../parts/publish-again.ts';
 import { useAction } from '../ui/action.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
 
@@ -81,7 +81,7 @@ export function RetryDialog({
   );
 }
 
-function BodyField({
+export function BodyField({
   isHidden,
   body,
   onChange,
@@ -98,7 +98,7 @@ function BodyField({
         rows={10}
         placeholder={isHidden ? 'Redacted. If you leave this empty, the body stays as it is.' : undefined}
         value={body}
-        onChange={(event) => onChange(edited(body, event.target.value))}
+        onChange={(event) => onChange(bodyAfterEdit(body, event.target.value))}
       />
     </label>
   );

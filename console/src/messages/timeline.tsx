@@ -1,5 +1,5 @@
 // The life of a message, from top to bottom: accepted, delayed, attempts with their responses, the waits between them,
-// the end, and the messages it led to.
+// its expiry, the end, and the messages it led to.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -7,11 +7,11 @@ import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
 import type { ReactNode } from 'react';
 import { useClient } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
-import { Problem } from '../ui/page.tsx';
-import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
-import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
+import { ProblemNotice } from '../ui/page.tsx';
+import { isOpen, STATES, StateLabel, StatusCode } from '../ui/state.tsx';
+import { Clock, durationText, exactTime, useNow } from '../ui/time.tsx';
 
-/** How long after acceptance a start counts as delayed on request, and not only as a wait for a slot. */
+/** The timeline shows that a message was delayed on request only if the delay was longer than this. */
 const DELAY_SHOWN_MS = 500;
 
 export function Timeline({ message }: { readonly message: MessageWithAttempts }) {
@@ -25,7 +25,7 @@ export function Timeline({ message }: { readonly message: MessageWithAttempts })
       {isDelayed && (
         <Entry
           dot="bg-waiting"
-          title={`Delayed for ${duration(message.notBefore - message.createdAt)}`}
+          title={`Delayed for ${durationText(message.notBefore - message.createdAt)}`}
           at={message.notBefore}
         >
           not before {exactTime(message.notBefore)}
@@ -35,6 +35,7 @@ export function Timeline({ message }: { readonly message: MessageWithAttempts })
         <AttemptEntry key={attempt.number} attempt={attempt} next={attempts[index + 1]} message={message} />
       ))}
       <Now message={message} />
+      <Expiry message={message} />
       <End message={message} />
       <LedTo message={message} />
     </ol>
@@ -74,6 +75,8 @@ function Entry({
 
 const OUTCOMES: Readonly<Record<Attempt['outcome'], string>> = {
   answered: 'responded',
+  rejected: 'the receiver reported a failure',
+  noAck: 'no ack in time',
   unreachable: 'not reachable',
   timedOut: 'timed out',
   refusedByPolicy: 'refused by policy',
@@ -104,7 +107,7 @@ function AttemptEntry({
           <span className="flex flex-wrap items-baseline gap-x-2">
             <span>Attempt {attempt.number}</span>
             {hasAnswer ? (
-              <Status status={attempt.responseStatus} />
+              <StatusCode status={attempt.responseStatus} />
             ) : (
               <span className="text-xs text-failed">{OUTCOMES[attempt.outcome]}</span>
             )}
@@ -136,7 +139,9 @@ function AttemptEntry({
           dot="text-line-strong"
           isHollow
           title={
-            <span className="text-xs font-normal text-ink-3">waited {duration(next.startedAt - attempt.endedAt)}</span>
+            <span className="text-xs font-normal text-ink-3">
+              waited {durationText(next.startedAt - attempt.endedAt)}
+            </span>
           }
         />
       )}
@@ -179,8 +184,8 @@ function Now({ message }: { readonly message: MessageWithAttempts }) {
       at={next}
       title={
         last
-          ? `Attempt ${message.attempts.length + 1} in ${duration(next - now)}`
-          : `First attempt in ${duration(next - now)}`
+          ? `Attempt ${message.attempts.length + 1} in ${durationText(next - now)}`
+          : `First attempt in ${durationText(next - now)}`
       }
     >
       <div
@@ -197,6 +202,27 @@ function Now({ message }: { readonly message: MessageWithAttempts }) {
   );
 }
 
+/** When an open message expires. An attempt that is in flight then runs to its end. */
+function Expiry({ message }: { readonly message: MessageWithAttempts }) {
+  const now = useNow();
+  const { expiresAt } = message;
+  if (!isOpen(message) || expiresAt === undefined) return null;
+  return (
+    <Entry
+      dot="text-line-strong"
+      isHollow
+      title={
+        <span className="text-xs font-normal text-ink-3">
+          {expiresAt > now ? `Expires in ${durationText(expiresAt - now)}` : 'Expired'}
+        </span>
+      }
+      at={expiresAt}
+    >
+      no attempt starts after {exactTime(expiresAt)}
+    </Entry>
+  );
+}
+
 function End({ message }: { readonly message: MessageWithAttempts }) {
   const { state, endedAt } = message;
   if (endedAt === undefined) return null;
@@ -204,7 +230,7 @@ function End({ message }: { readonly message: MessageWithAttempts }) {
   if (state === 'DELIVERED') {
     return (
       <Entry dot="bg-delivered" title={<span className="text-delivered">Delivered</span>} {...at}>
-        {duration(endedAt - message.createdAt)} after it was accepted
+        {durationText(endedAt - message.createdAt)} after it was accepted
       </Entry>
     );
   }
@@ -224,7 +250,7 @@ function LedTo({ message }: { readonly message: MessageWithAttempts }) {
     queryFn: () => client.listMessages({ sourceMessageId: [message.messageId], order: 'oldestFirst', count: 50 }),
     refetchInterval: isOpen(message) ? 2000 : 5000,
   });
-  if (error && !data) return <Problem error={error} />;
+  if (error && !data) return <ProblemNotice error={error} />;
   const all = data?.messages ?? [];
   if (all.length === 0) return null;
   return (
@@ -241,7 +267,7 @@ function LedTo({ message }: { readonly message: MessageWithAttempts }) {
               <span className="min-w-0 grow truncate text-ink-2">
                 {roleOf(each, message)} <span className="mono text-ink-3">{each.url}</span>
               </span>
-              <Status status={each.responseStatus} />
+              <StatusCode status={each.responseStatus} />
             </Link>
           </li>
         ))}

@@ -21,7 +21,7 @@ export class UnshownMessages {
     return this.#isCut;
   }
 
-  /** True if all the messages were read. */
+  /** True if all these messages were read, and none was only counted. */
   get isComplete(): boolean {
     return this.#counted.size === 0 && !this.#isCut;
   }

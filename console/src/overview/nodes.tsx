@@ -2,13 +2,13 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { PostriderError } from 'postrider-sdk';
-import { useClient, useMay } from '../base/session.ts';
-import { Problem, Section } from '../ui/page.tsx';
+import { useClient, useHasScope } from '../base/session.ts';
+import { ProblemNotice, Section } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 
 export function Nodes() {
   const client = useClient();
-  const may = useMay('admin');
+  const may = useHasScope('admin');
   const { data, error } = useQuery({
     queryKey: ['nodes'],
     queryFn: () => client.listNodes(),
@@ -17,7 +17,7 @@ export function Nodes() {
     refetchInterval: ({ state }) => (state.error ? false : 5000),
   });
   const isUnknown = error instanceof PostriderError && error.status === 404;
-  if (!data) return <Problem error={isUnknown ? null : error} />;
+  if (!data) return <ProblemNotice error={isUnknown ? null : error} />;
   return (
     <Section title={`Nodes · ${data.nodes.filter(({ isAlive }) => isAlive).length} alive`}>
       <ul className="card divide-y divide-line">

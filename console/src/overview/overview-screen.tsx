@@ -10,7 +10,7 @@ import { useClient } from '../base/session.ts';
 import { TimeChart } from '../ui/chart.tsx';
 import { shownHost } from '../ui/destination.tsx';
 import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
-import { Ago, duration, useNow } from '../ui/time.tsx';
+import { Ago, durationText, useNow } from '../ui/time.tsx';
 import { Nodes } from './nodes.tsx';
 
 const HOSTS_SHOWN = 5;
@@ -79,7 +79,7 @@ function Numbers({ overview, activity }: { readonly overview: Overview; readonly
         <Tile label="Failed" value={text(overview.failed)} to="/failures" dot="bg-failed" isBad={overview.failed > 0} />
         <Tile
           label="Oldest due"
-          value={late === null ? 'none late' : duration(late)}
+          value={late === null ? 'none late' : durationText(late)}
           search={{ state: ['CREATED', 'RETRY'] }}
           isBad={late !== null && late > 60_000}
         />
@@ -96,8 +96,8 @@ function HeldNotice({ held, text }: { readonly held: number; readonly text: stri
       className="flex items-center gap-2 rounded-lg border border-line bg-held-soft px-4 py-3 text-sm text-held hover:underline"
     >
       <span className="size-2 shrink-0 rounded-full bg-held" />
-      {held === 1 ? '1 message is held' : `${text} messages are held`}: in flight alone when the server crashed. Release
-      or cancel {held === 1 ? 'it' : 'them'}.
+      {held === 1 ? '1 message is held: it' : `${text} messages are held: each`} was the only message in flight when the
+      server crashed. Release or cancel {held === 1 ? 'it' : 'them'}.
     </Link>
   );
 }
@@ -198,12 +198,12 @@ function Lag({ activity: { lag } }: { readonly activity: Activity }) {
             <div className="h-1.5 grow overflow-hidden rounded-full bg-sunken">
               <div className="h-full rounded-full bg-accent" style={{ width: `${((ms ?? 0) / longest) * 100}%` }} />
             </div>
-            <span className="num w-16 text-right font-medium">{ms === undefined ? '–' : duration(ms)}</span>
+            <span className="num w-16 text-right font-medium">{ms === undefined ? '–' : durationText(ms)}</span>
           </div>
         ))}
         <p className="num text-xs text-ink-3">
-          Time from the moment a message could start until its delivery, retries included, over{' '}
-          {lag.count.toLocaleString('en')} deliveries.
+          Time from the moment a message could start until its delivery, retries included. Deliveries:{' '}
+          {lag.count.toLocaleString('en')}.
         </p>
       </div>
     </Section>

@@ -26,13 +26,23 @@ const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@annually', '0 0 1 1 *'],
 ]);
 
+const UNITS: ReadonlyMap<string, string> = new Map([
+  ['s', 'second'],
+  ['m', 'minute'],
+  ['h', 'hour'],
+  ['d', 'day'],
+]);
+
 /** The expression in words. Null when there are no simple words for it. */
 export function cronWords(cron: string): string | null {
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(cron.trim()) ?? [];
-  const fields = (NICKNAMES.get(expression ?? '') ?? expression ?? '').split(/\s+/);
-  if (fields.length !== 5) return null;
-  const [minute, hour, day, month, weekday] = fields as [string, string, string, string, string];
-  const time = timeWords(minute, hour);
+  const every = /^@every\s+(\S+)$/i.exec(expression ?? '')?.[1];
+  if (every !== undefined) return intervalWords(every);
+  const given = (NICKNAMES.get(expression ?? '') ?? expression ?? '').split(/\s+/);
+  const fields = given.length === 6 ? given : ['0', ...given];
+  if (fields.length !== 6) return null;
+  const [second, minute, hour, day, month, weekday] = fields as [string, string, string, string, string, string];
+  const time = second === '0' ? timeWords(minute, hour) : secondWords(second, minute, hour);
   const days = dayWords(day, month, weekday);
   if (time === null || days === null) return null;
   return `${time}${days === '' ? '' : `, ${days}`}${zone === undefined ? '' : `, in ${zone}`}`;
@@ -43,13 +53,29 @@ function timeWords(minute: string, hour: string): string | null {
   const everyMinutes = every.exec(minute)?.[1];
   const everyHours = every.exec(hour)?.[1];
   if (minute === '*' && hour === '*') return 'Every minute';
-  if (everyMinutes !== undefined && hour === '*') return `Every ${everyMinutes} minutes`;
+  if (everyMinutes !== undefined && hour === '*') return everyWords(everyMinutes, 'minute');
   if (!/^\d+$/.test(minute)) return null;
-  if (hour === '*') return minute === '0' ? 'Every hour' : `Every hour, at minute ${minute}`;
-  if (everyHours !== undefined) return `Every ${everyHours} hours${minute === '0' ? '' : `, at minute ${minute}`}`;
+  const atMinute = minute === '0' ? '' : `, at minute ${minute}`;
+  if (hour === '*') return `Every hour${atMinute}`;
+  if (everyHours !== undefined) return `${everyWords(everyHours, 'hour')}${atMinute}`;
   if (!/^\d+(?:,\d+)*$/.test(hour)) return null;
   return `At ${listWords(hour.split(',').map((each) => `${each.padStart(2, '0')}:${minute.padStart(2, '0')}`))}`;
 }
+
+function intervalWords(duration: string): string {
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(duration) ?? [];
+  const name = unit && UNITS.get(unit);
+  return count !== undefined && name ? everyWords(count, name) : `Every ${duration}`;
+}
+
+function secondWords(second: string, minute: string, hour: string): string | null {
+  const everySeconds = second === '*' ? '1' : /^\*\/(\d+)$/.exec(second)?.[1];
+  if (minute === '*' && hour === '*' && everySeconds !== undefined) return everyWords(everySeconds, 'second');
+  if (![second, minute, hour].every((each) => /^\d+$/.test(each))) return null;
+  return `At ${[hour, minute, second].map((each) => each.padStart(2, '0')).join(':')}`;
+}
+
+const everyWords = (count: string, unit: string) => (count === '1' ? `Every ${unit}` : `Every ${count} ${unit}s`);
 
 function dayWords(day: string, month: string, weekday: string): string | null {
   const months = month === '*' ? '' : nameList(month, MONTHS);

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import type { Search } from '../base/search.ts';
 import { Icon } from '../ui/icon.tsx';
-import { type FilterChip, without } from './filter.ts';
+import { type FilterChip, withoutFilterValue } from './filter.ts';
 
 export function FilterChips({
   chips,
@@ -32,7 +32,7 @@ export function FilterChips({
             type="button"
             className="grid size-5 place-items-center rounded text-ink-3 hover:text-ink"
             aria-label={`Remove filter ${label} ${value}`}
-            onClick={() => onChange(without(search, name, value))}
+            onClick={() => onChange(withoutFilterValue(search, name, value))}
           >
             <Icon name="close" className="size-3" />
           </button>

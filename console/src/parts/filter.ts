@@ -14,6 +14,7 @@ const LISTS = [
   'label',
   'scheduleId',
   'flowControlKey',
+  'debounceKey',
   'sourceMessageId',
   'callerIp',
   'responseStatus',
@@ -47,6 +48,7 @@ const PREFIXES: ReadonlyMap<string, (typeof LISTS)[number]> = new Map<string, (t
   ['label', 'label'],
   ['schedule', 'scheduleId'],
   ['flow', 'flowControlKey'],
+  ['debounce', 'debounceKey'],
   ['source', 'sourceMessageId'],
   ['status', 'responseStatus'],
   ['ip', 'callerIp'],
@@ -87,7 +89,7 @@ export interface FilterChip {
   readonly label: string;
 }
 
-/** The chips of all filters but the states, which have their own chips, and the text, which is in the box. */
+/** The chips of all filters except `state`, which has chips of its own, and `text`, which is in the search box. */
 export function chipsOf(search: Search): FilterChip[] {
   return FILTER_NAMES.filter((name) => name !== 'state' && name !== 'text').flatMap((name) =>
     listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS.get(name) ?? name })),
@@ -99,6 +101,7 @@ const CHIP_LABELS: ReadonlyMap<string, string> = new Map([
   ['topicName', 'topic'],
   ['scheduleId', 'schedule'],
   ['flowControlKey', 'flow key'],
+  ['debounceKey', 'debounce key'],
   ['sourceMessageId', 'caused by'],
   ['responseStatus', 'status'],
   ['callerIp', 'caller'],
@@ -108,16 +111,17 @@ const CHIP_LABELS: ReadonlyMap<string, string> = new Map([
   ['toDate', 'until'],
 ]);
 
-export function without(search: Search, name: string, value: string): Search {
+export function withoutFilterValue(search: Search, name: string, value: string): Search {
   const rest = listOf(search[name]).filter((each) => each !== value);
   const { [name]: _gone, ...others } = search;
   return rest.length > 0 ? { ...others, [name]: rest } : others;
 }
 
 /**
- * The part of a filter whose result never changes during the life of a message. The live stream uses only this part.
+ * The filters that the live stream of a list can use: their results never change during the life of a message. In the
+ * stream, `state`, `fromDate` and `toDate` would select events, not messages; it has no `text` and `responseStatus`.
  */
-export function immutableFilter(filter: MessageFilter): MessageFilter {
+export function streamFilter(filter: MessageFilter): MessageFilter {
   const {
     state: _state,
     text: _text,

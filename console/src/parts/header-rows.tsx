@@ -1,4 +1,4 @@
-// Rows of settings that know our headers: names are suggested, each with its description and the format of its value.
+// Rows in which a user enters settings: names are suggested, each with its description and an example of its value.
 
 import { useId } from 'react';
 import { useSession } from '../base/session.ts';
@@ -56,7 +56,7 @@ export function HeaderRows({
               <input
                 className="input mono grow"
                 aria-label={`Value of ${name || `setting ${at + 1}`}`}
-                placeholder={isHidden ? 'redacted: enter it' : (known?.example ?? '')}
+                placeholder={isHidden ? 'redacted: enter the value' : (known?.example ?? '')}
                 required={isHidden}
                 pattern={HEADER_CHARACTERS}
                 title={isHidden ? HIDDEN : undefined}

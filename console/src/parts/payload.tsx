@@ -43,7 +43,7 @@ export function Payload({ header = {}, body, bodyBase64, isCut = false, name, no
       ) : (
         <p className="text-sm text-ink-3">{nothing}</p>
       )}
-      {isCut && <p className="text-xs text-retrying">The response was longer: only the first 64 KiB are stored.</p>}
+      {isCut && <p className="text-xs text-retrying">The body was longer: only its beginning is stored.</p>}
     </div>
   );
 }

@@ -12,7 +12,7 @@ export interface Draft {
   readonly body: string;
   /** A body that is not text. It is used instead of `body`. */
   readonly binary: Uint8Array | null;
-  /** Headers of ours, without the prefix. */
+  /** Settings by the names of their headers, without the prefix. */
   readonly settings: readonly (readonly [name: string, value: string])[];
   /** The parts of the message that the service does not show: `body`, `Content-Type`, or the name of a setting. */
   readonly redacted: readonly string[];
@@ -27,7 +27,8 @@ const CALLBACKS: readonly (readonly [CallbackName, string])[] = [
 
 /**
  * The message of one endpoint goes to that URL again, not to the whole topic. The deduplication id is not copied: with
- * it the new message would be a duplicate and not be accepted. A time of delivery is copied if it is still to come.
+ * it the new message would be a duplicate and not be accepted. Nor is the debounce key: with it the copy would take the
+ * place of the message that waits. A time of delivery is copied if it is still to come.
  */
 export function draftOf(message: Message, timeoutMsDefault: number | null | undefined): Draft {
   const settings: [string, string][] = [];
@@ -48,8 +49,11 @@ export function draftOf(message: Message, timeoutMsDefault: number | null | unde
   if (message.method !== 'POST') set('Method', message.method);
   set('Retries', message.maxRetries);
   set('Retry-Delay', message.retryDelayExpression);
+  set('Retry-Jitter', message.retryJitter);
   if (message.timeoutMs !== timeoutMsDefault) set('Timeout', durationText(message.timeoutMs));
   if (message.notBefore > serviceNow()) set('Not-Before', message.notBefore / 1000);
+  // From its own acceptance, the new message has as much time as this one had.
+  if (message.expiresAt !== undefined) set('Expires', durationText(message.expiresAt - message.createdAt));
   for (const [name, setting] of CALLBACKS) {
     set(setting, message[name]);
     for (const [own, value] of callbackSettings(message, name, timeoutMsDefault)) set(`${setting}-${own}`, value);
@@ -57,6 +61,10 @@ export function draftOf(message: Message, timeoutMsDefault: number | null | unde
   }
   set('Label', message.labels?.join(', '));
   set('Order-Key', message.orderKey);
+  // That of a message in a queue is its queue's.
+  if (message.queueName === undefined) set('Priority', message.priority);
+  set('Outage', message.outage);
+  set('Await-Ack', message.awaitAck);
   set('Flow-Control-Key', message.flowControlKey);
   if (message.flowControlKey !== undefined) set('Flow-Control-Value', flowValue(message));
   set('Redact-Fields', message.redactFields?.join(', '));
@@ -85,12 +93,13 @@ function callbackSettings(
 ): [string, string][] {
   const given = message[`${name}Settings`];
   if (!given) return [];
-  const { method, maxRetries, retryDelayExpression, delayMs, timeoutMs } = given;
+  const { method, maxRetries, retryDelayExpression, retryJitter, delayMs, timeoutMs } = given;
   const found: [string, string][] = [];
   if (method !== 'POST') found.push(['Method', method]);
   if (maxRetries !== message.maxRetries) found.push(['Retries', String(maxRetries)]);
   if (retryDelayExpression !== undefined && retryDelayExpression !== message.retryDelayExpression)
     found.push(['Retry-Delay', retryDelayExpression]);
+  if (retryJitter !== undefined && retryJitter !== message.retryJitter) found.push(['Retry-Jitter', retryJitter]);
   if (delayMs > 0) found.push(['Delay', durationText(delayMs)]);
   if (timeoutMs !== timeoutMsDefault) found.push(['Timeout', durationText(timeoutMs)]);
   return found;
@@ -123,7 +132,7 @@ export function missingFields({ redacted, body, binary, contentType, settings }:
   });
 }
 
-export type SentAnswer = Published | readonly Published[] | { readonly scheduleId: string };
+export type PublishResponse = Published | readonly Published[] | { readonly scheduleId: string };
 
 /** The settings by name. In HTTP, a header that is given more than once is one list. */
 export function settingsOf({ settings }: Draft): Record<string, string> {
@@ -132,7 +141,7 @@ export function settingsOf({ settings }: Draft): Record<string, string> {
   return Object.fromEntries([...byName].map(([name, rows]) => [name, rows.map(([, value]) => value).join(', ')]));
 }
 
-export function callOf(draft: Draft): Call<SentAnswer> {
+export function callOf(draft: Draft): Call<PublishResponse> {
   const { destination, contentType, body, binary } = draft;
   // A browser adds a Content-Type to a text without one, but not to bytes.
   const content = binary ?? (contentType === '' ? new TextEncoder().encode(body) : body);
@@ -147,7 +156,7 @@ export function callOf(draft: Draft): Call<SentAnswer> {
 }
 
 /** The body after an edit. A text field has only Unix line endings: Windows line endings are restored. */
-export function edited(before: string, typed: string): string {
+export function bodyAfterEdit(before: string, typed: string): string {
   const isWindows = before.includes('\r\n') && !/[^\r]\n|^\n|\r(?!\n)/.test(before);
   return isWindows ? typed.replaceAll(/\r?\n/g, '\r\n') : typed;
 }

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import type { Published } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { ResponseState } from '../ui/page.tsx';
-import { isOpen, StateLabel, Status } from '../ui/state.tsx';
+import { isOpen, StateLabel, StatusCode } from '../ui/state.tsx';
 
 export function TestResult({ sent }: { readonly sent: readonly Published[] }) {
   const client = useClient();
@@ -22,7 +22,7 @@ export function TestResult({ sent }: { readonly sent: readonly Published[] }) {
         <li key={messageId} className="flex items-center gap-3 px-3 py-2">
           <StateLabel state={state} />
           <span className="mono min-w-0 grow truncate text-ink-2">{url}</span>
-          <Status status={responseStatus} />
+          <StatusCode status={responseStatus} />
           <Link to="/messages/$messageId" params={{ messageId }} className="link text-xs">
             Open
           </Link>

@@ -4,16 +4,16 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Why } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
-import { Problem } from '../ui/page.tsx';
-import { duration, exactTime, useNow } from '../ui/time.tsx';
+import { ProblemNotice } from '../ui/page.tsx';
+import { durationText, exactTime, useNow } from '../ui/time.tsx';
 
 const TITLES: ReadonlyMap<string, string> = new Map([
-  ['delayed', 'Waiting for its time'],
+  ['delayed', 'Not due yet'],
   ['retrying', 'Waiting for the next attempt'],
   ['behind', 'Waiting for its turn'],
   ['queuePaused', 'The queue is paused'],
-  ['flowFull', 'Its flow key is at its limit'],
-  ['flowPaused', 'Its flow key is paused'],
+  ['flowFull', 'The flow key is at its limit'],
+  ['flowPaused', 'The flow key is paused'],
   ['interrupted', 'Interrupted by crashes of the server'],
   ['held', 'Held until you decide'],
   ['active', 'Being delivered right now'],
@@ -34,7 +34,7 @@ export function useWhy(messageId: string) {
 
 export function WhyBox({ messageId }: { readonly messageId: string }) {
   const { data: why, error } = useWhy(messageId);
-  if (error && !why) return <Problem error={error} />;
+  if (error && !why) return <ProblemNotice error={error} />;
   if (!why || why.reason === 'ended') return null;
   return (
     <section aria-label="Why it is not delivered yet" className="rounded-lg border border-line bg-sunken px-4 py-3">
@@ -46,7 +46,7 @@ export function WhyBox({ messageId }: { readonly messageId: string }) {
 
 export function WhyText({ why }: { readonly why: Why }) {
   const now = useNow();
-  const { nextAttemptAt, behindMessageId } = why;
+  const { nextAttemptAt, estimatedAt, behindMessageId } = why;
   return (
     <>
       <p className="text-sm font-medium">
@@ -54,8 +54,14 @@ export function WhyText({ why }: { readonly why: Why }) {
         {nextAttemptAt !== undefined && nextAttemptAt > now && (
           <span className="num font-normal text-ink-2" title={exactTime(nextAttemptAt)}>
             {' '}
-            · in {duration(nextAttemptAt - now)}
+            · in {durationText(nextAttemptAt - now)}
             {why.isEarliest && ' at the earliest'}
+          </span>
+        )}
+        {nextAttemptAt === undefined && estimatedAt !== undefined && estimatedAt > now && (
+          <span className="num font-normal text-ink-2" title={exactTime(estimatedAt)}>
+            {' '}
+            · in about {durationText(estimatedAt - now)}
           </span>
         )}
       </p>

@@ -7,7 +7,7 @@ import { calls, type FlowKey } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { shownCount } from '../ui/count.ts';
-import { Problem, Section } from '../ui/page.tsx';
+import { ProblemNotice, Section } from '../ui/page.tsx';
 
 export function FlowKeys() {
   const client = useClient();
@@ -16,7 +16,7 @@ export function FlowKeys() {
     queryFn: () => client.listFlowKeys(),
     refetchInterval: 3000,
   });
-  if (error && !keys) return <Problem error={error} />;
+  if (error && !keys) return <ProblemNotice error={error} />;
   if (!keys || keys.length === 0) return null;
   return (
     <Section title="Flow keys">

@@ -7,7 +7,7 @@ import { useClient } from '../base/session.ts';
 import { WhyText } from '../parts/why-box.tsx';
 import { Destination } from '../ui/destination.tsx';
 import { ResponseState } from '../ui/page.tsx';
-import { StateLabel, Status } from '../ui/state.tsx';
+import { OPEN_STATES, StateLabel, StatusCode } from '../ui/state.tsx';
 
 /** The first message that does not wait for another message, and what it waits for. */
 async function headOf(client: Client, queue: Queue): Promise<{ message: Message; why: Why } | null> {
@@ -21,11 +21,11 @@ async function headOf(client: Client, queue: Queue): Promise<{ message: Message;
   return { message, why };
 }
 
-/** The oldest open message of the queue. A page may be empty without being the last. */
+/** The oldest open message of the queue. The first page may be empty without being the last one. */
 async function oldestOpen(client: Client, queue: Queue): Promise<Message | undefined> {
   const filter = {
     queueName: [queue.name],
-    state: ['CREATED', 'ACTIVE', 'RETRY'],
+    state: OPEN_STATES,
     order: 'oldestFirst',
     count: 1,
   } as const;
@@ -64,7 +64,7 @@ export function QueueWhy({ queue }: { readonly queue: Queue }) {
             <span className="min-w-0 grow">
               <Destination url={data.message.url} method={data.message.method} />
             </span>
-            <Status status={data.message.responseStatus} />
+            <StatusCode status={data.message.responseStatus} />
             <StateLabel state={data.message.state} />
           </Link>
         </>

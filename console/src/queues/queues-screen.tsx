@@ -10,7 +10,7 @@ import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { shownCount } from '../ui/count.ts';
+import { countWithNoun, shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Segments } from '../ui/segments.tsx';
@@ -70,7 +70,7 @@ function QueueCard({
   readonly isNamed: boolean;
 }) {
   const { name, paused, lag, parallelism } = queue;
-  const open = shownCount(lag, queue.isLagCut);
+  const open = countWithNoun(lag, 'open message', queue.isLagCut);
   const card = useRef<HTMLElement>(null);
   const [isAsking, setIsAsking] = useState(isNamed);
   useEffect(() => {
@@ -87,7 +87,7 @@ function QueueCard({
             </Link>
             {paused && <span className="chip border-transparent bg-retrying-soft text-retrying">paused</span>}
           </p>
-          <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : `${open} not ended`}</p>
+          <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : open}</p>
         </div>
         <div className="w-full sm:w-64">
           {overview && (
@@ -112,7 +112,7 @@ function QueueCard({
             disabled={lag === 0}
             onClick={() => setIsAsking(!isAsking)}
           >
-            Why isn’t it moving?
+            Why is it waiting?
           </button>
           <PauseAndPurge queue={queue} />
         </div>
@@ -154,14 +154,14 @@ function PauseAndPurge({ queue }: { readonly queue: Queue }) {
         <p>
           {lag === 0
             ? 'The queue is empty. The next message to it creates it again, with a parallelism of 1.'
-            : `${open} messages have not ended. They are cancelled, and the queue is deleted.`}
+            : `This cancels ${countWithNoun(lag, 'open message', queue.isLagCut)} and deletes the queue.`}
         </p>
       </ConfirmButton>
     </>
   );
 }
 
-/** How many heads there are and how many there may be. The limit can be changed in place. */
+/** How many messages hold a place in the queue, and how many may hold one. This limit can be changed here. */
 function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: number | undefined }) {
   const [text, setText] = useState<string | null>(null);
   const value = text ?? String(queue.parallelism);
@@ -191,6 +191,21 @@ function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: nu
         </ActionButton>
       ) : (
         <span>at once</span>
+      )}
+      {queue.expires !== undefined && (
+        <span className="num" title="How long after it is due a message without an expiry of its own may start">
+          expire after {queue.expires}
+        </span>
+      )}
+      {queue.priority !== undefined && (
+        <span className="num" title="The priority of its messages, before those of other queues and of no queue">
+          priority {queue.priority}
+        </span>
+      )}
+      {queue.outage !== undefined && (
+        <span title="What messages that say nothing themselves do while their host is down">
+          outage: {queue.outage}
+        </span>
       )}
     </div>
   );

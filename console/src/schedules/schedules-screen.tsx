@@ -6,16 +6,17 @@ import { calls, type Schedule } from 'postrider-sdk';
 import { useState } from 'react';
 import { type Search, textOf } from '../base/search.ts';
 import { useClient } from '../base/session.ts';
-import { CronPreview } from '../parts/cron-preview.tsx';
 import { cronWords } from '../parts/cron-words.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { countWithNoun } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { STATES } from '../ui/state.tsx';
-import { Ago, clockTime } from '../ui/time.tsx';
+import { Ago, clockTime, durationText } from '../ui/time.tsx';
+import { ScheduleDetail } from './schedule-detail.tsx';
 
 const RESULTS_SHOWN = 24;
 
@@ -46,7 +47,10 @@ export function SchedulesScreen() {
               settings: { Cron: 'CRON_TZ=Europe/Berlin 0 9 * * 1-5' },
             })}
           >
-            <p>A schedule creates a new message at each time of a cron expression, in any time zone.</p>
+            <p>
+              A schedule creates a new message at each time of a cron expression, in any time zone, or at equal
+              intervals.
+            </p>
           </EmptyState>
         )}
         <ul className="space-y-3">
@@ -71,6 +75,10 @@ function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; read
           <p className="flex flex-wrap items-center gap-x-2 text-base font-medium">
             {cronWords(cron) ?? cron}
             {isPaused && <span className="chip border-transparent bg-retrying-soft text-retrying">paused</span>}
+            {schedule.overlap === 'skip' && <span className="chip">skips while one is open</span>}
+            {schedule.jitter !== undefined && (
+              <span className="chip">jitter {durationText(schedule.jitter * 1000)}</span>
+            )}
           </p>
           <p className="mono truncate text-ink-3" title={destination}>
             {schedule.method} {destination}
@@ -83,6 +91,7 @@ function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; read
                 · next <Ago at={nextScheduleTime} />
               </>
             )}
+            {schedule.skippedCount !== undefined && <> · {countWithNoun(schedule.skippedCount, 'skipped tick')}</>}
           </p>
         </div>
         <Results scheduleId={scheduleId} />
@@ -98,11 +107,7 @@ function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; read
           <ScheduleActions schedule={schedule} />
         </div>
       </div>
-      {isUnfolded && (
-        <div className="border-t border-line px-4 py-3">
-          <CronPreview cron={cron} />
-        </div>
-      )}
+      {isUnfolded && <ScheduleDetail listed={schedule} />}
     </article>
   );
 }
@@ -146,7 +151,7 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
         label={`Delete schedule ${scheduleId}`}
         done="The schedule is deleted"
       >
-        <p>It creates no more messages. Messages that it has created are still delivered.</p>
+        <p>The schedule creates no more messages. Messages that it has created are still delivered.</p>
       </ConfirmButton>
     </>
   );

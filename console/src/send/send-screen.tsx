@@ -7,23 +7,32 @@ import { PostriderError, type Published } from 'postrider-sdk';
 import { useEffect, useState } from 'react';
 import { API_URL } from '../base/address.ts';
 import { type Search, textOf } from '../base/search.ts';
-import { shownToken, useClient, useMay, useSession } from '../base/session.ts';
+import { tokenForExamples, useClient, useHasScope, useSession } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';
 import { HeaderRows } from '../parts/header-rows.tsx';
 import { sizeText } from '../parts/payload.tsx';
-import { callOf, type Draft, draftOf, edited, missingFields, type SentAnswer } from '../parts/publish-again.ts';
+import {
+  bodyAfterEdit,
+  callOf,
+  type Draft,
+  draftOf,
+  missingFields,
+  type PublishResponse,
+} from '../parts/publish-again.ts';
 import { TestResult } from '../parts/test-result.tsx';
+import { TickSettings } from '../parts/tick-settings.tsx';
 import { missingScopeText, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { TokenHint } from '../ui/command.tsx';
+import { countWithNoun } from '../ui/count.ts';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem, ResponseState } from '../ui/page.tsx';
+import { PageBody, PageHead, ProblemNotice, ResponseState } from '../ui/page.tsx';
 import { pythonSnippet, typescriptSnippet } from './snippets.ts';
 
 const MODES = [
   ['publish', 'Publish', 'Delivered as soon as possible, in parallel with others'],
   ['enqueue', 'Enqueue', 'Delivered in the order of a queue'],
-  ['schedule', 'Schedule', 'Delivered at each time of a cron expression'],
+  ['schedule', 'Schedule', 'Delivered at each time of a cron expression, or at equal intervals'],
 ] as const;
 
 export function SendScreen() {
@@ -68,10 +77,10 @@ function Builder({ initial }: { readonly initial: Draft }) {
   const [problem, setProblem] = useState<Error | null>(null);
   const navigate = useNavigate();
   const scope = draft.mode === 'schedule' ? 'manage' : 'publish';
-  const may = useMay(scope);
+  const may = useHasScope(scope);
   const call = callOf(draft);
-  const action = useAction<SentAnswer>({
-    done: (answer) => ('scheduleId' in answer ? 'The schedule is created' : 'Accepted: it is on disk'),
+  const action = useAction<PublishResponse>({
+    done: (answer) => ('scheduleId' in answer ? 'The schedule is created' : 'Accepted and stored'),
     onDone: (answer) => {
       setProblem(null);
       if ('scheduleId' in answer) void navigate({ to: '/schedules', search: { schedule: answer.scheduleId } });
@@ -100,7 +109,7 @@ function Builder({ initial }: { readonly initial: Draft }) {
         <div className="grid gap-6 lg:grid-cols-2">
           <Form draft={draft} put={put} onSend={() => action.mutate(call)} />
           <div className="min-w-0 space-y-5">
-            <Problem error={problem} />
+            <ProblemNotice error={problem} />
             {sent && (
               <section aria-label="Result" className="space-y-2">
                 <h2 className="heading">Result</h2>
@@ -121,9 +130,17 @@ interface Editing {
   readonly put: (some: Partial<Draft>) => void;
 }
 
-function cronOf({ settings }: Draft): string | undefined {
-  return settings.find(([name]) => name.toLowerCase() === 'cron')?.[1];
+function settingOf({ settings }: Draft, setting: string): string | undefined {
+  return settings.find(([name]) => name.toLowerCase() === setting.toLowerCase())?.[1];
 }
+
+/** The settings with this one in its place, or behind the others. An empty value stays until its row is removed. */
+function withSetting({ settings }: Draft, setting: string, value: string): Draft['settings'] {
+  const at = settings.findIndex(([name]) => name.toLowerCase() === setting.toLowerCase());
+  return at === -1 ? [...settings, [setting, value]] : settings.with(at, [setting, value]);
+}
+
+const cronOf = (draft: Draft) => settingOf(draft, 'Cron');
 
 function Form({ draft, put, onSend }: Editing & { readonly onSend: () => void }) {
   const cron = cronOf(draft);
@@ -155,6 +172,14 @@ function Form({ draft, put, onSend }: Editing & { readonly onSend: () => void })
         <legend className="label">Settings</legend>
         <HeaderRows rows={draft.settings} redacted={draft.redacted} onChange={(settings) => put({ settings })} />
       </fieldset>
+      {draft.mode === 'schedule' && (
+        <TickSettings
+          overlap={settingOf(draft, 'Schedule-Overlap') ?? 'allow'}
+          jitter={settingOf(draft, 'Schedule-Jitter') ?? ''}
+          onOverlap={(overlap) => put({ settings: withSetting(draft, 'Schedule-Overlap', overlap) })}
+          onJitter={(jitter) => put({ settings: withSetting(draft, 'Schedule-Jitter', jitter) })}
+        />
+      )}
       {draft.mode === 'schedule' && cron !== undefined && <CronPreview cron={cron} />}
     </form>
   );
@@ -202,9 +227,9 @@ function Body({ draft, put }: Editing) {
             rows={8}
             spellCheck={false}
             required={isHidden}
-            placeholder={isHidden ? 'redacted: enter it' : undefined}
+            placeholder={isHidden ? 'redacted: enter the body' : undefined}
             value={draft.body}
-            onChange={(event) => put({ body: edited(draft.body, event.target.value) })}
+            onChange={(event) => put({ body: bodyAfterEdit(draft.body, event.target.value) })}
           />
         </label>
       ) : (
@@ -220,7 +245,7 @@ function Body({ draft, put }: Editing) {
         <input
           className="input mono h-7"
           required={isTypeHidden}
-          placeholder={isTypeHidden ? 'redacted: enter it' : undefined}
+          placeholder={isTypeHidden ? 'redacted: enter the value' : undefined}
           value={draft.contentType}
           onChange={(event) => put({ contentType: event.target.value })}
         />
@@ -236,7 +261,7 @@ function BinaryBody({ bytes, onReplace }: { readonly bytes: Uint8Array; readonly
       <div className="flex items-center gap-3 rounded-md border border-line-strong px-3 py-2 text-sm">
         <span className="grow">Binary, {sizeText(bytes.length)}: it is sent unchanged.</span>
         <button type="button" className="btn btn-small" onClick={onReplace}>
-          Write another
+          Write a new body
         </button>
       </div>
     </div>
@@ -277,7 +302,7 @@ function Destinations({ value, onChange }: { readonly value: string; readonly on
       <datalist id="destinations">
         {topics?.map(({ name, endpoints }) => (
           <option key={name} value={name}>
-            topic with {endpoints.length} endpoints
+            topic with {countWithNoun(endpoints.length, 'endpoint')}
           </option>
         ))}
       </datalist>
@@ -288,7 +313,7 @@ function Destinations({ value, onChange }: { readonly value: string; readonly on
 function Preview({ draft }: { readonly draft: Draft }) {
   const { account } = useSession();
   const { headerPrefix } = account.service;
-  const token = shownToken(account);
+  const token = tokenForExamples(account);
   const toCurl = useCurl();
   const missing = missingFields(draft);
   if (missing.length > 0) {

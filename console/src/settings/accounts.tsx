@@ -108,7 +108,7 @@ function Suspension({ account }: { readonly account: Account }) {
       button="Suspend account"
       done={`Account “${account.name}” is suspended`}
     >
-      <p>It can publish nothing, and its messages wait until it is resumed. Running attempts end.</p>
+      <p>The account can publish nothing, and its messages wait until it is resumed. Attempts in flight finish.</p>
     </ConfirmButton>
   );
 }

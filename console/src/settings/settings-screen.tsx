@@ -3,18 +3,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { calls } from 'postrider-sdk';
 import { API_URL } from '../base/address.ts';
-import { useClient, useMay, useSession } from '../base/session.ts';
+import { useClient, useHasScope, useSession } from '../base/session.ts';
 import { sizeText } from '../parts/payload.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
-import { duration } from '../ui/time.tsx';
+import { durationText } from '../ui/time.tsx';
 import { Accounts } from './accounts.tsx';
 import { Usage } from './usage.tsx';
 
 export function SettingsScreen() {
-  const isAdmin = useMay('admin');
-  const isManager = useMay('manage');
+  const isAdmin = useHasScope('admin');
+  const isManager = useHasScope('manage');
   return (
     <>
       <PageHead title="Settings" />
@@ -82,11 +82,12 @@ function Keys() {
 
 const LIMITS: ReadonlyMap<string, string> = new Map([
   ['retriesDefault', 'Default retries'],
-  ['retriesMax', 'Most retries'],
+  ['retriesMax', 'Maximum retries'],
   ['bodyBytesMax', 'Largest body'],
   ['delayMsMax', 'Longest delay'],
   ['timeoutMsDefault', 'Default timeout of an attempt'],
   ['timeoutMsMax', 'Longest timeout'],
+  ['awaitAckMsMax', 'Longest wait for an ack'],
   ['endpointsPerTopicMax', 'Endpoints per topic'],
   ['topicsMax', 'Topics'],
   ['queuesMax', 'Queues'],
@@ -99,7 +100,7 @@ const LIMITS: ReadonlyMap<string, string> = new Map([
 function limitText(name: string, value: number | null): string {
   if (value === null) return 'unlimited';
   if (name.includes('Bytes')) return sizeText(value);
-  if (name.includes('Ms')) return duration(value);
+  if (name.includes('Ms')) return durationText(value);
   return value.toLocaleString('en');
 }
 
@@ -183,8 +184,8 @@ function About() {
       </dl>
       {isDev && (
         <p className="mt-3 text-xs text-ink-3">
-          To go to production: <code className="mono text-ink-2">npm start</code> keeps its data elsewhere, refuses
-          private addresses, and prints an admin token once, on its first start.
+          In production, start the service with <code className="mono text-ink-2">postrider serve</code>. It keeps its
+          data elsewhere, refuses deliveries to private addresses, and prints an admin token on its first start.
         </p>
       )}
     </Section>

@@ -61,7 +61,7 @@ function Days({ usage, toDay }: UsageByDay) {
         {KINDS.map(([kind, label, tone]) => (
           <li key={kind} className="flex items-center gap-1.5">
             <span className={`size-2 rounded-full ${tone}`} />
-            {(counts.get(kind) ?? 0).toLocaleString('en')} {label}
+            {label}: {(counts.get(kind) ?? 0).toLocaleString('en')}
           </li>
         ))}
       </ul>

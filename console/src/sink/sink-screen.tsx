@@ -6,13 +6,13 @@ import { Link } from '@tanstack/react-router';
 import { calls, type HeaderMap, type SinkRequest, verifySignature } from 'postrider-sdk';
 import { useState } from 'react';
 import { API_URL } from '../base/address.ts';
-import { useClient, useMay, useSession } from '../base/session.ts';
+import { useClient, useHasScope, useSession } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
-import { Status } from '../ui/state.tsx';
+import { StatusCode } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 
 const PRESETS: readonly {
@@ -111,9 +111,9 @@ function RequestRow({ request }: { readonly request: SinkRequest }) {
         <Signature request={request} />
         {retried !== undefined && retried !== '0' && <span className="chip">retry {retried}</span>}
         {request.status === undefined ? (
-          <span className="text-xs text-active">answering…</span>
+          <span className="text-xs text-active">responding…</span>
         ) : (
-          <Status status={request.status} />
+          <StatusCode status={request.status} />
         )}
         {messageId !== undefined && (
           <Link to="/messages/$messageId" params={{ messageId }} className="link text-xs">
@@ -145,7 +145,7 @@ function Signature({ request }: { readonly request: SinkRequest }) {
   const client = useClient();
   const { headerPrefix } = useSession().account.service;
   const signature = headerOf(request.header, `${headerPrefix}Signature`);
-  const mayKnowKeys = useMay('manage');
+  const mayKnowKeys = useHasScope('manage');
   const keys = useQuery({ queryKey: ['keys'], queryFn: () => client.getKeys(), enabled: mayKnowKeys });
   const canCheck = mayKnowKeys && 'subtle' in crypto && !request.isBodyCut;
   const { data: verdict } = useQuery({

@@ -11,7 +11,7 @@ interface Edited<T> {
   readonly base: string;
 }
 
-/** `saved` is the part as text, which shows when the part has changed. Without a draft, the saved part is shown. */
+/** `savedOf` returns the saved part as text, to see when it changes. `draftOf` returns it in the form to edit. */
 export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, draftOf: (topic: Topic) => T) {
   const queries = useQueryClient();
   const [edited, setEdited] = useState<Edited<T> | null>(null);
@@ -25,10 +25,11 @@ export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, dra
     undo: () => setEdited(null),
     /** True if somebody else has saved another value since the editing began. */
     isOutdated: edited !== null && edited.base !== saved,
+    /** Call this before a save. */
     begin: () => {
       sent.current = edited;
     },
-    /** What the user typed during the call remains a draft. */
+    /** Call this after a save, with the saved topic. What the user typed during the call remains a draft. */
     saved: (now: Topic) => {
       queries.setQueryData(['topic', now.name], now);
       setEdited((after) => (after === sent.current || after === null ? null : { ...after, base: savedOf(now) }));
@@ -36,10 +37,10 @@ export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, dra
   };
 }
 
-export function Outdated({ what }: { readonly what: string }) {
+export function OutdatedNotice({ what }: { readonly what: string }) {
   return (
     <p role="status" className="px-4 py-2.5 text-xs text-retrying">
-      The saved {what} were changed elsewhere since you began to edit. Save replaces them; Undo shows them.
+      The saved {what} were changed elsewhere since you began to edit. Save overwrites these changes; Undo shows them.
     </p>
   );
 }

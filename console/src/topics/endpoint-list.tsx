@@ -1,10 +1,10 @@
 // The endpoints of a topic: add, edit, move, remove. The whole list is saved at once, in the order shown.
 
 import { calls, type Endpoint, type Topic } from 'postrider-sdk';
-import { useMay } from '../base/session.ts';
+import { useHasScope } from '../base/session.ts';
 import { ActionButton, missingScopeText } from '../ui/action.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
-import { Outdated, useDraft } from './draft.tsx';
+import { OutdatedNotice, useDraft } from './draft.tsx';
 import { HealthBar, type TopicHealth } from './health.tsx';
 
 interface Draft {
@@ -25,7 +25,7 @@ const savedOf = ({ endpoints }: Topic) =>
 
 export function EndpointList({ topic, health }: { readonly topic: Topic; readonly health: TopicHealth }) {
   const { value: drafts, set: setDrafts, ...draft } = useDraft(topic, savedOf, draftsOf);
-  const may = useMay('manage');
+  const may = useHasScope('manage');
   const change = (id: number, some: Partial<Draft>) =>
     setDrafts(drafts.map((each) => (each.id === id ? { ...each, ...some } : each)));
   const move = (at: number, by: number) => {
@@ -54,7 +54,7 @@ export function EndpointList({ topic, health }: { readonly topic: Topic; readonl
           />
         ))}
       </ol>
-      {draft.isOutdated && isChanged && <Outdated what="endpoints" />}
+      {draft.isOutdated && isChanged && <OutdatedNotice what="endpoints" />}
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-4 py-2.5">
         <button
           type="button"
@@ -100,7 +100,7 @@ interface EndpointRowProps {
 }
 
 function EndpointRow({ draft, at, count, change, move, remove, health }: EndpointRowProps) {
-  const may = useMay('manage');
+  const may = useHasScope('manage');
   return (
     <li className="flex flex-wrap items-center gap-2 px-4 py-2.5">
       <span className="num w-5 text-xs text-ink-3">{at + 1}</span>

@@ -47,7 +47,7 @@ export function HealthBar({ results, url }: { readonly results: TopicHealth; rea
   if (total === 0) return <span className="text-xs text-ink-3">nothing sent lately</span>;
   const parts = [
     ['bg-delivered', delivered, 'delivered'],
-    ['bg-waiting', open, 'on their way'],
+    ['bg-waiting', open, 'on the way'],
     ['bg-failed', failed, 'failed'],
   ] as const;
   const words = parts

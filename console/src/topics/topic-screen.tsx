@@ -4,14 +4,15 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { calls, type Published, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
-import { useClient, useMay, useSession } from '../base/session.ts';
+import { useClient, useHasScope, useSession } from '../base/session.ts';
 import { HeaderRows, type SettingRow } from '../parts/header-rows.tsx';
 import { TestResult } from '../parts/test-result.tsx';
 import { ActionButton, useAction } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { countWithNoun } from '../ui/count.ts';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
-import { Outdated, useDraft } from './draft.tsx';
+import { OutdatedNotice, useDraft } from './draft.tsx';
 import { EndpointList } from './endpoint-list.tsx';
 import { useTopicHealth } from './health.tsx';
 
@@ -44,7 +45,7 @@ export function TopicScreen() {
             done={`Topic “${topicName}” is deleted`}
             onDone={() => void navigate({ to: '/topics' })}
           >
-            <p>Messages that were sent to it are still delivered. New messages are refused.</p>
+            <p>Messages that were sent to the topic are still delivered. New messages to it are refused.</p>
           </ConfirmButton>
         )}
       </PageHead>
@@ -72,9 +73,9 @@ function Editor({ topic }: { readonly topic: Topic }) {
 function TestMessage({ topic }: { readonly topic: Topic }) {
   const [body, setBody] = useState('{"test":true}');
   const [sent, setSent] = useState<readonly Published[] | null>(null);
-  const may = useMay('publish');
+  const may = useHasScope('publish');
   const action = useAction<Published | readonly Published[]>({
-    done: `One message to each of ${topic.endpoints.length} endpoints`,
+    done: `Sent to ${countWithNoun(topic.endpoints.length, 'endpoint')}`,
     onDone: (answer) => setSent([answer].flat() as Published[]),
   });
   return (
@@ -131,9 +132,9 @@ function Defaults({ topic }: { readonly topic: Topic }) {
   return (
     <Section title="Default settings">
       <div className="card space-y-3 p-4">
-        <p className="text-xs text-ink-3">They apply to every message to this topic that does not set its own.</p>
+        <p className="text-xs text-ink-3">A message to this topic has these settings, unless it has its own.</p>
         <HeaderRows rows={rows} onChange={draft.set} />
-        {draft.isOutdated && isChanged && <Outdated what="settings" />}
+        {draft.isOutdated && isChanged && <OutdatedNotice what="settings" />}
         <div className="flex gap-2">
           <ActionButton
             call={() => {

@@ -8,6 +8,7 @@ import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { useExampleUrl } from '../ui/command.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
+import { countWithNoun } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
@@ -71,7 +72,7 @@ function TopicRow({ topic }: { readonly topic: Topic }) {
           {topic.name}
         </Link>
         <p className="text-xs text-ink-3">
-          {endpoints.length} {endpoints.length === 1 ? 'endpoint' : 'endpoints'} · changed <Ago at={topic.updatedAt} />
+          {countWithNoun(endpoints.length, 'endpoint')} · changed <Ago at={topic.updatedAt} />
         </p>
       </div>
       <HealthBar results={health} />
@@ -121,7 +122,7 @@ function NewTopic({
             call={() => calls.addEndpoints(name.trim(), endpoints)}
             className="btn btn-primary"
             isDisabled={name.trim() === '' || endpoints.length === 0}
-            done={(topic) => `Topic “${topic.name}” has ${topic.endpoints.length} endpoints`}
+            done={(topic) => `Topic “${topic.name}” has ${countWithNoun(topic.endpoints.length, 'endpoint')}`}
             onDone={(topic) => {
               onOpenChange(false);
               void navigate({ to: '/topics/$topicName', params: { topicName: topic.name } });

@@ -5,7 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
 import type { ReactNode } from 'react';
 import { API_URL } from '../base/address.ts';
-import { isSignedOut, shownToken, useMay, useSession } from '../base/session.ts';
+import { isSignedOut, tokenForExamples, useHasScope, useSession } from '../base/session.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';
 
@@ -19,7 +19,7 @@ export interface ActionOptions<T> {
 /** A call as a command for the shell. */
 export function useCurl(): (call: Call<unknown>) => string {
   const { account } = useSession();
-  const token = shownToken(account);
+  const token = tokenForExamples(account);
   return (call) =>
     curl(call, { baseUrl: API_URL, headerPrefix: account.service.headerPrefix, ...(token !== null && { token }) });
 }
@@ -77,7 +77,7 @@ export function ActionButton<T>({
   ...options
 }: ActionButtonProps<T>) {
   const action = useAction<T>(options);
-  const may = useMay(scope);
+  const may = useHasScope(scope);
   return (
     <button
       type="button"

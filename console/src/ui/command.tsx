@@ -3,7 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Call } from 'postrider-sdk';
 import { API_URL } from '../base/address.ts';
-import { shownToken, useSession } from '../base/session.ts';
+import { tokenForExamples, useSession } from '../base/session.ts';
 import { useCurl } from './action.tsx';
 import { Code } from './code.tsx';
 
@@ -20,7 +20,7 @@ export function Command({ call }: { readonly call: Call<unknown> }) {
 /** The session is a cookie that no script can read, so the page cannot put the token of the user into a command. */
 export function TokenHint() {
   const { account } = useSession();
-  if (shownToken(account) !== null) return null;
+  if (tokenForExamples(account) !== null) return null;
   return (
     <p className="text-xs text-ink-3">
       <code className="mono text-ink-2">TOKEN</code> is the token you signed in with; this page does not keep it. First
@@ -33,7 +33,7 @@ export function TokenHint() {
   );
 }
 
-/** A destination that responds: in development the built-in one. */
+/** Makes a URL for an example. In development it is a URL of the sink, which responds. */
 export function useExampleUrl(): (name: string) => string {
   const { isDev } = useSession().account.service;
   return (name) => (isDev ? `${API_URL}/dev/sink/ok?${name}` : `https://example.com/${name}`);

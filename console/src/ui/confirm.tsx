@@ -4,7 +4,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { Call, Scope } from 'postrider-sdk';
 import { type ReactNode, useState } from 'react';
-import { useMay } from '../base/session.ts';
+import { useHasScope } from '../base/session.ts';
 import { type ActionOptions, missingScopeText, useAction, useCurl } from './action.tsx';
 import { Code } from './code.tsx';
 import { Icon, type IconName } from './icon.tsx';
@@ -35,7 +35,7 @@ export function ConfirmDialog<T>({
 }: ConfirmProps<T> & { readonly isOpen: boolean; readonly onOpenChange: (isOpen: boolean) => void }) {
   const [text, setText] = useState('');
   const toCurl = useCurl();
-  const may = useMay(scope);
+  const may = useHasScope(scope);
   const action = useAction<T>({
     ...options,
     onDone: (answer) => {
@@ -130,7 +130,7 @@ export function ConfirmButton<T>({
 }) {
   const [isOpen, setIsOpen] = useState(false);
   const scope = confirm.scope ?? 'manage';
-  const may = useMay(scope);
+  const may = useHasScope(scope);
   return (
     <>
       <button

@@ -8,9 +8,11 @@ const PATHS = {
   topics: 'M3 8h3M6 8l5-4.5M6 8h5M6 8l5 4.5M11 3.5h2M11 8h2M11 12.5h2',
   overview: 'M2.5 13.5v-4M6.2 13.5v-8M9.8 13.5v-6M13.5 13.5v-11',
   queues: 'M2.5 4h11M2.5 8h11M2.5 12h7',
+  hosts: 'M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.1M5 11h.1',
   send: 'M14 2 7 9M14 2l-4.5 12L7 9 2 6.5z',
   schedules: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.6',
   bulk: 'M2.5 5.5 8 2.5l5.5 3L8 8.5zM2.5 8.5l5.5 3 5.5-3M2.5 11l5.5 3 5.5-3',
+  audit: 'M3.5 2.5h9v11h-9zM6 5.5h4M6 8h4M6 10.5h2',
   settings: 'M2.5 4.5h6M11.5 4.5h2M2.5 11.5h2M7.5 11.5h6M10 3v3M6 10v3',
   sink: 'M2.5 9.5V13h11V9.5M8 2.5v7M5 7l3 3 3-3',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.8 10.8 14 14',
@@ -57,7 +59,7 @@ export function Icon({ name, className = 'size-4' }: { readonly name: IconName; 
 }
 
 /** The logo. */
-export function Mark({ className = 'size-6' }: { readonly className?: string }): ReactNode {
+export function Logo({ className = 'size-6' }: { readonly className?: string }): ReactNode {
   return (
     <svg viewBox="0 0 32 32" className={`${className} shrink-0`} aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" fill="#4a4cd4" />

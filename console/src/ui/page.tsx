@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { problemText } from './action.tsx';
 
-/** On a phone the bar above already shows the title of a screen. `isOwn` is for titles that the bar does not know. */
+/** On a phone the title is hidden, because the bar above shows it. `isOwn`: the bar does not know this title. */
 export function PageHead({
   title,
   isOwn = false,
@@ -61,12 +61,9 @@ interface ResponseStateProps {
   readonly isSmall?: boolean;
 }
 
-/**
- * Shown until there is a response: that it is pending, or why there is none. An error of a later request is shown as
- * well.
- */
+/** Shows that the first response is pending, or why the last request failed, even if there is an earlier response. */
 export function ResponseState({ data, error, isSmall = false }: ResponseStateProps) {
-  if (error) return <Problem error={error} isSmall={isSmall} />;
+  if (error) return <ProblemNotice error={error} isSmall={isSmall} />;
   return data === undefined ? <Loading isSmall={isSmall} /> : null;
 }
 
@@ -78,7 +75,13 @@ export function Loading({ isSmall = false }: { readonly isSmall?: boolean }) {
   );
 }
 
-export function Problem({ error, isSmall = false }: { readonly error: Error | null; readonly isSmall?: boolean }) {
+export function ProblemNotice({
+  error,
+  isSmall = false,
+}: {
+  readonly error: Error | null;
+  readonly isSmall?: boolean;
+}) {
   if (!error) return null;
   return (
     <p

@@ -22,10 +22,10 @@ export const STATES: Readonly<
 
 export const STATE_NAMES = Object.keys(STATES) as readonly MessageState[];
 
-const OPEN: readonly MessageState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'];
+export const OPEN_STATES: readonly MessageState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'];
 
 export function isOpen(message: Pick<Message, 'state'>): boolean {
-  return OPEN.includes(message.state);
+  return OPEN_STATES.includes(message.state);
 }
 
 export function StateLabel({ state, isSoft = false }: { readonly state: MessageState; readonly isSoft?: boolean }) {
@@ -43,7 +43,7 @@ export function StateLabel({ state, isSoft = false }: { readonly state: MessageS
 }
 
 /** A status code in the colour of its meaning. */
-export function Status({ status }: { readonly status: number | undefined }) {
+export function StatusCode({ status }: { readonly status: number | undefined }) {
   if (status === undefined) return <span className="text-ink-3">—</span>;
   const tone = status >= 200 && status < 300 ? 'text-delivered' : 'text-failed';
   return <span className={`mono num font-medium ${tone}`}>{status}</span>;

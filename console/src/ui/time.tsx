@@ -21,7 +21,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The current time, to the second. */
+/** The current time of the service, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => ticking.now);
 }
@@ -34,7 +34,7 @@ const UNITS = [
 ] as const;
 
 /** A duration in its two largest units, such as `2h 5m`. Below a second, in milliseconds. */
-export function duration(ms: number): string {
+export function durationText(ms: number): string {
   const all = Math.max(0, ms);
   if (all < 1000) return `${Math.round(all)} ms`;
   if (all < 10_000) return `${(Math.floor(all / 100) / 10).toFixed(1)} s`;
@@ -56,7 +56,7 @@ export function exactTime(at: number): string {
   return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** The time of day, on this machine's clock. */
+/** The time of day in this machine's time zone, with the date unless it is today. */
 export function clockTime(at: number, now = serviceNow()): string {
   const date = new Date(at);
   const isToday = new Date(now).toDateString() === date.toDateString();
@@ -75,7 +75,7 @@ export function Ago({ at, isShort = false }: { readonly at: number; readonly isS
         ? 'now'
         : shortDuration(past)
     : past < -999
-      ? `in ${duration(-past)}`
+      ? `in ${durationText(-past)}`
       : past < 2000
         ? 'just now'
         : `${shortDuration(past)} ago`;

@@ -15,10 +15,7 @@ export type Handler<Context extends readonly unknown[]> = (
   // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is the usual one.
 ) => Answer | Nothing | void | Promise<Answer | Nothing | void>;
 
-/**
- * Fixed options, or a function that makes the options for each request, for runtimes in which the keys are known only
- * then.
- */
+/** Fixed options, or a function that returns them for a request, for runtimes that pass the keys with each request. */
 export type Options<Context extends readonly unknown[]> =
   | VerifyOptions
   | ((...context: Context) => VerifyOptions | Promise<VerifyOptions>);
@@ -30,7 +27,7 @@ export async function optionsFor<Context extends readonly unknown[]>(
   return typeof options === 'function' ? options(...context) : options;
 }
 
-export async function answerTo<Context extends readonly unknown[]>(
+export async function verifyAndHandle<Context extends readonly unknown[]>(
   request: Request | RequestParts,
   options: VerifyOptions,
   handler: Handler<Context>,
@@ -58,7 +55,7 @@ export function receiver<Context extends readonly unknown[]>(
   handler: Handler<Context>,
 ): (...context: Context) => Promise<Response> {
   return async (...context) => {
-    const answer = await answerTo(requestOf(...context), await optionsFor(options, context), handler, context);
+    const answer = await verifyAndHandle(requestOf(...context), await optionsFor(options, context), handler, context);
     return (answer as Response | null) ?? new Response(null, { status: 200 });
   };
 }

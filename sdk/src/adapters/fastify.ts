@@ -2,7 +2,7 @@
 // bodies stay raw inside a plugin, while the routes outside keep their parsers.
 
 import { BODY_BYTES_MAX } from '../receiver.ts';
-import { answerTo, type Handler, type Options, optionsFor } from './answer.ts';
+import { type Handler, type Options, optionsFor, verifyAndHandle } from './answer.ts';
 
 export interface FastifyLike {
   removeAllContentTypeParsers(): void;
@@ -50,13 +50,13 @@ export function receive<Q extends FastifyRequestLike, S extends FastifyReplyLike
       handler: async (request: Q, reply: S) => {
         const body = request.body instanceof Uint8Array ? request.body : NOTHING;
         const own = await optionsFor(options, [request, reply]);
-        const answer = await answerTo({ headers: request.headers, body }, own, handler, [request, reply]);
+        const answer = await verifyAndHandle({ headers: request.headers, body }, own, handler, [request, reply]);
         if (reply.sent) return reply;
         reply.code(answer?.status ?? 200);
         answer?.headers.forEach((value, name) => {
           reply.header(name, value);
         });
-        // Fastify sends a Buffer unchanged.
+        // Fastify sends bytes unchanged.
         return reply.send(answer === null ? undefined : new Uint8Array(await answer.arrayBuffer()));
       },
     });

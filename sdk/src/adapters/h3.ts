@@ -1,7 +1,7 @@
 // Nuxt and h3, version 1 or 2: `export default defineEventHandler(receive({ keys }, async (delivery) => { … }))`.
 
 import { BODY_BYTES_MAX } from '../receiver.ts';
-import { answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
+import { type Handler, type Options, optionsFor, refusal, verifyAndHandle } from './answer.ts';
 import { type NodeRequest, rawBodyOf } from './node.ts';
 
 /** Version 2 of h3 has a web Request as `req`; version 1 has the request of Node.js as `node.req`. */
@@ -17,7 +17,9 @@ export function receive<E extends EventLike>(
   return async (event) => {
     const own = await optionsFor(options, [event]);
     try {
-      const answer = await answerTo(await requestOf(event, own.bodyBytesMax ?? BODY_BYTES_MAX), own, handler, [event]);
+      const answer = await verifyAndHandle(await requestOf(event, own.bodyBytesMax ?? BODY_BYTES_MAX), own, handler, [
+        event,
+      ]);
       return (answer as Response | null) ?? new Response(null, { status: 200 });
     } catch (error) {
       return refusal(error);

@@ -11,6 +11,7 @@ export function receive<Q extends Request, C = unknown>(
   return receiver((request) => request, options, handler);
 }
 
+/** `receive` for the API routes of the Pages Router. */
 export function receivePages<Q extends NodeRequest, S extends NodeResponse>(
   options: Options<[Q, S]>,
   handler: Handler<[Q, S]>,

@@ -2,11 +2,11 @@
 
 import { joinBytes } from '../join-bytes.ts';
 import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
-import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
+import { type Answer, type Handler, type Options, optionsFor, refusal, verifyAndHandle } from './answer.ts';
 
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The body, if a parser has read it before. */
+  /** The body, if a parser has already read it. */
   readonly body?: unknown;
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
@@ -36,10 +36,10 @@ export async function receiveNode<Context extends readonly unknown[]>(
   let answer: Answer | null;
   try {
     const body = await rawBodyOf(request, own.bodyBytesMax ?? BODY_BYTES_MAX);
-    answer = await answerTo({ headers: request.headers, body }, own, handler, context);
+    answer = await verifyAndHandle({ headers: request.headers, body }, own, handler, context);
   } catch (error) {
     answer = refusal(error);
-    // The rest of the body is not read.
+    // The rest of the body is not read, so the connection cannot carry another request.
     response.setHeader('Connection', 'close');
   }
   if (response.headersSent) return;

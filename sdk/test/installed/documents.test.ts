@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { installed, programFolder } from '../../../packaging/installed.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-const PAGES = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md'];
+const PAGES = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md', 'docs/guides/long-jobs.md'];
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const POSTRIDER = `import { Postrider } from 'postrider-sdk';
 const postrider = new Postrider({ baseUrl: 'https://postrider.example.com', token: 'token' });

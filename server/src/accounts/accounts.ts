@@ -1,5 +1,5 @@
-// Accounts and their callers. Results of the store are cached for a few seconds, so that a busy client costs one
-// look-up every few seconds. A change by this process clears its cached results at once.
+// Changes accounts, tokens and sessions, and authenticates callers. A caller that the store has found is cached for a
+// few seconds, so that a busy client costs one look-up in that time. A change by this process clears the cache at once.
 
 import type { Account, Revocation, Scope, SigningKeys, Token } from '../rules/accounts/account.ts';
 import { SCOPES } from '../rules/accounts/account.ts';
@@ -14,6 +14,8 @@ import { hashText, hashToken, newSecret } from './tokens.ts';
 
 /** How long a token or session that another node has ended may still work here. */
 const REMEMBER_MS = 5000;
+/** A cached caller is looked up again in the last part of that time, so that no request of a busy client waits for it. */
+const LOOK_AGAIN_MS = 2000;
 const REMEMBERED_MAX = 10_000;
 /** How long somebody stays signed in to the console. */
 const SESSION_MS = 7 * 24 * 60 * 60 * 1000;
@@ -23,12 +25,14 @@ const TOUCH_EVERY_MS = 60_000;
 /** `unknown`: another node has ended tokens or sessions, and it is not known which. */
 export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string } | 'unknown';
 
+type Find = (text: string) => Promise<Principal | null>;
+
 export class Accounts {
   readonly #store: AccountStore & AccessStore;
   readonly #world: World;
   readonly #newId: NewId;
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
-  /** Look-ups under way. Callers that come meanwhile share the result. */
+  /** Look-ups of the store under way. Requests that come meanwhile with the same token or session share the result. */
   readonly #asked = new Map<string, Promise<Principal | null>>();
 
   readonly #endListeners: ((ended: EndedAccess) => void)[] = [];
@@ -45,8 +49,7 @@ export class Accounts {
 
   /** Returns at once for a cached caller, which is the usual case, and a promise when the store must be read. */
   authenticate(token: string): Principal | Promise<Principal | null> {
-    const key = hashText(token);
-    return this.#known(key) ?? this.#ask(key, () => this.#store.findToken(hashToken(token)));
+    return this.#callerOf(hashText(token), token, this.#findToken);
   }
 
   /**
@@ -55,21 +58,26 @@ export class Accounts {
    */
   authenticateSession(secret: string): Principal | Promise<Principal | null> {
     const sessionId = hashText(secret);
-    const key = sessionKey(sessionId);
-    return this.#known(key) ?? this.#ask(key, () => this.#store.findSession(sessionId, this.#world.clock.now()));
+    return this.#callerOf(sessionKey(sessionId), sessionId, this.#findSession);
   }
 
-  #known(key: string): Principal | Promise<Principal | null> | undefined {
+  readonly #findToken = (token: string) => this.#store.findToken(hashToken(token));
+  readonly #findSession = (sessionId: string) => this.#store.findSession(sessionId, this.#world.clock.now());
+
+  #callerOf(key: string, text: string, find: Find): Principal | Promise<Principal | null> {
     const known = this.#remembered.get(key);
-    if (known && known.untilMs > this.#world.clock.monotonicMs()) return known.principal;
-    return this.#asked.get(key);
+    const leftMs = known ? known.untilMs - this.#world.clock.monotonicMs() : 0;
+    if (!known || leftMs <= 0) return this.#asked.get(key) ?? this.#ask(key, text, find);
+    // If this fails, the request that finds the entry too old looks again, and reports the error.
+    if (leftMs < LOOK_AGAIN_MS && !this.#asked.has(key)) this.#ask(key, text, find).catch(() => {});
+    return known.principal;
   }
 
-  #ask(key: string, find: () => Promise<Principal | null>): Promise<Principal | null> {
+  #ask(key: string, text: string, find: Find): Promise<Principal | null> {
     const nowMs = this.#world.clock.monotonicMs();
-    // Not current if something was changed meanwhile: the result may be older than the change.
+    // Not current if a token or account was changed meanwhile: what the store returns may be older than the change.
     const isCurrent = () => this.#asked.get(key) === asked;
-    const asked = find()
+    const asked = find(text)
       .then((principal) => {
         if (isCurrent()) this.#remember(key, principal, nowMs);
         if (principal) this.#touch(principal.token);
@@ -93,7 +101,7 @@ export class Accounts {
     this.#asked.clear();
   }
 
-  /** The write is not awaited: the request does not depend on it, and the next use of the token writes as well. */
+  /** Notes the time of a token's last use. Not awaited: no request depends on it, and the next use notes it again. */
   #touch({ id, lastUsedAt }: Token): void {
     const now = this.#world.clock.now();
     if (lastUsedAt !== null && now - lastUsedAt < TOUCH_EVERY_MS) return;
@@ -119,7 +127,12 @@ export class Accounts {
     return isKnown;
   }
 
-  /** Makes a token. Its text is in the result and stored nowhere. */
+  async setOutage(accountId: string, outage: 'park' | null): Promise<void> {
+    await this.#store.setOutage(accountId, outage);
+    this.#forget();
+  }
+
+  /** Makes a token. Only the result contains its text: the store keeps a hash. */
   async createToken(
     accountId: string,
     name: string,
@@ -183,21 +196,23 @@ export class Accounts {
   }
 
   /**
-   * Makes a token with all scopes: for the account that was taken over, or else when no such token exists, as in an
-   * empty store or after a take-over that was cut off. Null when one exists.
+   * Makes the token `text` with all scopes. It belongs to the account `takenOver`, which `excludeDevTokens` left without a
+   * token. With null, it is made only if no token with the admin scope exists: in an empty store, or after a take-over
+   * that was cut off. Returns whether it was made.
    */
-  async createFirst(name: string, takenOver: string | null): Promise<string | null> {
-    if (takenOver !== null) return (await this.createToken(takenOver, 'first', SCOPES)).text;
-    const { clock, random } = this.#world;
+  async createFirstToken(name: string, takenOver: string | null, text: string): Promise<boolean> {
+    if (takenOver !== null) {
+      await this.createToken(takenOver, 'first', SCOPES, text);
+      return true;
+    }
+    const { clock } = this.#world;
     const account: Account = { id: this.#newId('acc'), name, tier: 'free', createdAt: clock.now() };
-    const text = newSecret('pr', random);
-    const isMade = await this.#store.createFirstAdmin({
+    return this.#store.createFirstAdmin({
       account,
       keys: this.#freshKeys(),
       token: this.#newToken('first', SCOPES),
       hash: hashToken(text),
     });
-    return isMade ? text : null;
   }
 
   #newToken(name: string, scopes: readonly Scope[]): Omit<Token, 'accountId'> {
@@ -211,10 +226,10 @@ export class Accounts {
   }
 
   /**
-   * For development: ensures the account and a well-known token, whatever the store holds. `keys` are set only when the
-   * token is made.
+   * For `dev`: creates the well-known token `text`, with all scopes, and the account `name` for it, if the store does
+   * not have them. The account gets the signing keys `keys` only when the token is created.
    */
-  async ensureKnown(name: string, text: string, keys?: SigningKeys): Promise<void> {
+  async ensureWellKnownToken(name: string, text: string, keys?: SigningKeys): Promise<void> {
     if (await this.#store.findToken(hashToken(text))) return;
     const made = await this.createAccount(name, 'free');
     const account = made === 'nameTaken' ? await this.#named(name) : made;
@@ -223,7 +238,7 @@ export class Accounts {
     await this.#setKeys(account.id, keys);
   }
 
-  /** After this, nobody who knew the account's keys knows the current ones. */
+  /** Replaces both signing keys of the account: who knew the old keys knows neither of the new ones. */
   async replaceKeys(accountId: string): Promise<void> {
     await this.#setKeys(accountId, this.#freshKeys());
   }
@@ -235,7 +250,7 @@ export class Accounts {
     throw new Error(`there is no account "${name}"`);
   }
 
-  /** Rotates the keys twice: the second rotation makes the key of the first the current one. */
+  /** A rotation makes the next key the current one and sets a new next key, so two rotations replace both keys. */
   async #setKeys(accountId: string, { current, next }: SigningKeys): Promise<void> {
     for (const fresh of [current, next]) {
       const before = await this.#store.getSigningKeys(accountId);

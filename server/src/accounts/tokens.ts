@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import type { Random } from '../runtime/world.ts';
 
-/** A token or key: its prefix says what it is, the rest is 192 random bits. */
+/** A new token, session secret or signing key: its prefix says which, the rest is 192 random bits. */
 export function newSecret(prefix: 'pr' | 'sig' | 'ses', random: Random): string {
   return `${prefix}_${Buffer.from(random.bytes(24)).toString('base64url')}`;
 }
@@ -25,8 +25,8 @@ const USUAL_START = 'Bearer ';
 const PRINTABLE = /^[!-~]+$/;
 
 /**
- * The token in an Authorization header, or null. Bearer carries the token as it is. Basic carries base64 of the token
- * alone, of `token:`, or of `anything:token`.
+ * The token in an Authorization header, or null. After `Bearer` comes the token itself. After `Basic` comes base64 of
+ * the token alone, of `token:`, or of `anything:token`.
  */
 export function tokenFromHeader(header: string | undefined): string | null {
   if (header?.startsWith(USUAL_START)) {

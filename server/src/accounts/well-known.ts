@@ -23,7 +23,11 @@ const DEV_HASH = hashToken(DEV_TOKEN);
 const KNOWN_HASHES = [DEV_HASH, hashToken(QSTASH_DEV.token)];
 const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 
-/** Ensures the token of `dev`, in a store of its own. Throws if the store belongs to a service for others. */
+export function isWellKnown(token: string): boolean {
+  return token === DEV_TOKEN || token === QSTASH_DEV.token;
+}
+
+/** Creates the token of `dev` if the store does not have it. Throws if the store has accounts, but not from `dev`. */
 export async function ensureDevToken(
   store: AccessStore & Pick<AccountStore, 'listAccounts'>,
   accounts: Accounts,
@@ -37,17 +41,17 @@ export async function ensureDevToken(
         'token is public. Use a separate store for dev, with --data or --store.',
     );
   }
-  await accounts.ensureKnown(DEV_ACCOUNT, DEV_TOKEN);
-  if (isForQstash) await accounts.ensureKnown(DEV_ACCOUNT, QSTASH_DEV.token, QSTASH_DEV.keys);
+  await accounts.ensureWellKnownToken(DEV_ACCOUNT, DEV_TOKEN);
+  if (isForQstash) await accounts.ensureWellKnownToken(DEV_ACCOUNT, QSTASH_DEV.token, QSTASH_DEV.keys);
   return DEV_TOKEN;
 }
 
 /**
- * Call this before `serve` listens, because nobody may get in with a well-known token. With `isTakeOver` the well-known
- * tokens are revoked and the signing keys of their accounts replaced; returns the account that is left without its
- * token. Without `isTakeOver`, a store that knows such a token is refused.
+ * Call this before `serve` listens, because nobody may get access with a well-known token or key. If the store knows
+ * one, this throws without `isTakeOver`. With `isTakeOver` it revokes the well-known tokens, replaces the signing keys
+ * of their accounts, and returns the id of one account that needs a new token. Null if the store knows none.
  */
-export async function refuseDevTokens(
+export async function excludeDevTokens(
   store: AccessStore,
   accounts: Accounts,
   { location, isTakeOver, now }: { readonly location: string; readonly isTakeOver: boolean; readonly now: number },

@@ -27,12 +27,16 @@ export async function drain(
 }
 
 /** Returns whether the store has closed in time. */
-export async function closeStore({ store, openFiles }: NodeBase): Promise<boolean> {
+export async function closeStore({ store, audit, openFiles, stopLoopWatch }: NodeBase): Promise<boolean> {
+  stopLoopWatch();
   let isClosed = false;
   const onLeft = () => {
     isClosed = true;
   };
-  const storeClosed = store.close(onLeft).then(() => openFiles?.close());
+  const storeClosed = audit
+    .flush()
+    .then(() => store.close(onLeft))
+    .then(() => openFiles?.close());
   // The wait is in real time, because a database outage lasts in real time.
   await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
   return isClosed;

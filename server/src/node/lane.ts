@@ -5,16 +5,17 @@ import { networkInterfaces } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { listenAddresses } from '../delivery/egress/egress.ts';
 import { ApiError } from '../inbound/api/errors.ts';
-import { shareAmongLanes } from '../runtime/lane-part.ts';
+import { setLanesOfNode } from '../runtime/lane-part.ts';
 import { systemWorld } from '../runtime/world.ts';
 import { buildEngine } from './build-engine.ts';
 import { buildFront } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
-import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
+import type { FromLane, LaneData, LaneStats, ToLane } from './lanes.ts';
 import { createNodeBase } from './node-base.ts';
+import { setAckAddress } from './own-url.ts';
 import { ThreadRequests } from './thread-requests.ts';
 
-/** How long to wait for the numbers of all lanes. The main thread gives each lane a second, and may itself be busy. */
+/** How long to wait for the statistics of all lanes. The main thread waits up to a second, and may itself be busy. */
 const ALL_FACTS_MS_MAX = 5000;
 
 const port = parentPort!;
@@ -22,26 +23,27 @@ const say = (message: FromLane) => port.postMessage(message);
 
 async function run(data: LaneData): Promise<void> {
   const { config, lanes, address } = data;
-  shareAmongLanes(lanes);
+  setLanesOfNode(lanes);
   const base = await createNodeBase(config, { lane: data });
-  process.on('uncaughtException', base.onFault);
+  process.on('uncaughtException', (error) => base.onFault(error));
   const { engine, policy } = buildEngine(base, undefined);
-  const requests = new ThreadRequests<readonly LaneFacts[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
+  const requests = new ThreadRequests<readonly LaneStats[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
   const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: base.metrics.values() });
-  const allFacts = async () => {
+  const allLaneStats = async () => {
     const all = await requests.ask((id) => say({ kind: 'askAllFacts', id }));
-    // No numbers are better than those of one lane: monitoring would take a counter that falls for a restart.
+    // Better no statistics than those of one lane: monitoring would take a counter that falls for a restart.
     if (!all) throw new ApiError('overloaded', 'metrics of some threads timed out; try again shortly');
     return all;
   };
-  const front = await buildFront(base, engine, { allFacts });
+  const front = await buildFront(base, engine, { allLaneStats });
   const bound = await front.listener.listen(address.host, address.port, 'shared');
   base.about.address = `${bound.address}:${bound.port}`;
+  setAckAddress(base, bound);
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
   port.on('message', (message: ToLane) => {
     if (message.kind === 'askFacts') say({ kind: 'facts', id: message.id, facts: ownFacts() });
-    else if (message.kind === 'allFacts') requests.answer(message.id, message.all);
+    else if (message.kind === 'allLaneStats') requests.answer(message.id, message.all);
     else {
       void drain(base, engine, front).then(async (left) => {
         say({ kind: 'closed', ended: { left, isStoreClosed: await closeStore(base), lanesLost: 0 } });

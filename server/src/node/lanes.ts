@@ -19,8 +19,8 @@ export interface EndReport {
   readonly lanesLost: number;
 }
 
-/** The current numbers of one lane. */
-export interface LaneFacts {
+/** The current statistics of one lane. */
+export interface LaneStats {
   readonly attemptsInFlight: number;
   readonly metrics: MetricValues;
 }
@@ -35,28 +35,30 @@ export interface LaneData {
   readonly shownAs: { readonly id: string; readonly startedAt: number };
   readonly address: { readonly host: string; readonly port: number };
   readonly channel: string;
-  /** See upkeep/shared-time.ts. */
+  /** The shared memory of upkeep/shared-time.ts: the latest time that any lane has used. */
   readonly time: SharedArrayBuffer;
-  /** What the first lane knows about the clocks: the lane continues with the same time. */
+  /** What the first lane knows about the clocks: the lane continues with the same time. Null for a manual clock. */
   readonly clock: KeeperState | null;
-  /** See upkeep/files.ts. */
+  /** The shared memory of upkeep/files.ts: whether files of the store are gone. */
   readonly filesGone: SharedArrayBuffer;
-  /** See runtime/collections/lane-pools.ts. */
+  /** The shared memory of runtime/collections/lane-pools.ts: what each lane holds of the shared pools. */
   readonly poolMemory: SharedArrayBuffer;
   readonly writer: MessagePort;
+  /** Another port to the writer, for long commands of accounts. */
+  readonly longWriter: MessagePort;
   readonly readers: { readonly lookUp: MessagePort; readonly list: MessagePort };
 }
 
 export type ToLane =
   | { readonly kind: 'close' }
   | { readonly kind: 'askFacts'; readonly id: number }
-  | { readonly kind: 'allFacts'; readonly id: number; readonly all: readonly LaneFacts[] };
+  | { readonly kind: 'allLaneStats'; readonly id: number; readonly all: readonly LaneStats[] };
 
 export type FromLane =
   | { readonly kind: 'ready' }
   | { readonly kind: 'cannotStart'; readonly problem: string }
   | { readonly kind: 'closed'; readonly ended: EndReport }
-  | { readonly kind: 'facts'; readonly id: number; readonly facts: LaneFacts }
+  | { readonly kind: 'facts'; readonly id: number; readonly facts: LaneStats }
   | { readonly kind: 'askAllFacts'; readonly id: number };
 
 export interface LanesOptions {
@@ -73,33 +75,33 @@ export interface LanesOptions {
   readonly poolMemory: LaneData['poolMemory'];
   readonly timers: Clock;
   readonly newNode: () => string;
-  /** New ports to the threads of the store. */
-  readonly connect: () => Pick<LaneData, 'writer' | 'readers'>;
+  /** Makes new ports to the threads of the store. */
+  readonly connect: () => Pick<LaneData, 'writer' | 'longWriter' | 'readers'>;
   /** Records that a lane has ended, so that its claims can be recovered at once. */
   readonly noteDead: (node: string) => Promise<void>;
-  readonly ownFacts: () => LaneFacts;
+  readonly ownFacts: () => LaneStats;
   readonly log: (level: 'info' | 'error', fields: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
-/** How often `mayStart` is checked. */
+/** How often `start` checks whether the lanes may start. */
 const ASK_EVERY_MS = 100;
-/** The pause before a lane is replaced. It doubles with each further replacement. */
+/** The pause before a lane is replaced. It doubles with each replacement, until a new lane is ready. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 /** How long a lane may take to close, beyond the time to drain. */
 const CLOSING_MS_MAX = 10_000;
-/** How long to wait for the numbers of a lane. After this, its last numbers are used. */
+/** How long to wait for the statistics of a lane. After this, its last statistics are used. */
 const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
   readonly closed: Promise<EndReport>;
   isReady: boolean;
-  /** The numbers of the lane's last response. */
-  facts: LaneFacts | null;
+  /** The last statistics that the lane has sent. Null before the first. */
+  facts: LaneStats | null;
 }
 
-/** The settings of one lane: its part of every limit on attempts. */
+/** The settings of one lane, with its part of every limit on attempts. */
 export function laneConfig(config: Config, lanes: number, lane: number): Config {
   const { concurrency, hostConcurrency, accountConcurrency } = config;
   const share = (whole: number) => laneShare(whole, lanes, lane);
@@ -115,8 +117,8 @@ export class Lanes {
   readonly #options: LanesOptions;
   /** The running lanes by number. The lane of the main thread, number 0, is not among them. */
   readonly #running = new Map<number, Running>();
-  readonly #requests: ThreadRequests<LaneFacts>;
-  /** The last known counts of lanes that have ended: a counter must not go back. */
+  readonly #requests: ThreadRequests<LaneStats>;
+  /** The counters of all lanes that have ended, added up, as last known: a sum of counters must not fall. */
   #ended: MetricValues = new Map();
   #pauseMs = PAUSE_MS;
   #isClosing = false;
@@ -142,8 +144,8 @@ export class Lanes {
     else for (let lane = 1; lane < count; lane += 1) this.#startLane(lane);
   }
 
-  /** The numbers of all lanes, those of the main thread first. */
-  async facts(): Promise<readonly LaneFacts[]> {
+  /** The statistics of all lanes: the main thread's, then the sum of the ended lanes, then each running lane's. */
+  async facts(): Promise<readonly LaneStats[]> {
     const asked = [...this.#running.values()].map(async (running) => {
       const ask = (id: number) => running.worker.postMessage({ kind: 'askFacts', id } satisfies ToLane);
       running.facts = (await this.#requests.ask(ask)) ?? running.facts;
@@ -191,7 +193,7 @@ export class Lanes {
     };
     const worker = startThread('node/lane', {
       workerData: data,
-      transferList: [ports.writer, ports.readers.lookUp, ports.readers.list],
+      transferList: [ports.writer, ports.longWriter, ports.readers.lookUp, ports.readers.list],
       name: `lane-${lane}`,
     });
     const closed = Promise.withResolvers<EndReport>();
@@ -210,7 +212,7 @@ export class Lanes {
       else void this.#sendFacts(worker, message.id);
     });
     worker.on('error', (error) => {
-      this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
+      this.#options.log('error', { err: error, lane }, 'an error has ended a lane');
     });
     worker.on('exit', () => {
       // A lane that was cut off may have attempts whose end is unknown. A lane that was not ready has none.
@@ -222,7 +224,7 @@ export class Lanes {
 
   async #sendFacts(worker: Worker, id: number): Promise<void> {
     const all = await this.facts();
-    worker.postMessage({ kind: 'allFacts', id, all } satisfies ToLane);
+    worker.postMessage({ kind: 'allLaneStats', id, all } satisfies ToLane);
   }
 
   #replace(lane: number, node: string): void {

@@ -3,7 +3,8 @@
 
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { ensureDevToken, refuseDevTokens } from '../accounts/well-known.ts';
+import { makeFirstToken } from '../accounts/first-token.ts';
+import { ensureDevToken, excludeDevTokens, isWellKnown } from '../accounts/well-known.ts';
 import { listenAddresses } from '../delivery/egress/egress.ts';
 import type { Engine } from '../delivery/engine/engine.ts';
 import type { RouteEntry } from '../inbound/api/api.ts';
@@ -12,26 +13,28 @@ import { laneNode } from '../rules/limits/lanes.ts';
 import { isForQstashClients } from '../rules/requests/qstash.ts';
 import { systemWorld } from '../runtime/world.ts';
 import type { Store } from '../store/ports/store.ts';
-import { buildEngine, steerClock } from './build-engine.ts';
+import { buildEngine, createClockControl } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
 import type { EndReport } from './lanes.ts';
 import { Lanes } from './lanes.ts';
 import { createNodeBase, type NodeBase, type StartOptions } from './node-base.ts';
 import { storeLocation } from './open-store.ts';
+import { setAckAddress, urlOf } from './own-url.ts';
 import type { Config } from './settings/config.ts';
 import { withTemporaryData } from './temporary-data.ts';
 
-export { VERSION } from '../shipped-files.ts';
+export { takePrinted, VERSION } from '../shipped-files.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from '../store/move.ts';
-export { checkEgress } from './build-engine.ts';
+export { createLog, type Log } from '../telemetry/log.ts';
+export { whyEgressRefused } from './build-engine.ts';
 export type { EndReport } from './lanes.ts';
 export type { StartOptions } from './node-base.ts';
 export type { CheckReport } from './open-store.ts';
 export {
   checkStore,
   moveIntoDatabase,
-  openStoreBeside,
+  openStoreForCommand,
   restoreStore,
   startBackup,
   storeLocation,
@@ -41,12 +44,13 @@ export interface Postrider {
   readonly url: string;
   /** Null when the metrics are on the port of the API. */
   readonly metricsUrl: string | null;
-  /** Where the data of the service is. */
+  /** Where the data of the service is, as text for people. */
   readonly location: string;
   /** Whether other machines may reach the service. */
-  readonly listensBeyond: boolean;
+  readonly isReachableFromOutside: boolean;
   /**
-   * In dev, its token. In serve, only a token just made: no token had the admin scope, or a dev store was taken over.
+   * In `dev`, its token. In `serve`, the token that this start has made, because no token had the scope admin or
+   * because a store of `dev` was taken over; else null.
    */
   readonly token: string | null;
   readonly store: Store;
@@ -70,18 +74,19 @@ export async function startPostrider(given: Config, options: StartOptions = {}):
   }
 }
 
-/** `onClosed` is called when the store is closed. */
+/** `onClosed` is called when `close` has ended, even if the store could not be closed in time. */
 async function startNode(config: Config, options: StartOptions, onClosed: () => void): Promise<Postrider> {
   const base = await createNodeBase(config, options);
   const { engine, policy } = buildEngine(base, options.network);
   let lanes: Lanes | null = null;
-  const allFacts = async () =>
+  const allLaneStats = async () =>
     lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: base.metrics.values() }];
-  const steering = steerClock(base, engine);
-  const front = await buildFront(base, engine, { allFacts, callerTimes: options.callerTimes, steering });
+  const clockControl = createClockControl(base, engine);
+  const front = await buildFront(base, engine, { allLaneStats, callerTimes: options.callerTimes, clockControl });
   const { bound, metricsBound, token } = await openToCallers(base, front);
   // Set before the first heartbeat, which sends the address to other nodes.
   base.about.address = `${bound.address}:${bound.port}`;
+  setAckAddress(base, bound);
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
   lanes = startLanes(base, engine, front, bound);
@@ -91,7 +96,7 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
     location: storeLocation(config),
     url: urlOf(bound),
     metricsUrl: metricsBound && `${urlOf(metricsBound)}/metrics`,
-    listensBeyond: !isLoopback(bound.address),
+    isReachableFromOutside: !isLoopback(bound.address),
     token,
     store: base.store,
     routes: front.api.routes,
@@ -106,20 +111,32 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
 
 /** Handles the tokens of dev, listens, and makes the first token. */
 async function openToCallers(base: NodeBase, front: Front) {
-  const { config, world, store, accounts } = base;
+  const { config, world, store, accounts, audit, log } = base;
   const { listener, metricsListener, ownHosts } = front;
   const isDev = config.command === 'dev';
   try {
     const location = storeLocation(config);
     const takeOver = { location, isTakeOver: config.takeOverDev, now: world.clock.now() };
-    const takenOver = isDev ? null : await refuseDevTokens(store, accounts, takeOver);
+    const takeOverFacts = { call: 'postrider serve --take-over-dev', accountId: null, target: null };
+    const exclude = () => excludeDevTokens(store, accounts, takeOver);
+    const takenOver = isDev ? null : await audit.command(takeOverFacts, exclude);
     const isForQstash = isForQstashClients(config.headerPrefix);
     const devToken = isDev ? await ensureDevToken(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
     const metricsBound = (await metricsListener?.listen(config.host, config.metricsPort!)) ?? null;
     // The token is made last: if a start failed after that, nobody would ever see the token.
-    return { bound, metricsBound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
+    const first = {
+      given: config.adminToken,
+      file: config.adminTokenFile,
+      takenOver,
+      random: world.random,
+      isPublic: isWellKnown,
+      warn: (text: string) => log.warn({}, text),
+    };
+    const facts = { call: 'postrider serve', accountId: takenOver, target: 'the first admin token' };
+    const makeFirst = () => audit.command(facts, () => makeFirstToken(accounts, first));
+    return { bound, metricsBound, token: devToken ?? (await makeFirst()) };
   } catch (error) {
     await abandon(base, front);
     throw error;
@@ -127,7 +144,11 @@ async function openToCallers(base: NodeBase, front: Front) {
 }
 
 /** Closes everything that a failed start has opened. */
-async function abandon({ store, openFiles }: NodeBase, { listener, metricsListener }: Front): Promise<void> {
+async function abandon(
+  { store, openFiles, stopLoopWatch }: NodeBase,
+  { listener, metricsListener }: Front,
+): Promise<void> {
+  stopLoopWatch();
   await listener.close();
   metricsListener?.close();
   await store.close();
@@ -175,11 +196,4 @@ async function close(base: NodeBase, engine: Engine, front: Front, lanes: Lanes 
     isStoreClosed: isStoreClosed && others.every((other) => other.isStoreClosed),
     lanesLost: others.reduce((sum, other) => sum + other.lanesLost, 0),
   };
-}
-
-/** The URL of an address that we listen on, with a host that callers can use. */
-function urlOf({ address, port }: AddressInfo): string {
-  const isAny = address === '0.0.0.0' || address === '::';
-  const host = address.includes(':') ? `[${address}]` : address;
-  return `http://${isAny ? '127.0.0.1' : host}:${port}`;
 }

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import { shownDatabase } from '../rules/nodes/database-url.ts';
 import type { NodeDescription } from '../rules/nodes/node.ts';
+import { lanes } from '../runtime/lane-part.ts';
 import { systemWorld, type World } from '../runtime/world.ts';
 import { type MoveProgress, type MoveReport, moveStore } from '../store/move.ts';
 import type { DatabaseReserve } from '../store/ports/database-reserve.ts';
-import type { Store } from '../store/ports/store.ts';
+import type { OnCommit, Store } from '../store/ports/store.ts';
 import type { Inbox } from '../store/shared/inbox.ts';
 import { type Backup, startBackup as startFileBackup } from '../store/sqlite/files/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from '../store/sqlite/files/check.ts';
@@ -20,11 +21,16 @@ import { restoreStore } from '../store/sqlite/files/restore.ts';
 import type { StartCheck } from '../store/sqlite/files/start-check.ts';
 import { openMoveSource } from '../store/sqlite/move.ts';
 import { createSqliteStore, type NodeChannel } from '../store/sqlite/store.ts';
-import { besideExecutor, inlineExecutor, threadExecutor } from '../store/sqlite/thread/executor.ts';
+import {
+  besideServiceExecutor,
+  inlineExecutor,
+  threadExecutor,
+  timedExecutor,
+} from '../store/sqlite/thread/executor.ts';
 import { portExecutor, servePort } from '../store/sqlite/thread/port-executor.ts';
 import { Reader } from '../store/sqlite/thread/reader.ts';
 import { ReadsUnderWay } from '../store/sqlite/thread/reads-under-way.ts';
-import { type CallsAtOnce, changingInTurn, inTurn } from '../store/turns/in-turn.ts';
+import { type CallsAtOnce, oneChangeAtATime, withTurnsOfAccounts } from '../store/turns/in-turn.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchedFiles } from '../upkeep/files.ts';
 import { type LaneData, portPair } from './lanes.ts';
@@ -44,22 +50,23 @@ export interface OpenStoreOptions {
   readonly channel: string | null;
   /** Set on the thread of a further lane, which writes and reads through ports. */
   readonly lane: LaneData | null;
-  /** The store is broken for good. The process can only end. */
+  /** Called when the store is broken for good: the process can only end. */
   readonly onBroken?: ((error: Error) => void) | undefined;
-  /** A newer program is about to change the store. This program cannot serve it after that. */
+  /** Called when a newer program is about to change the store. After the change this program cannot serve it. */
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** How much longer than usual a database may take to reply. */
   readonly morePatienceMs?: number | undefined;
+  readonly onCommit: OnCommit;
 }
 
-/** A file has one thread for lists and one for look-ups. The writer lets accounts take turns by itself. */
-const FILE_AT_ONCE: CallsAtOnce = { lists: 1, lookUps: 1, areNeedsInLine: false, changes: null };
+/** A file has one thread for lists and one for look-ups. For changes, its writer lets accounts take turns. */
+const FILE_AT_ONCE: CallsAtOnce = { lists: 1, lookUps: 1, areNeedsInTurn: false, changes: null };
 
 export interface OpenedStore {
   readonly store: Store;
-  /** Makes the ports through which a further lane writes and reads; null if there can be none. */
-  readonly connectLane: (() => Pick<LaneData, 'writer' | 'readers'>) | null;
-  /** Moves the log of a store's file into the file. Null on a further lane, and for a database. */
+  /** Makes the ports through which a further lane writes and reads. Null on a further lane, and for a database. */
+  readonly connectLane: (() => Pick<LaneData, 'writer' | 'longWriter' | 'readers'>) | null;
+  /** Copies the write-ahead log into the store's file, to reuse its space. Null on a further lane, and for a database. */
   readonly emptyLog: (() => Promise<void>) | null;
   /** The reserve in a database. Null for a file, whose reserve is a file too. */
   readonly reserve: DatabaseReserve | null;
@@ -71,9 +78,9 @@ const realMs = () => systemWorld().clock.monotonicMs();
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
   if (config.store === null) {
     const opened = options.lane ? openLane(options.lane, options) : await openFile(config, options);
-    return { ...opened, store: inTurn(opened.store, FILE_AT_ONCE, realMs) };
+    return { ...opened, store: withTurnsOfAccounts(opened.store, FILE_AT_ONCE, realMs) };
   }
-  const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
+  const { node, about, log, inbox, onOutdated, morePatienceMs, onCommit } = options;
   // The adapter is loaded only where it is used: a node on a file needs none of it.
   const { openPostgres } = await import('../store/postgres/sessions/open.ts');
   const { ACCOUNT_CONNECTIONS } = await import('../store/postgres/sessions/connections.ts');
@@ -87,17 +94,19 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     about,
     onOutdated,
     morePatienceMs,
+    onCommit,
   });
-  // A change that waits for another change of its own account does not hold a place in the shared line.
-  const shared = changingInTurn(inTurn(store, ACCOUNT_CONNECTIONS, realMs));
+  // A change first waits for earlier changes of its own account, and only then in the line that all accounts share.
+  const shared = oneChangeAtATime(withTurnsOfAccounts(store, ACCOUNT_CONNECTIONS, realMs));
   return { store: shared, connectLane: null, emptyLog: null, reserve };
 }
 
 /** Opens the store on the thread of a lane. If the store breaks, the main thread closes the process. */
-function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
-  const { node, about, world, inbox, channel } = options;
+function openLane({ writer, longWriter, readers, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
+  const { node, about, world, inbox, channel, onCommit } = options;
   const store = createSqliteStore({
-    executor: portExecutor(writer),
+    executor: timedExecutor(portExecutor(writer), realMs, onCommit),
+    longExecutor: timedExecutor(portExecutor(longWriter), realMs, onCommit),
     readers: { lookUp: portExecutor(readers.lookUp), list: portExecutor(readers.list) },
     clock: world.clock,
     timers: systemWorld().clock,
@@ -112,7 +121,7 @@ function openLane({ writer, readers, shownAs }: LaneData, options: OpenStoreOpti
 }
 
 async function openFile(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
-  const { node, about, world, log, inbox, channel, onBroken } = options;
+  const { node, about, world, log, inbox, channel, onBroken, onCommit } = options;
   // A disk uses real time, even in a test with its own clock.
   const timers = systemWorld().clock;
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
@@ -124,7 +133,8 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
     new Reader({ directory: config.data, underWay, timers, log: (level, fields, text) => log[level](fields, text) });
   const readers = { lookUp: newReader(), list: newReader() };
   const store = createSqliteStore({
-    executor,
+    executor: timedExecutor(executor, realMs, onCommit),
+    longExecutor: lanes() > 1 ? timedExecutor(portExecutor(executor.connect!()), realMs, onCommit) : null,
     readers,
     channel: channel === null ? null : laneChannel(channel),
     clock: world.clock,
@@ -148,7 +158,11 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
       servePort(here, reader, node);
       return there;
     };
-    return { writer: executor.connect!(), readers: { lookUp: served(readers.lookUp), list: served(readers.list) } };
+    return {
+      writer: executor.connect!(),
+      longWriter: executor.connect!(),
+      readers: { lookUp: served(readers.lookUp), list: served(readers.list) },
+    };
   };
   return { store, connectLane, emptyLog: executor.emptyLog!, reserve: null };
 }
@@ -182,10 +196,10 @@ function logFound(log: Log, { problems, unchecked }: StartCheck, directory: stri
 }
 
 /**
- * Opens the same store for a command that makes a small change, possibly while a service runs on the store. It neither
- * creates nor migrates the store: the service does that.
+ * Opens a store for a command that makes a small change, possibly while a service runs on the store. It neither creates
+ * nor migrates the store: the service does that.
  */
-export async function openStoreBeside(config: Config): Promise<Store> {
+export async function openStoreForCommand(config: Config): Promise<Store> {
   const { clock } = systemWorld();
   const node = 'nod_beside';
   if (config.store !== null) {
@@ -195,14 +209,14 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   const onBroken = (error: Error) => {
     throw error;
   };
-  const executor = besideExecutor(config.data);
+  const executor = besideServiceExecutor(config.data);
   // Lists are read over a separate connection, so that they do not prevent a service from writing.
   const reader = () => inlineExecutor(openReader(config.data).database);
   return createSqliteStore({ executor, readers: { lookUp: reader(), list: reader() }, clock, node, onBroken });
 }
 
 /**
- * The files that a running service has open. A database has none. Close this after the store, and only once in a
+ * The files that a running service has open. A database has none. Close the result after the store, and only once in a
  * process: closing a file drops all locks of the process on it, also those that other threads need.
  */
 export function storeFiles(config: Config): WatchedFiles & { close(): void } {
@@ -224,8 +238,8 @@ export function storeFiles(config: Config): WatchedFiles & { close(): void } {
 }
 
 /**
- * Copies the store of the data directory, under the name given by `--to` or one made from the time. Throws before
- * anything is written.
+ * Starts to copy the store of the data directory, to the file that `--to` names or to one named after the time. If the
+ * copy cannot start, this throws before anything is written.
  */
 export function startBackup(config: Config, now: number): Backup {
   requireDirectory(config, 'make a copy with pg_dump, or a base backup with the write-ahead log');
@@ -248,9 +262,7 @@ export function storeLocation(config: Config): string {
   return config.store === null ? config.data : `PostgreSQL at ${shownDatabase(config.store)}`;
 }
 
-/**
- * Copies the data directory into the database of `--store`. Rejects with MoveStopped if it fails after it has begun.
- */
+/** Copies the data directory into the database of `--store`. Rejects with MoveStopped if it fails after the start. */
 export async function moveIntoDatabase(
   config: Config,
   onProgress: (progress: MoveProgress) => void,

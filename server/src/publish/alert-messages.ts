@@ -1,5 +1,5 @@
-// The message to the target of an alert. It is planned like any publish, so that a message that is accepted can be
-// sent.
+// Makes the message that notifies the target of an alert. It is checked like a publish, so that what is accepted can
+// also be sent.
 
 import type { Account } from '../rules/accounts/account.ts';
 import { ALERT_LABEL, type Alert } from '../rules/alerts/alert.ts';

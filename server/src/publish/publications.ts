@@ -15,11 +15,11 @@ import {
   requestProblem,
 } from '../rules/publish/publish.ts';
 import {
-  cronProblem,
   type HeaderRules,
-  type Origin,
-  type ReadRequest,
+  type ParsedPublishRequest,
+  type PublishParts,
   readRequest,
+  scheduleOnlyProblem,
 } from '../rules/publish/publish-settings.ts';
 import { type RequestSizeLimits, requestSizeProblem } from '../rules/publish/request-size.ts';
 import type { Topic } from '../rules/publish/topic.ts';
@@ -28,13 +28,13 @@ import { type Problem, problem } from '../rules/requests/problem.ts';
 import type { Clock, World } from '../runtime/world.ts';
 import type { ResourceStore } from '../store/ports/resource-store.ts';
 
-export interface Publication extends Origin {
+export interface Publication extends PublishParts {
   readonly destination: string;
   readonly headers: HeaderList;
 }
 
 /** The result of reading a publication: everything that its messages have in common, or why there are none. */
-export type Draft = ReadRequest | { readonly problem: Problem };
+export type Draft = ParsedPublishRequest | { readonly problem: Problem };
 
 export type Planned =
   | { readonly messages: readonly NewMessage[]; readonly unknownNames: readonly string[] }
@@ -43,7 +43,7 @@ export type Planned =
 /** The topics that one request has named so far. Each is looked up once. */
 export type NamedTopics = Map<string, Promise<Topic | null>>;
 
-type Publisher = Pick<Account, 'id' | 'tier'>;
+type Publisher = Pick<Account, 'id' | 'tier' | 'outage'>;
 
 export interface PublicationsOptions {
   readonly store: Pick<ResourceStore, 'getTopic'>;
@@ -64,7 +64,11 @@ export class Publications {
 
   /** All messages of one publication. */
   async plan(publication: Publication, account: Publisher): Promise<Planned> {
-    const draft = await this.read(publication, account);
+    return this.planDraft(await this.read(publication, account), account);
+  }
+
+  /** All messages of a publication that was read. */
+  planDraft(draft: Draft, account: Publisher): Planned {
     if ('problem' in draft) return draft;
     const tooMuch = this.sizeProblem([draft]);
     if (tooMuch) return tooMuch;
@@ -103,9 +107,10 @@ export class Publications {
   make(draft: PublishRequest, account: Publisher, descendantsLeft: number): readonly NewMessage[] {
     const { world, newId, tiers, deduplicationWindowMs } = this.#options;
     const { now, wallNow } = timeFor(draft, world.clock);
-    // Written out, because spreading parts would take several times as long.
+    // Written out, because an object spread would take several times as long.
     const context = { now, wallNow, newId, deduplicationWindowMs, sha256 };
-    return makeMessages(draft, { accountId: account.id, tier: tiers[account.tier] }, context, descendantsLeft);
+    const publisher = { accountId: account.id, tier: tiers[account.tier], outage: account.outage };
+    return makeMessages(draft, publisher, context, descendantsLeft);
   }
 
   async #readForTopic(
@@ -123,8 +128,12 @@ export class Publications {
         `destination: topic ${nameOrId} not found; a URL starts with http:// or https://`,
       );
     }
-    const redactFields = `${this.#options.rules.headerPrefix}Redact-Fields`;
-    const headers = withTopicDefaults(publication.headers, topic.defaults, redactFields);
+    const { headerPrefix } = this.#options.rules;
+    // A queue allows no priority. One that the caller did not ask for must not refuse the request.
+    const priority = `${headerPrefix}Priority`.toLowerCase();
+    const isInQueue = publication.queueName !== null;
+    const defaults = isInQueue ? topic.defaults.filter(([name]) => name.toLowerCase() !== priority) : topic.defaults;
+    const headers = withTopicDefaults(publication.headers, defaults, headerPrefix);
     return this.#readFor({ kind: 'topic', topic }, publication, headers, account);
   }
 
@@ -137,7 +146,7 @@ export class Publications {
     const { world, tiers, rules } = this.#options;
     const draft = readRequest(destination, headers, publication, rules);
     if ('problem' in draft) return draft;
-    const misplaced = publication.scheduleId === null ? cronProblem(draft, rules) : null;
+    const misplaced = publication.scheduleId === null ? scheduleOnlyProblem(draft, rules) : null;
     if (misplaced) return misplaced;
     const wrong = requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock), rules.headerPrefix);
     if (wrong) return wrong;
@@ -146,19 +155,20 @@ export class Publications {
 }
 
 /**
- * Adds the unused settings that the caller sent. A topic's defaults for callbacks are not among them: they apply only
- * to callers that want a callback.
+ * Reports the settings without effect that the caller sent as unknown. Such settings among a topic's defaults are not
+ * reported: a topic may have settings for callbacks that apply only when a caller requests a callback.
  */
-function withUnused(draft: ReadRequest, sent: HeaderList, headerPrefix: string): ReadRequest {
+function withUnused(draft: ParsedPublishRequest, sent: HeaderList, headerPrefix: string): ParsedPublishRequest {
   const names = new Set(sent.map(([name]) => name.toLowerCase()));
   const unused = draft.unusedNames.filter((name) => names.has((headerPrefix + name).toLowerCase()));
   return { ...draft, unknownNames: [...draft.unknownNames, ...unused] };
 }
 
-/** The times to plan with. The wall clock is read only for a calendar time that the caller named. */
-function timeFor({ notBefore }: PublishRequest, clock: Clock): PlanTime {
+/** The times to plan with. The wall clock is read only if the caller named a calendar time. */
+function timeFor({ notBefore, expiry }: PublishRequest, clock: Clock): PlanTime {
   const now = clock.now();
-  return { now, wallNow: notBefore === null ? now : clock.wallNow() };
+  const isCalendar = notBefore !== null || (expiry !== null && 'at' in expiry);
+  return { now, wallNow: isCalendar ? clock.wallNow() : now };
 }
 
 /** The given headers, plus those of `others` that were not given. */
@@ -169,7 +179,12 @@ export function withDefaults(given: HeaderList, others: HeaderList): HeaderList 
 }
 
 /** A topic's redactions stay: a request can only add to them. For all other settings, the request wins. */
-function withTopicDefaults(given: HeaderList, defaults: HeaderList, redactFields: string): HeaderList {
+function withTopicDefaults(given: HeaderList, all: HeaderList, headerPrefix: string): HeaderList {
+  const redactFields = `${headerPrefix}Redact-Fields`;
+  const expiries = [`${headerPrefix}Expires`, `${headerPrefix}Expires-At`].map((name) => name.toLowerCase());
+  const isExpiry = ([name, value]: HeaderList[number]) => expiries.includes(name.toLowerCase()) && value.trim() !== '';
+  // The two settings of the expiry exclude each other, so each of them replaces both.
+  const defaults = all.some(isExpiry) && given.some(isExpiry) ? all.filter((header) => !isExpiry(header)) : all;
   const isRedaction = ([name]: HeaderList[number]) => name.toLowerCase() === redactFields.toLowerCase();
   const hidden = defaults.filter(isRedaction);
   const own = hidden.length === 0 ? [] : given.filter((header) => isRedaction(header) && header[1].trim() !== '');

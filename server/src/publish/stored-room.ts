@@ -1,20 +1,20 @@
-// Whether an account may store more. Its stored bytes are known from the last read of the store plus what was accepted
-// here since. They are read again from time to time, and always before an account is refused.
+// Decides whether an account may store more. The count of an account's stored bytes is the last one that was read from
+// the store, plus what this node has accepted since. A count that is too old is read again: see the two limits below.
 
 import type { Account } from '../rules/accounts/account.ts';
 import type { NewMessage } from '../rules/delivery/message.ts';
-import { type AllStored, type DiskMark, isSpaceScarce, storedProblem } from '../rules/limits/disk-marks.ts';
+import { type AllStored, type DiskMark, isSpaceScarce, storageProblem } from '../rules/limits/disk-marks.ts';
 import { bytesOfAll } from '../rules/limits/stored-bytes.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
 import type { Problem } from '../rules/requests/problem.ts';
 import type { Clock } from '../runtime/world.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
 
-/** How long the stored bytes of an account are used without reading them again. */
+/** How long a count is used before it is read again. */
 const FRESH_MS = 5000;
 /**
- * How long the stored bytes are used for a refusal without reading them again. This bounds the reads, however often an
- * account is refused.
+ * How old a count may be if it leads to a refusal: an older one is read again before. This bounds the reads, however
+ * often an account is refused.
  */
 const FRESH_FOR_REFUSAL_MS = 200;
 const KNOWN_MAX = 10_000;
@@ -47,7 +47,7 @@ export class StoredRoom {
     this.#options = options;
   }
 
-  /** What all accounts store, and the account that stores most, at the last read. */
+  /** The bytes that all accounts store together, and that the largest account stores, when they were last added up. */
   get all(): AllStored & { readonly largest: number } {
     return { ...this.#all, largest: this.#largest };
   }
@@ -72,7 +72,7 @@ export class StoredRoom {
     return LOOK_EVERY_MS;
   }
 
-  /** Why the account may not store these messages or bytes, or null. A promise only if the store must be read. */
+  /** Why the account may not store this, or null: then it is counted. A promise only if the store must be read. */
   problem(account: Storing, what: readonly NewMessage[] | number): Problem | null | Promise<Problem | null> {
     if (this.#isUnlimited(account)) return null;
     const more = typeof what === 'number' ? what : bytesOfAll(what);
@@ -120,10 +120,10 @@ export class StoredRoom {
 
   #check({ tier }: Storing, { bytes }: Known, more: number): Problem | null {
     const { tiers, mark } = this.#options;
-    return storedProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
+    return storageProblem({ bytes, more, max: tiers[tier].storedBytesMax, mark: mark(), all: this.#all }, tier);
   }
 
-  /** Reads the store in the background if the number is old. Before its first read, an account counts as empty. */
+  /** The count of an account, which is read again in the background if it is too old. Until the first read, it is 0. */
   #look(accountId: string, freshMs: number): Known {
     const { clock, store } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -144,7 +144,7 @@ export class StoredRoom {
           asked.bytes = bytes + Math.max(0, asked.bytes - before);
         })
         .catch(() => {
-          // A failed read refuses nobody: whatever needs the store reports by itself that it is unavailable.
+          // A failed read refuses nobody: if the store is unavailable, the call that stores reports that.
           asked.atMs = Number.NEGATIVE_INFINITY;
         })
         .finally(() => {

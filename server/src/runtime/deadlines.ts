@@ -1,11 +1,11 @@
-// The deadlines of attempts. Deadlines of the same length are in one list, in order of arrival, so one timer serves all
-// of them. Most attempts end long before their deadline, and a timer for each attempt would need an object and two
-// closures.
+// The deadlines of attempts. Deadlines of the same length are in one list, in the order in which they expire, so one
+// timer serves all of them. A timer for each attempt would need an object and two closures, although most attempts end
+// long before their deadline.
 
 import { Member, MemberList } from './collections/member-list.ts';
 import type { Clock } from './world.ts';
 
-export abstract class Timed extends Member {
+export abstract class DeadlineMember extends Member {
   /** The deadline on the monotonic clock. */
   deadlineMs = 0;
 
@@ -14,13 +14,13 @@ export abstract class Timed extends Member {
 }
 
 interface Line {
-  readonly members: MemberList<Timed>;
+  readonly members: MemberList<DeadlineMember>;
   cancelTimer: () => void;
 }
 
 export class Deadlines {
   readonly #clock: Clock;
-  /** The lists by length of the deadline. No list is empty. */
+  /** For each length of a deadline, in milliseconds, the deadlines that have not expired. No list is empty. */
   readonly #lines = new Map<number, Line>();
 
   constructor(clock: Clock) {
@@ -32,7 +32,7 @@ export class Deadlines {
     return this.#lines.size;
   }
 
-  start(member: Timed, ms: number): void {
+  start(member: DeadlineMember, ms: number): void {
     member.deadlineMs = this.#clock.monotonicMs() + ms;
     let line = this.#lines.get(ms);
     if (line === undefined) {
@@ -43,7 +43,7 @@ export class Deadlines {
   }
 
   /** `ms` is the length with which the deadline was started. */
-  cancel(member: Timed, ms: number): void {
+  cancel(member: DeadlineMember, ms: number): void {
     member.leave();
     const line = this.#lines.get(ms);
     if (line === undefined || line.members.first !== null) return;

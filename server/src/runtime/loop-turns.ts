@@ -1,37 +1,38 @@
-// Shares the time of the event loop among callers. While the loop is not busy, all work is done when it comes. When it
-// is busy, or one of its turns has become long, callers that have used more than an equal part wait and continue piece
-// by piece, the one that has used least first; after long work they rest, which leaves time to the others.
+// Shares the time of the event loop among callers. While the loop is not busy, all work is done when it comes. When the
+// loop is busy, or one of its turns has become long, callers that have used more than an equal part must wait. Their
+// work continues piece by piece, that of the caller who has used least first. After long work a caller rests, which
+// leaves time to the others.
 
 import { LoopTime } from '../rules/limits/loop-time.ts';
 import type { Clock } from './world.ts';
 
-/** The user that work is charged to: an account, or a network of callers without one. */
+/** Who is charged for work: an account (`isKnown`), or a network of callers without a known account. */
 export interface LoopUser {
   readonly key: string;
   readonly isKnown: boolean;
 }
 
-/** How often the utilisation of the loop is read, at most. */
+/** The shortest time between two readings of the utilisation of the event loop. */
 const SAMPLE_MS = 50;
-/** From this utilisation on the loop counts as busy. */
+/** From this utilisation on, the event loop counts as busy. */
 const BUSY_PART = 0.8;
 /**
- * How long waiting work may run before everything else that has reached the process is handled. When a turn of the loop
- * has taken this long, only users that have used little are served at once.
+ * After this time of waiting work, everything else that has reached the process is handled first. When a turn of the
+ * event loop has taken this long, only users that have used little are served at once.
  */
 const TURN_MS = 4;
 /**
  * A long body, batch or response costs more than its time in the loop: garbage collection, a thread that writes it,
- * others that sign it. So while other accounts use the loop, a user that is ahead rests after each piece of such work,
- * for a multiple of the time that it took. The multiple grows with every sample in which the loop was as busy as this,
- * and shrinks with time.
+ * others that sign it. So while several accounts use the loop, a user that has used more than an equal part rests after
+ * each piece of such work, for a multiple of the time that it took. The multiple grows by REST_STEP, up to REST_MAX,
+ * with every sample in which the utilisation was at least REST_BUSY_PART. It shrinks with time.
  */
 const REST_BUSY_PART = 0.6;
 const REST_STEP = 0.5;
 const REST_MAX = 16;
 /** The shortest time that a timer of the loop can wait. */
 const REST_MS_MIN = 1;
-/** The limit for a rest, however long a piece took: the process may have been paused. */
+/** The longest rest. A piece of work may seem to take very long because the process was paused. */
 const REST_MS_MAX = 250;
 /**
  * The time that is charged for a request that node:http reads: its routing and its response cannot be measured
@@ -43,22 +44,28 @@ export class LoopTurns {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>;
   readonly #busyMs: () => number;
   readonly #time = new LoopTime();
-  /** The work that waits, by the key of its user, so that only the next piece of each user has to be looked at. */
+  /** The pieces of work that wait, by the key of their user, so that only the first piece of each user is looked at. */
   readonly #waiting = new Map<string, { readonly user: LoopUser; readonly line: (() => void)[] }>();
   #isBusy = false;
-  /** The time used since the last turn of the loop began, and whether a new turn is awaited. */
+  /** The time charged since the last turn of the loop began. `#isTurnLong`: it has reached TURN_MS. */
   #doneMs = 0;
   #isTurnLong = false;
-  /** Calls requested since the last turn began, and calls that are left to run in that turn. */
+  /** How many calls of `#serveOne` were requested for the next turn. `#callsInTurn`: how many are left in this turn. */
   #calls = 0;
   #callsInTurn = 0;
   #turnSinceMs = 0;
+  /**
+   * Whether the last work was for a caller without a known account. First requests of new connections are charged to the
+   * account that they turn out to have, so such callers seem to have used little. Others must not wait for all of them.
+   */
+  #isUnknownServed = false;
+  /** For how many times the length of a piece of long work its user rests. */
   #rest = 0;
-  /** The users that rest, and until when. */
+  /** Until when users rest, by their keys. */
   readonly #resting = new Map<string, number>();
   /**
-   * Calls for pieces of users that rest, and the timer for the first of them. Each piece in line has a call, here or in
-   * the loop.
+   * How many calls of `#serveOne` wait until a user no longer rests, and when the first rest ends. For each piece that
+   * waits there is one call, here or in the event loop.
    */
   #parkedCalls = 0;
   #restEndsAtMs = Number.POSITIVE_INFINITY;
@@ -68,7 +75,7 @@ export class LoopTurns {
   /** How often a user had to wait. */
   waits = 0;
 
-  /** Needs a real-time clock, and the time for which the loop has been busy. */
+  /** `clock` must be in real time. `busyMs` returns how long the event loop has been busy in total. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'soon' | 'after'>, busyMs: () => number) {
     this.#clock = clock;
     this.#busyMs = busyMs;
@@ -80,14 +87,14 @@ export class LoopTurns {
     return this.#clock.monotonicMs();
   }
 
-  /** Work for `user` was done from `sinceMs` until now. */
+  /** Charges `user` for work that was done from `sinceMs` until now. */
   charge({ key, isKnown }: LoopUser, sinceMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     this.#time.charge(key, isKnown, nowMs - sinceMs, nowMs);
     this.#count(nowMs - sinceMs, nowMs);
   }
 
-  /** Work for all of `things` was done from `sinceMs` until now. The account of each is charged an equal part. */
+  /** Charges the accounts of `things` for work from `sinceMs` until now: an equal part of the time for each thing. */
   chargeEach<T>(things: readonly T[], accountOf: (thing: T) => string, sinceMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     const partMs = (nowMs - sinceMs) / things.length;
@@ -101,7 +108,7 @@ export class LoopTurns {
     this.#count(nowMs - sinceMs, nowMs);
   }
 
-  /** A piece of long work for `user` was done, and charged, from `sinceMs` until now. */
+  /** Call this when a piece of long work for `user`, from `sinceMs` until now, was charged. Then the user may rest. */
   restAfter({ key, isKnown }: LoopUser, sinceMs: number): void {
     if (this.#rest === 0) return;
     const nowMs = this.#clock.monotonicMs();
@@ -110,21 +117,23 @@ export class LoopTurns {
     this.#resting.set(key, Math.max(this.#resting.get(key) ?? 0, untilMs));
   }
 
-  /** A request has arrived. */
+  /** Charges `user` for reading a request that has arrived. */
   chargeRequest({ key, isKnown }: LoopUser): void {
     this.#time.charge(key, isKnown, REQUEST_MS, this.#clock.monotonicMs());
   }
 
   /** Whether the next work of `user` has to wait for its turn. */
   mustWait({ key, isKnown }: LoopUser): boolean {
-    // The work runs after the user's own earlier pieces, whose rest may be over although they have not run yet.
+    // The work must run after the user's earlier pieces. Their rest may be over although they have not run yet.
     if (this.#parkedCalls > 0 && this.#waiting.has(key)) return true;
     if (this.#resting.size > 0 && this.#isResting(key, this.#clock.monotonicMs())) return true;
     if (!this.#isBusy && !this.#isTurnLong) return false;
+    // Many new connections may be of one account, which is known only after their first requests have been read.
+    if (!isKnown && this.#isTurnLong) return true;
     return this.#waiting.has(key) || this.#time.isAhead(key, isKnown, this.#clock.monotonicMs());
   }
 
-  /** Calls `work` when it is its turn. The work charges its own time. */
+  /** Calls `work` when the user has its turn. `work` must charge its own time. */
   wait(user: LoopUser, work: () => void): void {
     this.waits += 1;
     this.#line(user, work);
@@ -137,7 +146,7 @@ export class LoopTurns {
     return new Promise((resolve) => this.#line(user, resolve));
   }
 
-  /** For the metrics. */
+  /** The users that have used most of the loop's time, for the metrics. */
   most(count: number) {
     return this.#time.most(count, this.#clock.monotonicMs());
   }
@@ -165,8 +174,8 @@ export class LoopTurns {
   }
 
   /**
-   * One call for each piece that waits: all calls requested before a turn of the loop run in it, one after the other.
-   * The synchronous consequences of a piece run before the next call, and count for the turn.
+   * Requests one call of `#serveOne` for one piece that waits. All calls requested before a turn of the loop run in it,
+   * one after the other. What a piece causes synchronously runs before the next call, and counts for the turn.
    */
   #scheduleOne(): void {
     this.#calls += 1;
@@ -185,14 +194,15 @@ export class LoopTurns {
       this.#scheduleOne();
       return;
     }
-    const next = this.#least(nowMs);
+    const next = this.#least(nowMs, !this.#isUnknownServed) ?? this.#least(nowMs);
     if (next === null) {
       if (this.#waiting.size > 0) this.#park(nowMs);
       return;
     }
+    this.#isUnknownServed = !next.user.isKnown;
     const work = next.line.shift()!;
     if (next.line.length === 0) this.#waiting.delete(next.user.key);
-    // The call may have been for a piece of another user.
+    // This call may have been requested for the piece of another user, which then needs one of the parked calls.
     if (this.#parkedCalls > 0) this.#unpark(nowMs);
     work();
   };
@@ -205,7 +215,7 @@ export class LoopTurns {
     return false;
   }
 
-  /** All users that wait are resting. The call waits for the first one whose rest ends. */
+  /** Call this if all users that wait are resting: the call of `#serveOne` waits until the first rest ends. */
   #park(nowMs: number): void {
     this.#parkedCalls += 1;
     this.#awaitRest(nowMs);
@@ -223,7 +233,7 @@ export class LoopTurns {
     });
   }
 
-  /** One more call, if there is a user that does not rest. A user that is served requests the next one. */
+  /** Requests a parked call if a user that waits does not rest. Each served piece does so, until none is left. */
   #unpark(nowMs: number): void {
     if (this.#least(nowMs) !== null) this.#callParked();
     else this.#awaitRest(nowMs);
@@ -235,11 +245,11 @@ export class LoopTurns {
     this.#scheduleOne();
   }
 
-  #least(nowMs: number) {
+  #least(nowMs: number, isUnknownToo = true) {
     let least = null;
     let leastMs = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) {
-      if (this.#isResting(each.user.key, nowMs)) continue;
+      if (this.#isResting(each.user.key, nowMs) || !(isUnknownToo || each.user.isKnown)) continue;
       const standing = this.#time.standing(each.user.key, each.user.isKnown);
       if (standing < leastMs) [least, leastMs] = [each, standing];
     }

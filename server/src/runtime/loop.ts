@@ -1,17 +1,17 @@
 // A loop for repeated work: it runs when its time comes or when it is woken, one run after the other. A failed run is
-// retried after a pause. Each loop waits only for itself.
+// repeated after a pause. No loop waits for another one.
 
 import type { Clock } from './world.ts';
 
 /** How long to wait before the next try when the store did not respond. */
 export const STORE_PAUSE_MS = 1000;
 
-/** The timers for the waits of a loop. */
+/** The timers that a loop uses to wait for its next run. */
 export type WaitTimers = Pick<Clock, 'after'>;
 
 /**
- * Waits shorter than `dueBelowMs` use `dueTimers`: they wait for something that becomes due. All other waits are in
- * real time.
+ * Timers that use `dueTimers` for waits shorter than `dueBelowMs`, because these wait for something that becomes due.
+ * All other waits are in real time.
  */
 export function waitTimers(clock: Clock, dueTimers: WaitTimers, dueBelowMs: number): WaitTimers {
   return { after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire) };
@@ -45,8 +45,8 @@ export class Loop {
   #running: Promise<void> | null = null;
 
   /**
-   * `run` returns in how many milliseconds it wants to run again. `waits` gives the timer for that wait, but not for
-   * the pause after a failure.
+   * `run` returns in how many milliseconds it must be called again. `waits` has the timer for this wait, but the pause
+   * after a failure is in real time.
    */
   constructor(
     clock: Clock,
@@ -60,12 +60,12 @@ export class Loop {
     this.#onTrouble = onTrouble;
   }
 
-  /** True while it waits for its time or for a wake-up. */
+  /** Whether the loop waits for its time or for a wake-up. */
   get isAsleep(): boolean {
     return this.#wakeUp !== null;
   }
 
-  /** True while it has nothing to do: it waits, but not because its last run has failed. */
+  /** Whether the loop has nothing to do: it waits, but not because its last run has failed. */
   get isDone(): boolean {
     return this.isAsleep && !this.#hasFailed;
   }
@@ -74,7 +74,7 @@ export class Loop {
     this.#running = this.#repeat();
   }
 
-  /** Runs once everything that has already reached the process is handled. If it is running, one more run follows. */
+  /** The loop runs after everything that has already reached the process. If it is running, one more run follows. */
   wake(): void {
     this.#isWoken = true;
     this.#wakeUp?.();

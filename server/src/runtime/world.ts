@@ -1,6 +1,5 @@
-// The ports to time and randomness; the network, the third part of the outside world, is behind delivery/engine/sender.ts.
-// Only this file may call the runtime's clocks, timers and random source. Everything else receives a World, so that a
-// test can control time.
+// The ports to time and randomness. (The port to the network is delivery/engine/sender.ts.) Only this file may call the
+// runtime's clocks, timers and random source. All other code receives a World, so that a test can control time.
 
 import { randomFillSync } from 'node:crypto';
 import { uptime } from 'node:os';
@@ -11,7 +10,7 @@ export interface Clock {
    * (upkeep/service-clock.ts). The machine's own clock may jump in both directions.
    */
   now(): number;
-  /** The trusted wall clock: for times that people name, such as those of a schedule. May go back. */
+  /** The trusted wall clock, for times that people name, such as those of a schedule. It may go back. */
   wallNow(): number;
   /** The machine's clock, right or wrong: for code that compares it with another clock. */
   machineNow(): number;
@@ -31,7 +30,7 @@ export interface Clock {
 }
 
 export interface Random {
-  /** `length` unpredictable bytes, fit for secrets. `into` is memory of that length, which may be used for them. */
+  /** `length` unpredictable bytes, fit for secrets. `into`: memory of this length into which they may be written. */
   bytes(length: number, into?: Uint8Array): Uint8Array;
 }
 
@@ -40,7 +39,7 @@ export interface World {
   readonly random: Random;
 }
 
-/** The runtime has no timers over 24.8 days: they fire early. A caller that waits longer must check the clock again. */
+/** A longer timer of Node.js would fire at once. A caller that waits longer than this must check the clock again. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 const SHORTLY_MS = 5;
@@ -50,6 +49,9 @@ const SHORTLY_MS = 5;
  * process.
  */
 const THREAD_STARTED_MS = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
+
+/** Often enough to see most pauses that people notice, and too seldom to cost anything. */
+const LOOP_DELAY_EVERY_MS = 200;
 
 const systemClock: Clock = {
   now: () => Date.now(),
@@ -70,6 +72,17 @@ export function loopBusyMs(): number {
   return performance.eventLoopUtilization().active;
 }
 
+/** Calls `observe` some times a second with how late its timer was. Does not keep the process alive. Returns what ends it. */
+export function watchLoopDelay(observe: (lateMs: number) => void): () => void {
+  let firedAtMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    observe(Math.max(0, nowMs - firedAtMs - LOOP_DELAY_EVERY_MS));
+    firedAtMs = nowMs;
+  }, LOOP_DELAY_EVERY_MS).unref();
+  return () => clearInterval(timer);
+}
+
 /** Waits for `work`, but no longer than `ms`. */
 export async function withinMs(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
   let cancel = () => {};
@@ -85,7 +98,9 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   }
 }
 
-/** A call to the kernel for every id would cost more than the rest of the id. One call fills a pool for 256 ids. */
+/**
+ * A random source that asks the kernel once for 256 ids: a call for every id would cost more than the rest of the id.
+ */
 function pooledRandom(): Random {
   const pool = Buffer.alloc(4096);
   let used = pool.length;

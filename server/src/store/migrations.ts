@@ -1,4 +1,4 @@
-// Forward-only migrations, the same for every adapter: numbered SQL files, each applied once, in order.
+// Forward-only migrations: numbered SQL files, each applied once, in order. Every adapter has files of its own.
 
 import type { Files } from '../shipped-files.ts';
 
@@ -8,7 +8,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** The migrations of an adapter: `0001-name.sql` and so on, without gaps. */
+/** Reads the migrations of an adapter from its files: `0001-name.sql` and so on. Throws if a number is missing. */
 export function readMigrations(files: Files): Migration[] {
   const names = [...files.keys()].filter((name) => name.endsWith('.sql')).sort();
   if (names.length === 0) throw new Error('the migrations are missing: this copy of the program is incomplete');
@@ -20,8 +20,8 @@ export function readMigrations(files: Files): Migration[] {
 }
 
 /**
- * The migrations that are not applied yet. Throws for a store that a newer program has written, unless the store allows
- * programs that know the migrations up to `readerMin`.
+ * The migrations that the store still needs. Throws if a newer program has applied migrations that this program does
+ * not know. `readerMin`: programs that know the migrations up to this number can use the store nevertheless.
  */
 export function pendingMigrations(
   all: readonly Migration[],

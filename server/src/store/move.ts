@@ -1,22 +1,25 @@
-// Moves everything from one store into another. The move copies batches, each written with the position that it
-// reached, compares both stores, and only then marks the move as finished. If the process is killed at any point, the
-// next run continues.
+// Moves everything from one store into another. Rows are copied in batches. Each batch is one transaction with the
+// position that it reached, so if the process is killed, the next run continues. Then both stores are compared. Only if
+// they are equal, the source is marked as moved, and the target becomes usable.
 
 import { TableDigest } from './rows/row-digest.ts';
 
 /**
- * The tables in the order of copying: an account comes before its tokens. Nodes are not moved, because a process does
- * not move with its data. The clock is not moved either: the positions in the queues show how far it had come.
+ * The tables in the order of copying: accounts before their tokens. Nodes are processes and are not moved. Nor is the
+ * stored time: a node that starts on the target finds the newest time in the positions of the queues.
  */
 export const MOVED_TABLES = [
   'accounts',
   'tokens',
   'sessions',
+  'audit',
   'usage',
   'stored',
   'topics',
   'queues',
   'flow_keys',
+  'hosts',
+  'service_keys',
   'schedules',
   'alerts',
   'deduplication',
@@ -25,30 +28,31 @@ export const MOVED_TABLES = [
   'messages',
   'message_labels',
   'attempts',
+  'acks',
   'journal',
   'activity_minutes',
   'activity_hours',
 ] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number];
 
-/** Limit for the rows of one batch. A row that is larger than a batch is copied alone. */
+/** Limits for one batch, in rows and in bytes. A row with more bytes than the limit is copied alone. */
 const BATCH_ROWS_MAX = 1000;
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** How many rows are compared between two reports of progress. */
 const COMPARED_ROWS_REPORTED = 1000;
 
-export type Field = string | number | boolean | null | Uint8Array;
-/** A row in the form that the target needs. Flags may be 0 and 1. */
-export type Row = Readonly<Record<string, Field>>;
-/** The key values of a row: copying continues after it. */
+export type FieldValue = string | number | boolean | null | Uint8Array;
+/** A row with at least the columns of the target's table. Flags may be 0 and 1 instead of booleans. */
+export type Row = Readonly<Record<string, FieldValue>>;
+/** The key of the last row that was copied. The copy continues after this row. */
 export type Position = readonly (string | number)[];
 
 /**
- * What is moved, and when the move began. A continued move keeps the time of its first run, so that everything that
- * depends on the time stays the same too.
+ * The source of a move, and when the move began. A move that continues keeps the start time of its first run, because
+ * some copied values depend on it.
  */
 export interface MoveIdentity {
-  /** The fingerprint does not change as long as nothing in the source changes. */
+  /** A hash of the state of the source. An unfinished move continues only if the hash is still the same. */
   readonly fingerprint: string;
   /** The location of the source, for people. */
   readonly name: string;
@@ -60,20 +64,20 @@ export interface MoveSource {
   readonly fingerprint: string;
   readonly name: string;
   count(table: MovedTable): number;
-  /** The rows after a position, in key order. They are read one at a time, because a row may be large. */
+  /** The rows after a position (null: all), in the order of their keys. Yields one at a time: a row may be large. */
   rows(
     table: MovedTable,
     after: Position | null,
     startedAt: number,
   ): Iterable<{ readonly row: Row; readonly at: Position }>;
   /**
-   * The same rows for the comparison, read in any order by other queries. Bytes are returned as their SHA-256 in
-   * hexadecimal.
+   * The rows of a table for the comparison, in any order. They are read with other queries than in `rows`, so that an
+   * error in the copy is noticed. Bytes are returned as their SHA-256 in hexadecimal.
    */
   compared(table: MovedTable, startedAt: number): Iterable<Row>;
-  /** A number that is not lower than that of any message which the source has or ever had. */
+  /** The highest number of a message or a body that the source knows. New numbers in the target must be higher. */
   highestSeq(): number;
-  /** Whether an earlier move into the same target was interrupted at its end. */
+  /** Whether an earlier move into the same target was cut off at its end: the target may then be usable already. */
   readonly isMoveInDoubt: boolean;
   /**
    * From now on no service starts on the source. This is called before the target becomes usable, so that both stores
@@ -82,11 +86,12 @@ export interface MoveSource {
   setMoved(at: number): void;
   /** Records that the target was not made usable, so that services may start on the source again. */
   setNotMoved(): void;
-  /** Records that the target has confirmed that it is usable. */
+  /** Records that the target has confirmed the end of the move. */
   confirmMoved(at: number): void;
   close(): void;
 }
 
+/** How far a table was copied. `at` is null before its first batch. */
 export interface TableProgress {
   readonly at: Position | null;
   readonly rows: number;
@@ -99,15 +104,15 @@ export interface MoveTarget {
   /** Writes the rows and the position in one transaction. */
   write(table: MovedTable, rows: readonly Row[], at: Position): Promise<void>;
   endTable(table: MovedTable): Promise<void>;
-  /** The row in the form in which this store can hold it. */
+  /** The row as this store holds it: characters that it cannot store are replaced. */
   asStored(table: MovedTable, row: Row): Row;
-  /** The rows for the comparison, in any order. Bytes are returned as their SHA-256 in hexadecimal. */
+  /** The rows of a table for the comparison, in any order. Bytes are returned as their SHA-256 in hexadecimal. */
   compared(table: MovedTable): AsyncIterable<Row>;
-  /** How many strings could not be stored unchanged. */
+  /** How many strings had a character replaced that this store cannot hold. */
   replaced(): Promise<number>;
   /**
-   * After this call the target is a normal store. Calls `beforeCommit` when only the commit is left. Rejects with
-   * `FinishInDoubt` if the commit was not confirmed.
+   * Makes the target a usable store, which gives its next message a number above `highestSeq`. Calls `beforeCommit`
+   * when only the commit is left. Rejects with `FinishInDoubt` if the commit was not confirmed.
    */
   finish(highestSeq: number, beforeCommit: () => void): Promise<void>;
   close(): Promise<void>;
@@ -133,15 +138,16 @@ export interface MoveReport {
   readonly replaced: number;
 }
 
-/** The target holds a store already. */
+/** Thrown by `begin`: the target already holds a store. */
 export class TargetNotEmpty extends Error {}
 
-/** The connection was lost before the commit was confirmed. */
+/** The connection was lost before the last commit of the move was confirmed: the target may be usable or not. */
 export class FinishInDoubt extends Error {}
 
-/** The move was stopped after it had begun. The next run continues it. */
+/** The move failed after it had begun. The next run continues it. */
 export class MoveStopped extends Error {}
 
+/** Runs or continues a move. If the stores differ, the report says so, and the move is not finished. */
 export async function moveStore(
   source: MoveSource,
   target: MoveTarget,
@@ -150,7 +156,7 @@ export async function moveStore(
   const { fingerprint, name } = source;
   const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now }).catch((error) => {
     if (!(error instanceof TargetNotEmpty) || !source.isMoveInDoubt) throw error;
-    // If the earlier move were unfinished, the target would not throw this error. So that move was committed.
+    // The target would have accepted an unfinished move. It already holds a store, so the earlier move was committed.
     source.confirmMoved(options.now);
     throw new Error('the earlier move into this database is complete: start with --store', { cause: error });
   });
@@ -175,7 +181,7 @@ async function finish(source: MoveSource, target: MoveTarget, now: number): Prom
       isSet = true;
     });
   } catch (error) {
-    // If it is unknown whether the target is usable, no service may start on the source.
+    // While it is unknown whether the target is usable, the source stays marked, and no service starts on it.
     if (isSet && !(error instanceof FinishInDoubt)) source.setNotMoved();
     throw error;
   }
@@ -230,7 +236,7 @@ function sizeOf(row: Row): number {
   return bytes;
 }
 
-/** Reads all columns of all rows of both stores again, to find anything that was not copied. */
+/** Reads all columns of all rows of both stores again, to find anything that was not copied correctly. */
 async function compareAll(
   source: MoveSource,
   target: MoveTarget,

@@ -1,5 +1,5 @@
 // The log line for an attempt, as text: every attempt has a line, and the logger needs three times as long to make it
-// from an object. The line has the format of the logger. Most of its parts are the same as in the line before.
+// from an object. The line has the format of the logger. Most parts are the same as in the line before, and are cached.
 
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 

@@ -5,10 +5,11 @@ import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 import type { Settlement } from '../rules/delivery/message.ts';
 import { heldReason } from '../rules/delivery/recovery.ts';
+import { shareOf } from '../rules/requests/id.ts';
 import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../rules/time/clock.ts';
 import { formatDurationMs } from '../rules/time/duration.ts';
 import { FEATURES, type Feature } from '../runtime/node-internals/features.ts';
-import { linesOf } from '../runtime/node-internals/log-lines.ts';
+import { logStreamOf } from '../runtime/node-internals/log-lines.ts';
 import { attemptLines } from './attempt-line.ts';
 
 export type Log = Logger;
@@ -21,7 +22,7 @@ export function createLog(level: string): Log {
 }
 
 /** Logs a file of the store that has disappeared while the process runs. `path` is null when all files are back. */
-export function logGone(log: Log, path: string | null): void {
+export function logFilesGone(log: Log, path: string | null): void {
   if (path === null) log.info({}, 'the files of the store are back; messages are accepted again');
   else {
     log.error(
@@ -43,7 +44,7 @@ export function logBrokenFeature(log: Log): (feature: Feature, why: string) => v
 }
 
 /** Logs one line when the wall clock stops being trusted, and one when it is trusted again. */
-export function logClock(log: Log): (change: ClockChange) => void {
+export function logClockTrust(log: Log): (change: ClockChange) => void {
   return (change) => {
     if (change.kind === 'doubted') {
       const { aheadMs } = change;
@@ -62,7 +63,7 @@ const PER_ACCOUNT_MAX = 5;
 const ACCOUNTS_MAX = 1000;
 
 /** Logs a publish setting that looks misspelt, once for each account. */
-export function logMisspelt(log: Log): (accountId: string, warning: string) => void {
+export function logMisspeltSetting(log: Log): (accountId: string, warning: string) => void {
   const logged = new Map<string, Set<string>>();
   return (accountId, warning) => {
     const ofAccount = logged.get(accountId) ?? new Set();
@@ -77,14 +78,14 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
 export function logClockOff(log: Log): (change: ClockOff) => void {
   return (change) => {
     if (change.kind === 'right') {
-      log.info({}, 'the clock of this node runs evenly again; the node claims messages again');
+      log.info({}, 'the clock of this node is accurate again; the node claims messages again');
       return;
     }
     const offMs = Math.round(change.offMs);
     const way = `${formatDurationMs(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'}`;
     log.warn(
       { offMs },
-      `the clock of this node had run ${way} the database's; the node claims no messages until it is accurate again`,
+      `the clock of this node was ${way} the clock of the database; the node claims no messages until its clock is accurate again`,
     );
   };
 }
@@ -95,7 +96,7 @@ function warnOfAttempt(log: Log, event: Extract<EngineEvent, { kind: 'attempt' }
   if (message.callback && settlement.attempt.outcome !== 'interrupted' && !isReported(settlement)) {
     log.warn(
       { account: message.accountId, message: message.id },
-      'a callback was not created: one message has caused too many others',
+      'a callback was not created: the limit of messages that one message may cause is reached',
     );
   }
   if (settlement.next.state === 'held' && result === 'settled') {
@@ -106,11 +107,11 @@ function warnOfAttempt(log: Log, event: Extract<EngineEvent, { kind: 'attempt' }
 
 /**
  * Logs one wide line for every attempt: who, what, how it went, what follows. It never contains a body, a header or a
- * key.
+ * key. Of the attempts that deliver their message, only this share has a line.
  */
-export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
+export function logEngine(log: Log, now: () => number, successShare = 1): (event: EngineEvent) => void {
   const lineOf = attemptLines(now);
-  const stream = linesOf(log);
+  const stream = logStreamOf(log);
   // Lines of attempts that are settled together are written together: a system call costs more than a line.
   let lines = '';
   const flush = () => {
@@ -135,8 +136,12 @@ export function logEngine(log: Log, now: () => number): (event: EngineEvent) => 
       return;
     }
     warnOfAttempt(log, event);
-    if (log.isLevelEnabled('info')) write(lineOf(event));
+    if (log.isLevelEnabled('info') && isLogged(event, successShare)) write(lineOf(event));
   };
+}
+
+function isLogged({ claim, settlement }: Extract<EngineEvent, { kind: 'attempt' }>, successShare: number): boolean {
+  return successShare === 1 || settlement.next.state !== 'delivered' || shareOf(claim.message.id) < successShare;
 }
 
 function isReported({ followUps }: Settlement): boolean {

@@ -2,7 +2,7 @@
 // store lets only one of them write the result, together with the message to the target.
 
 import type { Account } from '../rules/accounts/account.ts';
-import { type Alert, alertBody, eventToReport, nextEvaluationAt, standingAfter } from '../rules/alerts/alert.ts';
+import { type Alert, alertBody, eventToReport, nextEvaluationAt, notifiedStateAfter } from '../rules/alerts/alert.ts';
 import { type AlertFacts, neededFacts } from '../rules/alerts/alert-facts.ts';
 import { findingOf } from '../rules/alerts/alert-findings.ts';
 import { shownRule } from '../rules/alerts/alert-rules.ts';
@@ -26,8 +26,8 @@ const EVALUATED_BY_HAND_EVERY_MS = 60_000;
  */
 const IDLE_BY_HAND_MS = 2 * EVALUATED_BY_HAND_EVERY_MS;
 /** Shown as the `problem` of an alert. */
-const UNREADABLE = 'the messages of its account could not be read';
-const UNWRITTEN = 'the message to its target could not be stored';
+const UNREADABLE = 'the messages of the account could not be read';
+const UNWRITTEN = 'the message to the target could not be stored';
 /** The pause between two runs while there are more alerts to evaluate. It leaves time for other work. */
 const PIECE_EVERY_MS = 20;
 
@@ -117,7 +117,7 @@ async function evaluateAccount(
   const evaluated: EvaluatedAlert[] = [];
   for (const alert of alerts)
     evaluated.push(await evaluateOne(options, alert, { account, facts, dayMax, storedBytes, storedBytesMax, now }));
-  // A message in a queue becomes older; a firing alert may end, and a failed notification may succeed.
+  // Time alone changes the age of messages in queues, may end a firing alert, and lets a failed notification succeed.
   const isCalm = evaluated.every(
     ({ alert, problem, notification }) => alert.state === 'calm' && !problem && !notification,
   );
@@ -143,8 +143,8 @@ async function evaluateOne(options: AlertKeeperOptions, alert: Alert, known: Kno
   const planned = await options.plan(alert, account, alertBody(alert, shownRule(alert.rule), notice));
   if ('problem' in planned) return withoutNotification(options, alert, planned.problem.message, now);
   const { message } = planned;
-  const standing = standingAfter(event, alert, { messageId: message.id, text: finding.text, at: now });
-  return { ...withoutNotification(options, alert, null, now), notification: { message, standing }, dayMax };
+  const notified = notifiedStateAfter(event, alert, { messageId: message.id, text: finding.text, at: now });
+  return { ...withoutNotification(options, alert, null, now), notification: { message, notified }, dayMax };
 }
 
 /** The account sees only the problem. The error behind it is logged. */
@@ -170,7 +170,7 @@ async function notify(options: AlertKeeperOptions, evaluated: readonly Evaluated
     const results = await store.notifyAlerts(evaluated, now);
     results.forEach((each, index) => {
       const { alert } = evaluated[index]!;
-      if (each === 'overQuota' && alert.problem === null) onProblem(alert, 'the daily quota of its account is used up');
+      if (each === 'overQuota' && alert.problem === null) onProblem(alert, 'the daily quota of the account is used up');
     });
     return;
   } catch (error) {
@@ -190,7 +190,7 @@ async function notify(options: AlertKeeperOptions, evaluated: readonly Evaluated
  */
 class AlertStops {
   #plannedAt: number | null = null;
-  /** A manual clock stops for alerts that are due until then. */
+  /** A manual clock stops for alerts that are due until this time. */
   #changingUntil = Number.NEGATIVE_INFINITY;
 
   /** A run before the planned time was woken: something has happened, and more may still happen at this moment. */

@@ -53,12 +53,12 @@ class DatabaseDisk {
   #failures = 0;
   #tryAtMs = Number.NEGATIVE_INFINITY;
   /** How often the reserve was released. Results from before the last release are outdated. */
-  #givenUp = 0;
+  #releases = 0;
   #looking: Promise<number> | null = null;
 
   constructor(options: DatabaseDiskOptions) {
     this.#options = options;
-    options.reserve.onGivenUp(() => this.#noteGivenUp());
+    options.reserve.onReleased(() => this.#noteReleased());
     options.reserve.onBack(() => void this.look().catch(() => {}));
   }
 
@@ -72,15 +72,15 @@ class DatabaseDisk {
 
   async #lookOnce(): Promise<number> {
     const { reserve, clock } = this.#options;
-    const givenUp = this.#givenUp;
-    if (await reserve.isThere()) return this.#found(givenUp);
+    const releases = this.#releases;
+    if (await reserve.isThere()) return this.#found(releases);
     this.#isThere = false;
     if (this.isFull) await reserve.recycleLog();
     if (clock.monotonicMs() < this.#tryAtMs) return LOOK_EVERY_MS;
-    return this.#make(givenUp);
+    return this.#make(releases);
   }
 
-  async #make(givenUp: number): Promise<number> {
+  async #make(releases: number): Promise<number> {
     const { reserve, bytes, clock, onRefused } = this.#options;
     let result: Awaited<ReturnType<DatabaseReserve['make']>>;
     try {
@@ -92,7 +92,7 @@ class DatabaseDisk {
       onRefused(error);
       return REFUSED_MS;
     }
-    if (result === 'made') return this.#found(givenUp);
+    if (result === 'made') return this.#found(releases);
     if (result === 'busy') return BUSY_MS;
     this.#noteFull();
     this.#tryAtMs = clock.monotonicMs() + recreateAfterMs(this.#failures);
@@ -100,8 +100,8 @@ class DatabaseDisk {
     return LOOK_EVERY_MS;
   }
 
-  #found(givenUp: number): number {
-    if (givenUp !== this.#givenUp) return LOOK_EVERY_MS;
+  #found(releases: number): number {
+    if (releases !== this.#releases) return LOOK_EVERY_MS;
     if (!this.#isThere) this.#options.onChange(true);
     this.#isThere = true;
     this.isFull = false;
@@ -110,8 +110,8 @@ class DatabaseDisk {
     return LOOK_EVERY_MS;
   }
 
-  #noteGivenUp(): void {
-    this.#givenUp += 1;
+  #noteReleased(): void {
+    this.#releases += 1;
     this.#isThere = false;
     this.#failures = 0;
     this.#tryAtMs = this.#options.clock.monotonicMs() + recreateAfterMs(0);

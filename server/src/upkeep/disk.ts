@@ -1,5 +1,5 @@
 // Watches the free space under the data directory, so that publishing stops before deliveries must, and keeps the
-// reserve. Also notes whether the last write found space, which detects a quota and a full database disk.
+// reserve. Also notes whether the last write found space: this detects an exhausted quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
 import { type DiskMark, diskMark, markAfterFull, nextCheckMs, reserveStep } from '../rules/limits/disk-marks.ts';
@@ -29,10 +29,11 @@ export interface DiskWatchOptions {
   /** Null where no reserve is kept. Every lane may release the reserve; only one lane creates it. */
   readonly reserve: Reserve | null;
   /** Bytes that are free inside the file of the store. */
-  readonly freeInside: () => Promise<number>;
+  readonly freeBytesInside: () => Promise<number>;
   /**
-   * Moves the log of the store into its file, so that the space of the log can be reused without more disk space. Null
-   * if another lane does it.
+   * Copies the write-ahead log into the file of the store, so that the space of the log can be reused without more disk
+   * space. Null
+   * on a further lane, and for a database.
    */
   readonly emptyLog: (() => Promise<void>) | null;
   /** The free bytes of the disk of a directory. Tests replace it. */
@@ -42,13 +43,13 @@ export interface DiskWatchOptions {
 /** Creates or releases the reserve. Returns whether it was released now. */
 async function keepReserve(reserve: Reserve, diskBytes: number, freeBytesMin: number): Promise<boolean> {
   const step = reserveStep(diskBytes, freeBytesMin, reserve.isThere());
-  if (step === 'giveUp') reserve.giveUp();
+  if (step === 'release') reserve.release();
   if (step === 'make') await reserve.make();
-  return step === 'giveUp';
+  return step === 'release';
 }
 
 export function diskWatch(options: DiskWatchOptions): DiskWatch {
-  const { directory, freeBytesMin, clock, reserve, freeInside, emptyLog, freeOf = freeBytesOf } = options;
+  const { directory, freeBytesMin, clock, reserve, freeBytesInside, emptyLog, freeOf = freeBytesOf } = options;
   let freeBytes: number | null = null;
   let mark: DiskMark = 'none';
   let wasFull = false;
@@ -60,14 +61,14 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
       // If the directory is missing, the last result stays: the watch of the files reports that case.
       const diskBytes = await freeOf(directory).catch(() => null);
       if (diskBytes === null) return EVERY_MS;
-      const insideBytes = diskBytes < 4 * freeBytesMin ? await freeInside().catch(() => 0) : 0;
+      const insideBytes = diskBytes < 4 * freeBytesMin ? await freeBytesInside().catch(() => 0) : 0;
       freeBytes = diskBytes + insideBytes;
       const before = mark;
       mark = diskMark({ diskBytes, insideBytes }, freeBytesMin);
-      const isGivenUp = reserve !== null && (await keepReserve(reserve, diskBytes, freeBytesMin));
-      // The log is emptied while there is space for that: what is in the log and not in the file needs space a second
-      // time.
-      if (isGivenUp || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
+      const isReleased = reserve !== null && (await keepReserve(reserve, diskBytes, freeBytesMin));
+      // The log is copied into the file while the disk has space for that: what is not in the file yet needs space a
+      // second time.
+      if (isReleased || (mark !== 'none' && mark !== before)) await emptyLog?.().catch(() => {});
       return nextCheckMs(diskBytes, freeBytesMin);
     },
     mark: () => markAfterFull(mark, fullAtMs === null ? null : clock.monotonicMs() - fullAtMs),
@@ -79,7 +80,7 @@ export function diskWatch(options: DiskWatchOptions): DiskWatch {
         wasFull = true;
         fullAtMs = clock.monotonicMs();
         if (!reserve?.isThere()) return;
-        reserve.giveUp();
+        reserve.release();
         emptyLog?.().catch(() => {});
       }
     },

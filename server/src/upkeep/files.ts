@@ -9,7 +9,7 @@ const EVERY_MS = 1000;
 
 export interface WatchedFiles {
   readonly paths: readonly string[];
-  /** The file that another process has overwritten in place, or null. */
+  /** The path of a file that another process has overwritten in place. Null if there is none. */
   overwritten(): Promise<string | null>;
 }
 
@@ -18,14 +18,18 @@ export interface FilesWatch {
   run(): Promise<number>;
 }
 
-/** Whether the watch has found that files are gone. All lanes of a process share `memory`, which has four bytes. */
-export function areFilesGone(memory: SharedArrayBuffer): boolean {
-  return Atomics.load(new Int32Array(memory), 0) !== 0;
+/**
+ * Returns a function that says whether the watch has found that files are gone. It is called for every publish. All lanes
+ * of a process share `memory`, which has four bytes.
+ */
+export function filesGoneReader(memory: SharedArrayBuffer): () => boolean {
+  const view = new Int32Array(memory);
+  return () => Atomics.load(view, 0) !== 0;
 }
 
 /**
- * Watches files that are already open, if any. `onChange` gets the path that is missing, and null when all are back.
- * The result is written to `memory`.
+ * Watches files that are already open, if any. `onChange` gets the path of a file that is gone, and null when all are
+ * back. Whether files are gone is written to `memory`.
  */
 export function filesWatch(
   { paths, overwritten }: WatchedFiles,

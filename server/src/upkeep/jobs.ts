@@ -12,7 +12,7 @@ import type { AccountStore } from '../store/ports/account-store.ts';
 import type { MessageStore } from '../store/ports/message-store.ts';
 import type { UpkeepStore } from '../store/ports/upkeep-store.ts';
 
-/** The messages of a piece are not sent to a caller, so their bodies together may be larger than a page allows. */
+/** The messages of a piece are not sent to a caller, so their bodies may be larger in total than a page of a list. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 2000;
 /** How many messages one piece has. It has fewer when their bodies are read, which may be large. */

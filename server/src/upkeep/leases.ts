@@ -11,19 +11,20 @@ import type { NodeClock } from './node-clock.ts';
 export const NODE_TTL_MS = 15_000;
 const BEAT_EVERY_MS = 5000;
 /**
- * How long after its last heartbeat a node may start attempts. The rest of the time is for the request to be written
- * (`WIRE_WITHIN_MS`).
+ * How long after its last heartbeat a node may start attempts. A started attempt then has until `WIRE_WITHIN_MS` to
+ * write its request.
  */
 const START_WITHIN_MS = NODE_TTL_MS / 2;
 /**
- * How long after its last heartbeat a node may write requests. Later ones could arrive after another node's takeover.
+ * How long after its last heartbeat a node may write requests. A later one could arrive after another node has taken
+ * the message over.
  */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 
 /** How soon a node whose time is off checks the time again. */
 const OFF_BEAT_EVERY_MS = 1000;
 
-/** A heartbeat of the node. Each one also keeps the time in the store. */
+/** A heartbeat of the node. Each one also stores the time. */
 export function heartbeat(
   store: DeliveryStore,
   node: string,
@@ -56,8 +57,8 @@ export interface Recoverer {
  */
 export const STRAY_LOOK_MS = 10_000;
 
-/** Limit for the claims that one check finds, beyond the attempts in flight. */
-const PIECE_MAX = 2000;
+/** A check reads at most as many claims as the node has slots, plus this number. */
+const CLAIMS_BEYOND_SLOTS_MAX = 2000;
 
 export interface StrayOptions {
   readonly store: Pick<DeliveryStore, 'strayClaims' | 'release'>;
@@ -77,7 +78,7 @@ export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) 
   return {
     name: 'stray claims',
     async run(now: number): Promise<number> {
-      const leases = await store.strayClaims(slots + PIECE_MAX);
+      const leases = await store.strayClaims(slots + CLAIMS_BEYOND_SLOTS_MAX);
       const unknown = leases.filter((lease) => !isUnderWay(lease));
       const again = unknown.filter((lease) => found.has(lease));
       found = new Set(unknown);

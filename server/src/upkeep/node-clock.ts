@@ -16,7 +16,7 @@ export interface NodeClock extends Clock {
   /** The state for a further lane of the process. Null for a clock of a process that has no further lanes. */
   readonly state: KeeperState | null;
   readonly isBelieved: boolean;
-  /** How far this clock had run ahead of the store's clock at the last heartbeat. It was corrected then. */
+  /** How far this clock was ahead of the store's clock at the last heartbeat, which corrected it. Negative: behind. */
   readonly offMs: number;
   /**
    * Whether this clock runs unevenly compared with the store's clock: between two heartbeats it is unknown how far it

@@ -12,7 +12,7 @@ export interface Reserve {
   isThere(): boolean;
   /** Creates the file. Leaves nothing behind if there is too little space. */
   make(): Promise<void>;
-  giveUp(): void;
+  release(): void;
 }
 
 /** `isMaker`: whether this lane creates the file; only one lane does. `onChange`: the file was created or released. */
@@ -33,8 +33,9 @@ export function reserveFile(
         try {
           // The file is written and not only set to its size: a sparse file reserves nothing.
           const piece = Buffer.alloc(Math.min(PIECE_BYTES, bytes), 1);
-          for (let at = 0; at < bytes; at += piece.length)
-            await file.write(piece, 0, Math.min(piece.length, bytes - at));
+          // A disk that is nearly full may take a part of a piece.
+          for (let at = 0; at < bytes; )
+            at += (await file.write(piece, 0, Math.min(piece.length, bytes - at))).bytesWritten;
         } finally {
           await file.close();
         }
@@ -44,7 +45,7 @@ export function reserveFile(
         remove();
       }
     },
-    giveUp() {
+    release() {
       if (!existsSync(path)) return;
       remove();
       onChange(false);

@@ -1,35 +1,49 @@
 // Deletes expired data, a few rows at a time, so that the file stays bounded and no other work waits: ended messages,
-// the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended. One
-// run covers the journals and the usage of only some accounts.
+// the journal, deduplication keys, counts, flow keys and queues that nobody uses, bulk operations that have ended, the
+// audit. One run covers the journals and the usage of only some accounts.
 
 import { firstKeptDay } from '../rules/accounts/account.ts';
-import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../rules/accounts/activity.ts';
+import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOfSpan } from '../rules/accounts/activity.ts';
+import { AUDIT_DAYS_DEFAULT, auditKeptFrom } from '../rules/accounts/audit.ts';
 import { eachMax } from '../rules/limits/budgets.ts';
 import type { Tiers } from '../rules/limits/tier.ts';
+import type { AccessStore } from '../store/ports/access-store.ts';
 import type { AccountStore } from '../store/ports/account-store.ts';
+import type { HostStore } from '../store/ports/host-store.ts';
 import type { UpkeepStore } from '../store/ports/upkeep-store.ts';
-import { WALK_START, type Walked, type WalkPosition } from '../store/ports/upkeep-store.ts';
+import { WALK_START, type WalkPosition, type WalkResult } from '../store/ports/upkeep-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
 /** The pause while there is much to delete: short enough to keep up with new data, long enough for other work. */
 const CATCHING_UP_MS = 20;
 /**
- * The pause between two pieces of a walk over rows most of which stay. A walk must not take days: an account with a
- * million flow keys in use could meanwhile create further keys, which are not counted, faster than they are deleted.
+ * The pause between two pieces of a walk. A walk visits rows most of which stay. It must not take days: an account with
+ * a million flow keys in use could meanwhile create further keys, which are not counted, faster than they are deleted.
  */
 const WALKING_MS = 250;
 
-type RetentionStore = UpkeepStore & Pick<AccountStore, 'foldStored'>;
+type RetentionStore = UpkeepStore &
+  Pick<AccountStore, 'foldStored'> &
+  Pick<HostStore, 'deleteIdleHosts'> &
+  Pick<AccessStore, 'deleteAudit'>;
 
-/** `isTimeProven`: nothing is deleted by a clock that may be wrong. */
-export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = () => true) {
+/** While `isTimeProven` returns false, nothing is deleted: the clock may be wrong. */
+export function retention(
+  store: RetentionStore,
+  tiers: Tiers,
+  isTimeProven = () => true,
+  auditDays = AUDIT_DAYS_DEFAULT,
+) {
   const rows = eachMax('upkeepRows');
   const walks = new Walks(store, rows);
   let after = '';
-  /** Whether some account had more to delete since the first account of this pass. */
-  let isBehind = false;
-  /** How many pieces of walks come before the next whole run. */
+  /**
+   * A pass goes over all accounts, in several runs. Whether a run of this pass has reached its limit of rows, so that
+   * expired rows may be left and the next pass must follow soon.
+   */
+  let hasReachedLimit = false;
+  /** How often each begun walk runs a piece before the next whole run. */
   let piecesLeft = 0;
 
   /** Returns whether there is more to delete. */
@@ -41,24 +55,30 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
     const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
     const keys = await store.deleteDeduplication(now, rows);
     const keep = {
-      minutesFrom: startOf(now - MINUTES_KEPT_MS, HOUR_MS),
-      hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
+      minutesFrom: startOfSpan(now - MINUTES_KEPT_MS, HOUR_MS),
+      hoursFrom: startOfSpan(now - HOURS_KEPT_MS, HOUR_MS),
     };
     const counts = await store.foldActivity(keep, rows);
     const areMany = await walks.walk(now, 'all');
+    const audited = await store.deleteAudit(auditKeptFrom(now, auditDays), rows);
     const folded = await store.foldStored(rows);
     const part = { after, accounts: ACCOUNTS_PER_RUN, rows };
     const usage = await store.deleteUsage(firstKeptDay(now), part);
     const journal = await store.deleteJournal(before, part);
-    if (Math.max(journal.deleted, usage) >= rows) isBehind = true;
+    if (Math.max(journal.deleted, usage) >= rows) hasReachedLimit = true;
     after = journal.after ?? '';
     const isThrough = journal.after === null;
-    const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows || folded >= rows || areMany;
-    if (isThrough) isBehind = false;
+    const isMore =
+      hasReachedLimit ||
+      !isThrough ||
+      areMore ||
+      areMany ||
+      [keys, counts, folded, audited].some((deleted) => deleted >= rows);
+    if (isThrough) hasReachedLimit = false;
     return isMore;
   }
 
-  /** Does a whole run, or a piece of the walks between two whole runs. Returns whether there may be much left. */
+  /** Does a whole run, or between two of them a piece of each begun walk. Returns whether there is probably much left. */
   async function runPiece(now: number): Promise<boolean> {
     if (piecesLeft > 0) {
       piecesLeft -= 1;
@@ -88,17 +108,21 @@ export function retention(store: RetentionStore, tiers: Tiers, isTimeProven = ()
   };
 }
 
-/** The walks over flow keys, queues and bulk operations, each some rows at a time. After the last row a walk pauses. */
+/**
+ * Four walks: over all flow keys, queues, bulk operations and hosts, each some rows (a piece) at a time. After its last
+ * row a walk pauses until the next whole run.
+ */
 class Walks {
-  readonly #walks: { readonly look: (now: number, after: WalkPosition) => Promise<Walked>; at: WalkPosition }[];
+  readonly #walks: { readonly look: (now: number, after: WalkPosition) => Promise<WalkResult>; at: WalkPosition }[];
   readonly #rows: number;
 
   constructor(store: RetentionStore, rows: number) {
     this.#rows = rows;
-    const looks: ((now: number, after: WalkPosition) => Promise<Walked>)[] = [
+    const looks: ((now: number, after: WalkPosition) => Promise<WalkResult>)[] = [
       (now, at) => store.deleteIdleFlowKeys(now, at, rows),
       (now, at) => store.deleteIdleQueues(now, at, rows),
       (now, at) => store.deleteOldJobs(now, at, rows),
+      (now, at) => store.deleteIdleHosts(now, at, rows),
     ];
     this.#walks = looks.map((look) => ({ look, at: WALK_START }));
   }
@@ -107,7 +131,10 @@ class Walks {
     return this.#walks.some(({ at }) => at !== WALK_START);
   }
 
-  /** Does the next piece of all walks, or of those that have begun. Returns whether there may be much to delete. */
+  /**
+   * Runs the next piece of every walk, or only of the walks that have begun. Returns true if one of them deleted more
+   * than half of the rows that a piece may delete: then much is probably left, and the next piece should follow soon.
+   */
   async walk(now: number, which: 'all' | 'begun'): Promise<boolean> {
     let most = 0;
     for (const walk of this.#walks) {

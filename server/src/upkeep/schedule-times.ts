@@ -2,7 +2,7 @@
 // too far in the future. One pass over all schedules runs at the start and after each time the clock was set back.
 
 import { eachMax } from '../rules/limits/budgets.ts';
-import { nextCronTime, parseCron } from '../rules/schedules/cron.ts';
+import { nextTickAt, parseTickTimes } from '../rules/schedules/tick-times.ts';
 import { CLOCK_STEP_MS_MAX } from '../rules/time/clock.ts';
 import type { ScheduleTime, UpkeepStore } from '../store/ports/upkeep-store.ts';
 import type { NodeClock } from './node-clock.ts';
@@ -11,7 +11,7 @@ const EVERY_MS = 5000;
 /** The pause between two pieces of a pass, for other work. */
 const PIECE_EVERY_MS = 20;
 
-export function scheduleTimes(
+export function scheduleTimeCorrector(
   store: Pick<UpkeepStore, 'scheduleTimes' | 'setScheduleTimes'>,
   clock: Pick<NodeClock, 'timesSetBack' | 'wallNow'>,
 ) {
@@ -40,9 +40,9 @@ export function scheduleTimes(
   };
 }
 
-/** The correct next time, if it is earlier than the stored one. A small step back repeats no tick. */
+/** The next time, if it is earlier than the stored one. A margin ensures that a small step back repeats no tick. */
 function earlierTime(schedule: ScheduleTime, wallNow: number): { schedule: ScheduleTime; nextAt: number }[] {
-  const cron = parseCron(schedule.cron);
-  const nextAt = 'problem' in cron ? null : nextCronTime(cron, wallNow + CLOCK_STEP_MS_MAX);
+  const times = parseTickTimes(schedule.cron);
+  const nextAt = 'problem' in times ? null : nextTickAt(times, schedule.createdAt, wallNow + CLOCK_STEP_MS_MAX);
   return nextAt !== null && nextAt < schedule.nextAt ? [{ schedule, nextAt }] : [];
 }

@@ -37,7 +37,7 @@ export class ServiceClock implements NodeClock {
   readonly #keeper: Timekeeper;
   /** The store's clock minus the monotonic one. Null while the wall clock is the machine's own. */
   #storeOffset: number | null = null;
-  /** How far our time was from the store's clock at the last heartbeat. */
+  /** How far our time was ahead of the store's clock at the last heartbeat. Negative: behind. */
   #offMs = 0;
   readonly #asleepMs = () => this.#machine.asleepMs();
   #hasBegun = false;
@@ -112,7 +112,7 @@ export class ServiceClock implements NodeClock {
     const { kept, wallAt } = await keep(this.#keeper.kept());
     this.#hear(wallAt, askedMs);
     this.#read();
-    if (kept) this.#keeper.hearOf(kept);
+    if (kept) this.#keeper.catchUpWith(kept);
   }
 
   get state(): KeeperState {
@@ -124,7 +124,7 @@ export class ServiceClock implements NodeClock {
     return this.#keeper.isBelieved;
   }
 
-  /** How far this clock had run ahead of the store's clock at the last heartbeat. It was corrected then. */
+  /** How far this clock was ahead of the store's clock at the last heartbeat, which corrected it. Negative: behind. */
   get offMs(): number {
     return this.#offMs;
   }

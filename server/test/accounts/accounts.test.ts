@@ -46,6 +46,7 @@ async function open(t: TestContext) {
   assert.ok(typeof account === 'object');
   const { token, text } = await accounts.createToken(account.id, 'first', ['publish']);
   return {
+    store,
     accounts,
     account,
     token,
@@ -113,12 +114,44 @@ test('a caller is remembered for five seconds from the question to the store, no
   letGo();
   await first;
   assert.equal(asked.finds, 1);
+  const letGoAgain = hold();
   clock.advance(999);
-  await accounts.authenticate(text);
-  assert.equal(asked.finds, 1);
+  assert.equal(accounts.authenticate(text) instanceof Promise, false);
   clock.advance(1);
+  const late = accounts.authenticate(text);
+  assert.ok(late instanceof Promise);
+  letGoAgain();
+  assert.ok(await late);
+});
+
+test('a caller that comes again and again is looked up ahead of time, and waits only once', async (t) => {
+  const { accounts, text, asked, clock } = await open(t);
   await accounts.authenticate(text);
-  assert.equal(asked.finds, 2);
+  for (let finds = 2; finds < 6; finds += 1) {
+    clock.advance(2999);
+    assert.equal(accounts.authenticate(text) instanceof Promise, false);
+    assert.equal(asked.finds, finds - 1, 'the entry is new enough');
+    clock.advance(501);
+    assert.equal(accounts.authenticate(text) instanceof Promise, false);
+    assert.equal(accounts.authenticate(text) instanceof Promise, false);
+    assert.equal(asked.finds, finds, 'one look-up at a time');
+    await new Promise(setImmediate);
+  }
+});
+
+test('a look-up ahead of time that fails ends nothing, and one that finds nobody ends the access', async (t) => {
+  const { accounts, account, token, text, clock, loseNext, store } = await open(t);
+  await accounts.authenticate(text);
+  clock.advance(4000);
+  loseNext();
+  assert.equal(accounts.authenticate(text) instanceof Promise, false);
+  await new Promise(setImmediate);
+  // By another node, and the news of it is lost.
+  await store.revokeToken(account.id, token.id, clock.now());
+  await new Promise(setImmediate);
+  await accounts.authenticate(text);
+  await new Promise(setImmediate);
+  assert.equal(await accounts.authenticate(text), null);
 });
 
 test('what another node has ended is looked up again, and whoever listens is told', async (t) => {

@@ -1,7 +1,7 @@
 // What was answered with ok is there, once and unchanged; what was refused is not; what nobody asked for is nowhere.
 
 import { contentKey, type Evidence } from './evidence.ts';
-import type { Arrival, ExpectedMessage, HeaderPairs, StoredMessage } from './history.ts';
+import type { Content, HeaderPairs } from './history.ts';
 
 export function* lost({ history, stored }: Evidence): Iterable<string> {
   for (const publish of history.publishes) {
@@ -53,12 +53,13 @@ export function* partial({ history, stored }: Evidence): Iterable<string> {
   }
 }
 
-/** What arrives is what was published, byte for byte; a callback is what the store says. */
-export function* changed(evidence: Evidence): Iterable<string> {
-  const { history, stored, expected } = evidence;
+/** What arrives is what was published, byte for byte; a callback is what the store says. For changes: change-rules.ts. */
+export function* unlikePublished(evidence: Evidence): Iterable<string> {
+  const { history, stored, expected, changed } = evidence;
   for (const message of history.stored) {
     const asked = expected.get(message.id)?.message;
-    if (asked) yield* differences(`${message.id} in the store`, asked, message);
+    const isOwn = !changed.has(message.id);
+    if (asked && isOwn) yield* differences(`${message.id} in the store`, asked, message);
     if (asked && asked.queue !== message.queue) {
       yield `${message.id} is in queue ${message.queue}, but was published to ${asked.queue}`;
     }
@@ -67,16 +68,13 @@ export function* changed(evidence: Evidence): Iterable<string> {
     }
   }
   for (const arrival of history.arrivals) {
+    if (changed.has(arrival.messageId)) continue;
     const source = expected.get(arrival.messageId)?.message ?? stored.get(arrival.messageId);
     if (source) yield* differences(`${arrival.messageId} as it arrived at ${arrival.at}`, source, arrival);
   }
 }
 
-function* differences(
-  what: string,
-  asked: Pick<ExpectedMessage, 'url' | 'method' | 'bodyHash' | 'headers'>,
-  found: Arrival | StoredMessage,
-): Iterable<string> {
+export function* differences(what: string, asked: Content, found: Content): Generator<string> {
   for (const field of ['url', 'method', 'bodyHash'] as const) {
     if (asked[field] !== found[field]) yield `${what}: the ${field} is ${found[field]}, not ${asked[field]}`;
   }

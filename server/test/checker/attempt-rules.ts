@@ -1,7 +1,7 @@
 // How often and when a message is tried: never more than its retries allow, never too soon, repeated only where a
 // process was cut off, and not at all once it is cancelled. And that each message has exactly one end, rightly reached.
 
-import { cutOffAtEnd, type Evidence, hasTimedOut, isSuccess, knownAttempts, mayBeLate } from './evidence.ts';
+import { countedAttempts, cutOffAtEnd, type Evidence, hasTimedOut, isSuccess, mayBeLate } from './evidence.ts';
 import type { Arrival, StoredMessage } from './history.ts';
 
 /** From this one on, what was cut off waits before it is repeated. */
@@ -12,6 +12,10 @@ const WAIT_MS_MAX = 86_400_000;
 export const CLAIM_MS_MAX = 70;
 
 export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable<string> {
+  const givenUp = givenUpByReceiver(history);
+  const overtaken = new Set(
+    (history.steps ?? []).flatMap((step) => (step.kind === 'ended' && step.isOvertaken ? [step.id] : [])),
+  );
   for (const message of history.stored) {
     const { id, state, endedAt, attempts } = message;
     if (state === 'pending' || state === 'claimed') {
@@ -34,32 +38,42 @@ export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable
     const wasUnderWay = state === 'cancelled' && successes === 1 && last !== undefined && isSuccess(last);
     if (state !== 'delivered' && successes > 0 && !wasUnderWay)
       yield `${id} is ${state}, although an attempt succeeded`;
-    if (state === 'failed' && !isUsedUp(message)) {
+    if (state === 'failed' && message.hasExpired !== true && !isUsedUp(message, givenUp)) {
       yield `${id} failed after ${attempts.length} attempts (${last?.status ?? last?.outcome}), though it may be tried again`;
     }
     const asked = cancels.get(id) ?? [];
     const isAcked = asked.some(({ outcome }) => outcome === 'cancelled' || outcome === 'requested');
     if (isAcked && state !== 'cancelled') yield `${id} was answered to be cancelled, but is ${state}`;
-    if (state === 'cancelled' && asked.every(({ outcome }) => outcome === 'notCancelled')) {
+    const isDecided = asked.some(({ outcome }) => outcome !== 'notCancelled') || overtaken.has(id);
+    if (state === 'cancelled' && !isDecided) {
       yield `${id} is cancelled, but no cancel did it`;
     }
   }
 }
 
-function isUsedUp(message: StoredMessage): boolean {
+/** The attempts of which their receivers have said that no retry can help, as id and number. */
+function givenUpByReceiver({ words = [] }: Evidence['history']): ReadonlySet<string> {
+  const last = words.filter(({ kind, retry, reply }) => kind === 'failed' && !retry && reply !== 'gone');
+  return new Set(last.map(({ messageId, attempt }) => `${messageId} ${attempt}`));
+}
+
+function isUsedUp(message: StoredMessage, givenUp: ReadonlySet<string>): boolean {
   const last = message.attempts.at(-1);
   if (!last) return false;
+  if (last.outcome === 'rejected' && givenUp.has(`${message.id} ${last.number}`)) return true;
   if (last.isFinal || last.outcome === 'refusedByPolicy') return true;
   // Nothing fails because we were cut off.
   if (last.outcome === 'interrupted') return false;
-  return knownAttempts(message).length === 1 + message.retriesMax;
+  return countedAttempts(message).length === 1 + message.retriesMax;
 }
 
 export function* attemptCounts(evidence: Evidence): Iterable<string> {
   for (const message of evidence.history.stored) {
     const { id, retriesMax, retried, attempts } = message;
-    const known = knownAttempts(message).length;
-    if (known > 1 + retriesMax) yield `${id} had ${known} attempts with a known result, but only ${retriesMax} retries`;
+    const known = countedAttempts(message).length;
+    // The last attempt of one that expires may have been at a parked host.
+    const most = 1 + retriesMax + (message.hasExpired === true ? 1 : 0);
+    if (known > most) yield `${id} had ${known} attempts with a known result, but only ${retriesMax} retries`;
     if (retried > retriesMax) yield `${id} was retried ${retried} times; ${retriesMax} are allowed`;
     if (retried > known) yield `${id} counts ${retried} retries after only ${known} attempts with a known result`;
     yield* interruptionCounts(evidence, message);
@@ -89,7 +103,7 @@ export function* attemptGaps(evidence: Evidence): Iterable<string> {
   const { history } = evidence;
   const jumped = new Set(history.faults.flatMap((fault) => (fault.kind === 'clockJump' ? fault.inFlight : [])));
   for (const message of history.stored) {
-    if (jumped.has(message.id)) continue;
+    if (jumped.has(message.id) || evidence.moved.has(message.id)) continue;
     let failures = 0;
     let crashes = 0;
     // A drain is no crash, and who is released starts anew: then it is not known from which one on it had to wait.
@@ -99,14 +113,15 @@ export function* attemptGaps(evidence: Evidence): Iterable<string> {
       crashes = isCutOff && isPlain ? crashes + 1 : 0;
       const next = message.attempts[index + 1];
       if (!next) continue;
-      const waitMs = isCutOff ? leastPauseMs(crashes) : leastWaitMs(evidence, message, failures);
+      const isFree = attempt.isFree === true;
+      const waitMs = isCutOff ? leastPauseMs(crashes) : isFree ? 0 : leastWaitMs(evidence, message, failures);
       const gapMs = next.startedAt - attempt.endedAt;
       // Of one that was cut off only the time of its claim is known; of any other, when its request began.
       const claimMs = next.outcome === 'interrupted' ? (history.claimMsMax ?? CLAIM_MS_MAX) : CLAIM_MS_MAX;
       if (gapMs + claimMs + (history.clocksApartMsMax ?? 0) < waitMs) {
         yield `${message.id}: attempt ${next.number} started ${gapMs} ms after the one before, not ${waitMs} ms`;
       }
-      if (!isCutOff) failures += 1;
+      if (!isCutOff && !isFree) failures += 1;
     }
   }
 }
@@ -117,7 +132,7 @@ export function* arrivalGaps(evidence: Evidence): Iterable<string> {
   const jumps = history.faults.filter(({ kind }) => kind === 'clockJump');
   for (const [id, all] of arrivals) {
     const message = stored.get(id);
-    if (!message) continue;
+    if (!message || evidence.moved.has(id)) continue;
     const inTime = all.filter((arrival) => !isLate(evidence, message, arrival));
     for (const [index, later] of inTime.entries()) {
       const earlier = inTime[index - 1];
@@ -147,11 +162,11 @@ function isLate(evidence: Evidence, message: StoredMessage, { at, retried }: Arr
 }
 
 /** The wait after the attempt that failed as number `failures` (from 0) of those with a known result. */
-function leastWaitMs({ expected }: Evidence, message: StoredMessage, failures: number): number {
+export function leastWaitMs({ expected }: Evidence, message: StoredMessage, failures: number): number {
   const asked = (expected.get(message.id) ?? expected.get(message.sourceMessageId ?? ''))?.message;
   const backoffMs = Math.min(WAIT_MS_MAX, Math.exp(2 * failures) * 1000);
   const ownMs = asked?.waitsMs ? (asked.waitsMs[failures] ?? 0) : backoffMs;
-  const hintMs = knownAttempts(message)[failures]?.retryAfterMs ?? null;
+  const hintMs = countedAttempts(message)[failures]?.retryAfterMs ?? null;
   return hintMs === 0 ? 0 : Math.max(ownMs, hintMs ?? 0);
 }
 
@@ -159,10 +174,13 @@ function leastWaitMs({ expected }: Evidence, message: StoredMessage, failures: n
 export function* extraArrivals(evidence: Evidence): Iterable<string> {
   const { history, arrivals, stored, cutOffs } = evidence;
   let total = 0;
+  let free = 0;
   for (const [id, all] of arrivals) {
     const extra = all.length - new Set(all.map(({ retried }) => retried)).size;
-    const times = cutOffs.get(id) ?? 0;
+    const freed = stored.get(id)?.attempts.filter(({ isFree }) => isFree).length ?? 0;
+    const times = (cutOffs.get(id) ?? 0) + freed;
     total += extra;
+    free += freed;
     if (extra > times) yield `${id} arrived ${extra} times more than it was tried; ${times} faults met it in flight`;
     const newest = Math.max(...all.map(({ retried }) => retried));
     const known = stored.get(id)?.retried;
@@ -175,7 +193,7 @@ export function* extraArrivals(evidence: Evidence): Iterable<string> {
   }
   const inFlight = history.faults.reduce(
     (sum, { kind, inFlight }) => sum + (kind === 'clockJump' ? 0 : inFlight.length),
-    0,
+    free,
   );
   if (total > inFlight) yield `${total} requests arrived twice, but only ${inFlight} were in flight at faults`;
 }

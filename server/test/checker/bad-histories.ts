@@ -6,6 +6,8 @@ import {
   asked,
   attempt,
   callbackUrl,
+  changedTo,
+  content,
   crash,
   cutOff,
   failed,
@@ -24,7 +26,9 @@ import type { History } from './history.ts';
 
 const cancelledAt = (endedAt: number) => [{ messageId: 'm', outcome: 'cancelled' as const, endedAt }];
 
-export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, history: History])[] = [
+export type BadHistory = readonly [rule: RuleName, what: string, history: History];
+
+export const BAD_HISTORIES: readonly BadHistory[] = [
   ['lost', 'an acknowledged message is gone', history({ stored: [], arrivals: [] })],
   ['lost', 'an acknowledgement without an id', history({ publishes: [publish([asked(null)])] })],
   ['delivered without arrival', 'no receiver saw it', history({ arrivals: [] })],
@@ -56,6 +60,27 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ['changed', 'another body in the store', history({ stored: [stored('m', { bodyHash: 'other' })] })],
   ['changed', 'another queue', history({ stored: [stored('m', { queue: 'q' })] })],
   ['changed', 'other retries', history({ stored: [stored('m', { retriesMax: 5 })] })],
+  [
+    'changes',
+    'a mixture of what was published and what it was changed to',
+    history({ ...changedTo('n'), arrivals: [arrival('m', 40, { url: content('n').url })] }),
+  ],
+  [
+    'changes',
+    'what it was before a change that was answered',
+    history({ ...changedTo('n'), arrivals: [arrival('m', 90)] }),
+  ],
+  [
+    'changes',
+    'what it was changed to, before anybody asked for that',
+    history({ ...changedTo('n'), arrivals: [arrival('m', 20, content('n'))] }),
+  ],
+  [
+    'changes',
+    'a mixture in the store',
+    history({ ...changedTo('n'), stored: [stored('m', { ...content('n'), bodyHash: 'hash of m' })] }),
+  ],
+  ['changes', 'a change that did not last', history({ ...changedTo('n'), stored: [stored('m')] })],
   ['ends', 'a message that never ends', history({ stored: [stored('m', { state: 'claimed', endedAt: null })] })],
   ['ends', 'a waiting message', history({ stored: [stored('m', { state: 'pending', endedAt: null })] })],
   ['ends', 'an end without a time', history({ stored: [stored('m', { endedAt: null })] })],
@@ -70,6 +95,39 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ['ends', 'failed without an attempt', history({ stored: [stored('m', { state: 'failed', attempts: [] })] })],
   ['ends', 'a cancel that did not last', history({ cancels: cancelledAt(50) })],
   ['ends', 'a cancel nobody asked for', history({ stored: [stored('m', { state: 'cancelled', attempts: [] })] })],
+  [
+    'starts after expiry',
+    'an attempt at its expiry',
+    history({ stored: [stored('m', { mustStartBefore: stored('m').attempts[0]!.startedAt })] }),
+  ],
+  [
+    'starts after expiry',
+    'a request written at its expiry',
+    history({
+      stored: [stored('m', { mustStartBefore: 2_000_000 })],
+      arrivals: [arrival('m', 20, { writtenAt: 2_000_000 })],
+    }),
+  ],
+  [
+    'expired ends',
+    'failed too early',
+    history({
+      stored: [
+        stored('m', { state: 'failed', hasExpired: true, mustStartBefore: stored('m').endedAt! + 1, attempts: [] }),
+      ],
+      arrivals: [],
+    }),
+  ],
+  [
+    'expired ends',
+    'expired without an expiry',
+    history({ stored: [stored('m', { state: 'failed', hasExpired: true, attempts: [] })], arrivals: [] }),
+  ],
+  [
+    'expired ends',
+    'delivered and expired',
+    history({ stored: [stored('m', { hasExpired: true, mustStartBefore: 2_000_000 })] }),
+  ],
   [
     'attempt counts',
     'one attempt too many',

@@ -1,7 +1,8 @@
-// A callback for every attempt with a known result, a failure callback once for a message that failed, and none for
-// callbacks themselves. Whether they arrive is judged like for every other message.
+// A callback for every attempt with a known result, but none for one that used up no retry at a parked host; a failure
+// callback once for a message that failed; and none for callbacks themselves. Whether they arrive is judged like for every
+// other message.
 
-import { type Evidence, knownAttempts } from './evidence.ts';
+import { countedAttempts, type Evidence } from './evidence.ts';
 import type { StoredMessage } from './history.ts';
 
 export function* callbacks({ history, expected, callbacksOf }: Evidence): Iterable<string> {
@@ -13,7 +14,7 @@ export function* callbacks({ history, expected, callbacksOf }: Evidence): Iterab
       continue;
     }
     if (!asked) continue;
-    const known = knownAttempts(message).length;
+    const known = countedAttempts(message).length;
     yield* counted(message, made, 'callback', asked.callbackUrl, known);
     yield* counted(message, made, 'failureCallback', asked.failureCallbackUrl, message.state === 'failed' ? 1 : 0);
   }

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BAD_HISTORIES } from './bad-histories.ts';
+import { BAD_HISTORIES as BAD_BY_HAND } from './bad-histories.ts';
 import { checkHistory, RULES, type RuleName } from './check.ts';
 import {
   arrival,
   asked,
   attempt,
+  changedTo,
+  content,
   crash,
   cutOff,
   goodHistory,
@@ -20,7 +22,10 @@ import {
   triedTwice,
   twoQueued,
 } from './hand-made.ts';
+import { BAD_STEPS, GOOD_STEPS } from './hand-made-steps.ts';
 import type { History, StoredAttempt } from './history.ts';
+
+const BAD_HISTORIES = [...BAD_BY_HAND, ...BAD_STEPS];
 
 for (const [rule, what, bad] of BAD_HISTORIES) {
   test(`the rule "${rule}" catches ${what}`, () => {
@@ -52,6 +57,25 @@ function gaveUp(number: number): StoredAttempt {
 const GOOD: readonly (readonly [what: string, history: History])[] = [
   ['a single delivered message', history()],
   ['nothing at all', history({ publishes: [], arrivals: [], stored: [] })],
+  ['a message that was changed', history(changedTo('n'))],
+  ['a change without an answer that was made', history(changedTo('n', { outcome: 'unknown' }))],
+  [
+    'a change without an answer that was not made',
+    history({ ...changedTo('n', { outcome: 'unknown' }), stored: [stored('m')], arrivals: [arrival('m', 90)] }),
+  ],
+  ['a change that was refused', history({ changes: changedTo('n', { outcome: 'refused' }).changes! })],
+  [
+    'a request that was given up before the change and arrives after it',
+    history({
+      ...changedTo('n'),
+      arrivals: [arrival('m', 31), arrival('m', 2020, { ...content('n'), retried: 1 })],
+      stored: [stored('m', { ...content('n'), retried: 1, attempts: [attempt(1, 0, timedOut), attempt(2, 2000)] })],
+    }),
+  ],
+  [
+    'a retry that a new time made early',
+    history({ ...triedTwice({}, 15), changes: changedTo('m', { isTimeChanged: true }).changes! }),
+  ],
   ['a retry exactly on time', history(triedTwice({}, 1010))],
   ['a retry at once because the answer said 0', history(triedTwice({ retryAfterMs: 0 }, 10))],
   ['a retry later than the backoff', history(triedTwice({}, 500_000))],
@@ -96,6 +120,26 @@ const GOOD: readonly (readonly [what: string, history: History])[] = [
       faults: new Array(5).fill({ ...crash('m'), kind: 'stop' }),
     }),
   ],
+  [
+    'one that expired before it was tried',
+    history({
+      stored: [stored('m', { state: 'failed', hasExpired: true, mustStartBefore: stored('m').endedAt!, attempts: [] })],
+      arrivals: [],
+    }),
+  ],
+  [
+    'one that failed early because its retry would have come after its expiry',
+    history({
+      stored: [
+        stored('m', {
+          state: 'failed',
+          hasExpired: true,
+          mustStartBefore: stored('m').endedAt! + 1000,
+          attempts: [attempt(1, 0, { status: 500 })],
+        }),
+      ],
+    }),
+  ],
   ['one that is held after three crashes alone', history(heldAfter(3, 3))],
   [
     'a request that was given up and comes behind the retry',
@@ -138,6 +182,7 @@ const GOOD: readonly (readonly [what: string, history: History])[] = [
       serialQueues: [],
     }),
   ],
+  ...GOOD_STEPS,
 ];
 
 for (const [what, good] of GOOD) {

@@ -1,6 +1,16 @@
 // Small histories made by hand: a good one in which something of every kind happens, and its parts, to be bent.
 
-import type { Arrival, ExpectedMessage, Fault, History, Publish, StoredAttempt, StoredMessage } from './history.ts';
+import type {
+  Arrival,
+  Change,
+  Content,
+  ExpectedMessage,
+  Fault,
+  History,
+  Publish,
+  StoredAttempt,
+  StoredMessage,
+} from './history.ts';
 
 const START_AT = 1_000_000;
 const HEADERS = [
@@ -74,6 +84,21 @@ export function arrival(messageId: string, at: number, extra: Partial<Arrival> =
     headers: [...HEADERS, ['User-Agent', 'somebody']],
     at,
     ...extra,
+  };
+}
+
+/** All that is sent of the message with this name. */
+export function content(name: string): Content {
+  return { url: `https://receiver.example/${name}`, method: 'POST', bodyHash: `hash of ${name}`, headers: HEADERS };
+}
+
+/** The message `m`, changed to what `name` would be: asked for at 25, answered at 30. */
+export function changedTo(name: string, extra: Partial<Change> = {}): Partial<History> {
+  const change = { askedAt: 25, endedAt: 30, outcome: 'changed', isTimeChanged: false, ...extra } as const;
+  return {
+    changes: [{ messageId: 'm', content: content(name), ...change }],
+    stored: [stored('m', content(name))],
+    arrivals: [arrival('m', 40, content(name))],
   };
 }
 

@@ -1,8 +1,9 @@
-// First in, first out, as the receivers saw it: a queue's next message comes only when the one before is over for good.
+// First in, first out, as the receivers saw it: a queue's next message, or the next with its order key, comes only when the
+// one before is over for good.
 // A repeat is allowed, a step back is not; but for a request that was still on its way when its sender gave it up.
 
 import { type Evidence, mayBeLate } from './evidence.ts';
-import type { Arrival } from './history.ts';
+import type { Arrival, StoredMessage } from './history.ts';
 
 export function* stepsBack(evidence: Evidence): Iterable<string> {
   for (const [queue, arrivals] of serialArrivals(evidence)) {
@@ -28,7 +29,7 @@ export function* overtaken(evidence: Evidence): Iterable<string> {
     for (const [position, id] of ids.entries()) {
       for (const earlierId of ids.slice(0, position)) {
         const [mine, other] = [expected.get(id), expected.get(earlierId)];
-        if (!mine || !other) continue;
+        if (!mine || !other || evidence.moved.has(id) || evidence.moved.has(earlierId)) continue;
         const isAhead =
           mine.publish === other.publish ? mine.index < other.index : mine.publish.endedAt < other.publish.askedAt;
         const areUndelayed = mine.message.isUndelayed && other.message.isUndelayed;
@@ -40,16 +41,20 @@ export function* overtaken(evidence: Evidence): Iterable<string> {
   }
 }
 
-/** The arrivals of each queue that takes one at a time, those of cancelled messages among them. */
+/** The arrivals of each line that takes one at a time, those of cancelled messages among them. */
 function serialArrivals(evidence: Evidence): Map<string, Arrival[]> {
   const { history, stored } = evidence;
   const serial = new Set(history.serialQueues);
-  const judged = history.arrivals.filter(({ messageId }) => {
-    const message = stored.get(messageId);
-    return message !== undefined && serial.has(message.queue ?? '');
-  });
-  const byQueue = Map.groupBy(judged, ({ messageId }) => stored.get(messageId)!.queue!);
-  return new Map([...byQueue].map(([queue, arrivals]) => [queue, withoutLate(evidence, arrivals)]));
+  const byLine = Map.groupBy(history.arrivals, ({ messageId }) => lineOf(serial, stored.get(messageId)));
+  byLine.delete(null);
+  return new Map([...byLine].map(([line, arrivals]) => [line!, withoutLate(evidence, arrivals)]));
+}
+
+/** A queue of parallelism 1, or those of another queue that have one order key; null for what stands in neither. */
+function lineOf(serial: ReadonlySet<string>, message: StoredMessage | undefined): string | null {
+  const { queue = null, orderKey = null } = message ?? {};
+  if (queue === null || serial.has(queue)) return queue;
+  return orderKey === null ? null : `${queue}, order key ${orderKey}`;
 }
 
 /** Without those that came behind the next message because they were given up on their way. */

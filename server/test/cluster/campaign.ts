@@ -63,6 +63,8 @@ const SOMETIMES: readonly Kind[] = ['thousands of schedules and accounts', 'drai
 const SOMETIMES_PERCENT = 60;
 /** The work of a node that is killed goes on within half a minute, which nobody should have to wait for at the end. */
 const LAST_WITHOUT_KILL = 3;
+/** Of each client between two requests, in a brief run: enough is in flight for each fault. */
+const BRIEF_REST_MS = 100;
 const PAUSE_MS = { least: 200, most: 1200 };
 
 /** On a busy machine. The clock of the receivers judges without it. */
@@ -93,16 +95,28 @@ export interface ClusterReport {
   readonly problems: readonly string[];
 }
 
-export function clusterCampaign({ seed }: { readonly seed: number }): Promise<ClusterReport> {
+export interface ClusterOptions {
+  readonly seed: number;
+  /** Fewer messages, each short fault once, and of those that are longer than a lease one in each of the two series. */
+  readonly isBrief?: boolean;
+}
+
+export function clusterCampaign({ seed, isBrief = false }: ClusterOptions): Promise<ClusterReport> {
   const chance = new Chance(seed);
   const isSkewed = AHEAD !== null && chance.isTrue(SOMETIMES_PERCENT);
   const series: readonly (readonly Kind[])[] = [
-    shortFaults([...SHORT_FAULTS, ...SOMETIMES.filter(() => chance.isTrue(SOMETIMES_PERCENT))], chance),
+    shortFaults(
+      [
+        ...(isBrief ? new Set(SHORT_FAULTS) : SHORT_FAULTS),
+        ...SOMETIMES.filter(() => chance.isTrue(SOMETIMES_PERCENT)),
+      ],
+      chance,
+    ),
     // Beside them, each longer than a lease.
-    ['freeze', 'freeze'],
-    [chance.isTrue(SOMETIMES_PERCENT) ? 'late commits' : 'long blackhole', 'freeze'],
+    isBrief ? ['freeze'] : ['freeze', 'freeze'],
+    [chance.isTrue(SOMETIMES_PERCENT) ? 'late commits' : 'long blackhole', ...(isBrief ? [] : ['freeze' as const])],
   ];
-  return Cluster.run({ seed, isSkewed }, async (cluster) => {
+  return Cluster.run({ seed, isSkewed, restMs: isBrief ? BRIEF_REST_MS : 0 }, async (cluster) => {
     const faults: FaultRecord[] = [];
     const counts: Record<string, number> = isSkewed ? { [SKEWED]: 1 } : {};
     if (series[0]!.includes('thousands of schedules and accounts'))

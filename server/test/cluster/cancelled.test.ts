@@ -120,6 +120,16 @@ suite('a message that another node has claimed', () => {
       const states = await Promise.all(ids.map(stateOf));
       return states.every((state) => state === 'CANCELLED');
     });
+  /** A wait that ends in vain says what the holder had to say, and what the messages wait for. */
+  const explained = async (about: string, ids: readonly string[], condition: () => boolean) => {
+    try {
+      await waitFor(about, condition);
+    } catch (error) {
+      const why = await Promise.all(ids.map(async (id) => (await api.call('GET', `/v2/messages/${id}/why`)).text));
+      const { child, stderr } = holder.process;
+      throw new Error(`${(error as Error).message}; holder: ${child.exitCode} ${stderr}; ${why.join()}`);
+    }
+  };
   const startedLate = (receiver: SlowReceiver, cancelled: readonly Cancelled[]) =>
     cancelled.filter(
       ({ id, status, answeredAtMs }) =>
@@ -136,7 +146,7 @@ suite('a message that another node has claimed', () => {
       heads.push(await enqueued(name, receiver.url));
       nexts.push(await enqueued(name, receiver.url));
     }
-    await waitFor('all to be claimed', () => receiver.waiting === plain + queues);
+    await explained('all to be claimed', [...ids, ...heads], () => receiver.waiting === plain + queues);
     return { receiver, cancelling: [...ids, ...heads], nexts };
   };
 
@@ -152,7 +162,7 @@ suite('a message that another node has claimed', () => {
     } finally {
       holder.process.signal('SIGCONT');
     }
-    await waitFor('the next of each queue', () => receiver.arrivalsOf(nexts).length === nexts.length);
+    await explained('the next of each queue', nexts, () => receiver.arrivalsOf(nexts).length === nexts.length);
     await ended(cancelling);
     assert.deepEqual(startedLate(receiver, cancelled), [], 'sent after the cancel was answered with 200');
     assert.deepEqual(receiver.arrivalsOf(cancelling), [], 'sent after the freeze');
@@ -168,7 +178,7 @@ suite('a message that another node has claimed', () => {
     for (const { status, body } of cancelled) assert.deepEqual([status, body], [200, { cancelled: 1 }]);
     for (const id of cancelling) assert.equal(await stateOf(id), 'CANCELLED');
     receiver.open();
-    await waitFor('the next of the queue', () => receiver.arrivalsOf(nexts).length === nexts.length);
+    await explained('the next of the queue', nexts, () => receiver.arrivalsOf(nexts).length === nexts.length);
     assert.deepEqual(receiver.arrivalsOf(cancelling), []);
   });
 
@@ -180,7 +190,7 @@ suite('a message that another node has claimed', () => {
     await wait(500);
     holder.process.signal('SIGCONT');
     const cancelled = await answers;
-    await waitFor('the next of each queue', () => receiver.arrivalsOf(nexts).length === nexts.length);
+    await explained('the next of each queue', nexts, () => receiver.arrivalsOf(nexts).length === nexts.length);
     await ended(cancelling);
     assert.deepEqual(startedLate(receiver, cancelled), []);
   });
@@ -190,7 +200,7 @@ suite('a message that another node has claimed', () => {
     receiver.answersAtOnce = false;
     receiver.open();
     const [head, next] = [await enqueued('wire', receiver.url), await enqueued('wire', receiver.url)];
-    await waitFor('the head', () => receiver.unanswered.length === 1);
+    await explained('the head', [head], () => receiver.unanswered.length === 1);
     const { status, body } = await cancel(head);
     assert.deepEqual([status, body], [200, { cancelled: 1 }]);
     assert.equal(await stateOf(head), 'CANCEL_REQUESTED');

@@ -104,7 +104,7 @@ export class Cluster {
 
   /** Runs `work` and clears up behind it, however it ends. `isSkewed`: the clock of the last node is ahead. */
   static async run<T>(
-    { seed, isSkewed }: { readonly seed: number; readonly isSkewed: boolean },
+    { seed, isSkewed, restMs }: { readonly seed: number; readonly isSkewed: boolean; readonly restMs: number },
     work: (cluster: Cluster) => Promise<T>,
   ): Promise<T> {
     const postgres = await PostgresServer.start();
@@ -118,7 +118,7 @@ export class Cluster {
         for (const node of nodes) await cluster.boot(node);
         return work(cluster);
       };
-      return await Trial.run(seed, () => 0, inTrial, OPTIONS);
+      return await Trial.run(seed, () => 0, inTrial, { ...OPTIONS, restMs });
     } finally {
       for (const proxy of proxies) await proxy.close();
       await postgres.stop();

@@ -94,6 +94,77 @@ suite('three nodes over one database', () => {
     assert.equal(row!.n, rounds);
   });
 
+  test('keep one message waiting for a debounce key, whichever node gets the requests', async (t) => {
+    const receiver = await startReceiver(t);
+    const headers = { 'Service-Debounce-Key': 'shared', 'Service-Debounce': '1h' };
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, at) =>
+        nodeFor(at).call('POST', `/v2/publish/${receiver.url}`, { headers, body: `${at}` }),
+      ),
+    );
+    const told = answers.map((answer) => answer.json<{ messageId: string; debounced: number }>());
+    const numbers = told.map(({ debounced }) => debounced).toSorted((a, b) => a - b);
+    assert.deepEqual(
+      numbers,
+      told.map((_, index) => index + 1),
+    );
+    assert.equal(new Set(told.map(({ messageId }) => messageId)).size, 1);
+    await nodes[1]!.call('POST', `/v2/messages/${told[0]!.messageId}/retry`);
+    const [arrival] = await receiver.received(1);
+    const newest = told.findIndex(({ debounced }) => debounced === told.length);
+    assert.equal(String(arrival!.body), String(newest), 'what was accepted last is sent');
+  });
+
+  test('take an ack at any of them, whichever has sent the request', async (t) => {
+    const receiver = await startReceiver(t, () => 202);
+    const headers = { 'Service-Await-Ack': '30m' };
+    const ids = await Promise.all(nodes.map((node) => node.published(receiver.url, { headers })));
+    await receiver.received(NODES);
+    const stateOf = async (id: string) =>
+      (await nodes[0]!.call('GET', `/v2/messages/${id}`)).json<{ state: string; ack?: { progress?: number } }>();
+    for (const arrival of receiver.arrivals) {
+      const id = arrival.header('Service-Message-Id')!;
+      const { pathname } = new URL(arrival.header('Service-Ack-Url')!);
+      const say = (at: number, body: object) => nodeFor(at).call('POST', pathname, { body: JSON.stringify(body) });
+      await waitFor('the 202 to be written', async () => (await stateOf(id)).ack);
+      for (let at = 0; at < NODES; at += 1) assert.equal((await say(at, { progress: at / 10 })).status, 200);
+      assert.equal((await stateOf(id)).ack?.progress, (NODES - 1) / 10);
+      const ends = await Promise.all(nodes.map((_node, at) => say(at, { ok: true })));
+      assert.deepEqual(
+        ends.map(({ status }) => status),
+        nodes.map(() => 200),
+      );
+      assert.equal((await stateOf(id)).state, 'DELIVERED');
+      for (let at = 0; at < NODES; at += 1) assert.equal((await say(at, { ok: false })).status, 410);
+    }
+    assert.equal(new Set(ids).size, receiver.arrivals.length, 'each was sent once');
+  });
+
+  test('send nothing that parks to a host that a person has parked at one of them', async (t) => {
+    const receiver = await startReceiver(t);
+    const { host } = new URL(receiver.url);
+    const park = async (at: number, what: 'park' | 'resume') =>
+      assert.equal((await nodeFor(at).call('POST', `/v2/hosts/${host}/${what}`)).status, 200);
+    await park(0, 'park');
+    await waitFor('all nodes to know', async () => {
+      const pages = await Promise.all(nodes.map((node) => node.call('GET', '/metrics')));
+      return pages.every(({ text }) => /^postrider_parked_hosts 1$/m.test(text));
+    });
+    const headers = { 'Service-Outage': 'park' };
+    const ids = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => nodeFor(at).published(receiver.url, { headers })),
+    );
+    // Each node claims and sends what does not park.
+    const others = await startReceiver(t);
+    for (const node of nodes) await node.published(others.url);
+    await others.received(NODES);
+    const why = await nodes[2]!.call('GET', `/v2/messages/${ids[0]}/why`);
+    assert.equal(why.json<{ reason: string }>().reason, 'parked');
+    assert.equal(receiver.arrivals.length, 0);
+    await park(2, 'resume');
+    await receiver.received(ids.length);
+  });
+
   test('fire a schedule once for every tick', async (t) => {
     const receiver = await startReceiver(t);
     const headers = { 'Service-Cron': '0 0 1 1 *' };

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { JOIN_BODY } from '../../src/store/postgres/deliveries/bodies.ts';
-import { WHOLE } from '../../src/store/postgres/messages/messages.ts';
+import { WHOLE_COLUMNS } from '../../src/store/postgres/messages/messages.ts';
 import { typeParsers } from '../../src/store/postgres/sessions/database.ts';
 import type { MessageRow } from '../../src/store/rows/message-row.ts';
 import { toMessage } from '../../src/store/rows/message-row.ts';
@@ -124,7 +124,7 @@ export class StoreTables {
 
   async readStored(): Promise<StoredMessage[]> {
     requireBodies((await this.query<StoredBodies>(STORED_BODIES))[0]!);
-    const rows = await this.query<MessageRow>(`SELECT ${WHOLE} FROM messages m ${JOIN_BODY} ORDER BY m.seq`);
+    const rows = await this.query<MessageRow>(`SELECT ${WHOLE_COLUMNS} FROM messages m ${JOIN_BODY} ORDER BY m.seq`);
     const attempts = Map.groupBy(
       await this.query<AttemptRow & { message_seq: number }>('SELECT * FROM attempts ORDER BY message_seq, number'),
       ({ message_seq }) => message_seq,

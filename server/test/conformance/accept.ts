@@ -99,11 +99,25 @@ export function acceptConformance(factory: HarnessFactory): void {
           name: 'mine',
           parallelism: 7,
           isPaused: false,
+          expiresMs: null,
+          priority: null,
+          outage: null,
           createdAt: NOW - 1,
           updatedAt: NOW - 1,
           lag: 1,
         },
-        { accountId: ACCOUNT, name: QUEUE, parallelism: 1, isPaused: false, createdAt: NOW, updatedAt: NOW, lag: 2 },
+        {
+          accountId: ACCOUNT,
+          name: QUEUE,
+          parallelism: 1,
+          isPaused: false,
+          expiresMs: null,
+          priority: null,
+          outage: null,
+          createdAt: NOW,
+          updatedAt: NOW,
+          lag: 2,
+        },
       ]);
     });
 

@@ -40,6 +40,7 @@ export const NOTHING_LOOKED: NeededAlertFacts = {
   queues: [],
   schedules: [],
   areFailedSchedulesAsked: false,
+  areParkedHostsAsked: false,
   isUsageAsked: false,
 };
 
@@ -48,8 +49,8 @@ function kept(one: Alert, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
 }
 
 function told(one: Alert, made: NewMessage, some: Partial<EvaluatedAlert> = {}): EvaluatedAlert {
-  const standing = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: made.id, text: 'one failed' } as const;
-  return kept(one, { notification: { message: made, standing }, ...some });
+  const notified = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: made.id, text: 'one failed' } as const;
+  return kept(one, { notification: { message: made, notified }, ...some });
 }
 
 /** Accepts messages and ends an attempt of each of them so. */
@@ -254,6 +255,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       queues: 'all',
       schedules: ['scd_1'],
       areFailedSchedulesAsked: true,
+      areParkedHostsAsked: true,
       isUsageAsked: true,
     } as const;
     assert.deepEqual(await a.store.alertFacts(ACCOUNT, everything, NOW, ROWS), {
@@ -263,8 +265,21 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       notified: [],
       queues: [],
       schedules: [{ id: 'scd_1', runs: [] }],
+      parkedHosts: [],
       used: 0,
     });
+  });
+
+  test('parked hosts: those of the account, without one that opens, and only if they are asked for', async ({ a }) => {
+    const hosts = ['c.example:443', 'a.example:443', 'b.example:443'];
+    for (const host of hosts) await a.store.parkHost(ACCOUNT, host, NOW, 9, 9);
+    await a.store.parkHost(OTHER_ACCOUNT, 'd.example:443', NOW, 9, 9);
+    await a.store.resumeHost(ACCOUNT, 'b.example:443', NOW + 1);
+    const parked = async (areParkedHostsAsked: boolean, rows = ROWS) =>
+      (await a.store.alertFacts(ACCOUNT, { ...NOTHING_LOOKED, areParkedHostsAsked }, NOW + 2, rows)).parkedHosts;
+    assert.deepEqual(await parked(true), ['a.example:443', 'c.example:443']);
+    assert.deepEqual(await parked(true, 1), ['a.example:443']);
+    assert.deepEqual(await parked(false), []);
   });
 
   test('failed messages: the newest first, since a time, of one account, up to a limit', async ({ a }) => {

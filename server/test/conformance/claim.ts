@@ -43,6 +43,70 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + 1000), []);
     });
 
+    test('a higher priority goes first; a minute of waiting counts as one level', async ({ a }) => {
+      const MINUTE = 60_000;
+      const [plain, low, high, old, oldest] = [
+        message(),
+        message({ priority: 0 }),
+        message({ priority: 9 }),
+        message({ priority: 3, dueAt: NOW - 2 * MINUTE - 1 }),
+        message({ dueAt: NOW - 4 * MINUTE - 1 }),
+      ] as const;
+      await a.store.accept([plain, low, high, old, oldest], NOW);
+      const order = [oldest, high, old, plain, low].map(({ id }) => id);
+      const handed: string[] = [];
+      for (let count = 0; count < order.length; count += 1) handed.push(...(await a.claimedIds(NOW, { slots: 1 })));
+      assert.deepEqual(handed, order);
+      const { priority } = (await a.store.getMessage(ACCOUNT, low.id))!.message;
+      assert.equal(priority, 0);
+    });
+
+    test('a priority counts among the messages of one account and host, and takes no slot of others', async ({ a }) => {
+      const high = Array.from({ length: 6 }, () => message({ priority: 9 }));
+      const low = message({ priority: 0, host: 'other.example:443' });
+      const theirs = message({ accountId: OTHER_ACCOUNT, priority: 0 });
+      await a.store.accept([...high, low, theirs], NOW);
+      const first = await a.claimedIds(NOW, { slots: 4 });
+      assert.ok(first.includes(theirs.id) && first.includes(low.id), String(first));
+    });
+
+    test('the priority of a queue ranks its messages before those of other queues and of no queue', async ({ a }) => {
+      const priorities = { urgent: 9, slow: 0, plain: null };
+      for (const [name, priority] of Object.entries(priorities))
+        await a.store.saveQueue(ACCOUNT, name, { priority }, NOW);
+      const alone = message();
+      const slow = [message({ queueName: 'slow' }), message({ queueName: 'slow' })];
+      const urgent = [message({ queueName: 'urgent' }), message({ queueName: 'urgent' })];
+      const plain = message({ queueName: 'plain' });
+      await a.store.accept([slow[0]!, alone, plain, slow[1]!, ...urgent], NOW);
+      const handed: string[] = [];
+      for (let count = 0; count < 4; count += 1) handed.push(...(await a.claimedIds(NOW, { slots: 1 })));
+      assert.deepEqual(
+        handed,
+        [urgent[0]!, alone, plain, slow[0]!].map(({ id }) => id),
+        'one of each queue, as its order demands',
+      );
+      const priorityOf = async ({ id }: { readonly id: string }) =>
+        (await a.store.getMessage(ACCOUNT, id))!.message.priority;
+      assert.deepEqual(await Promise.all([...urgent, ...slow, plain, alone].map(priorityOf)), [9, 9, 0, 0, null, null]);
+    });
+
+    test('the priority of a queue is for the messages accepted from then on, and can be removed', async ({ a }) => {
+      assert.equal((await a.store.saveQueue(ACCOUNT, 'q', { priority: 0 }, NOW)).priority, 0);
+      const before = message({ queueName: 'q' });
+      await a.store.accept([before], NOW);
+      assert.equal((await a.store.saveQueue(ACCOUNT, 'q', { parallelism: 2 }, NOW)).priority, 0);
+      assert.equal((await a.store.saveQueue(ACCOUNT, 'q', { priority: null }, NOW)).priority, null);
+      const after = message({ queueName: 'q' });
+      await a.store.accept([after], NOW);
+      for (const [{ id }, priority] of [
+        [before, 0],
+        [after, null],
+      ] as const) {
+        assert.equal((await a.store.getMessage(ACCOUNT, id))!.message.priority, priority);
+      }
+    });
+
     test('delayed messages are handed out in the order of their due times', async ({ a }) => {
       const batch = [30, 10, 20].map((ms) => message({ dueAt: NOW + ms }));
       await a.store.accept(batch, NOW);

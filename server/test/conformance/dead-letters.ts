@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import type { MessageFilter } from '../../src/rules/reads/message-filter.ts';
-import { countMatching, readStanding } from '../../src/store/ports/count-in-pieces.ts';
+import { countMatching, readOverview } from '../../src/store/ports/count-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,
@@ -99,7 +99,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual(await found({ isRetried: false, endedToAt: NOW - 1 }), []);
       const [group, ...others] = await a.store.failureGroups(ACCOUNT, 100);
       assert.deepEqual([group!.count, group!.sample.id, others], [1, dead.id, []]);
-      const standing = await readStanding(a.store, ACCOUNT, NOW, 100);
+      const standing = await readOverview(a.store, ACCOUNT, NOW, 100);
       assert.deepEqual([standing.failed, standing.retried, standing.all], [1, 1, 3]);
       assert.equal(await a.store.deleteDeadLetters(ACCOUNT, [retried.id]), 1);
     });

@@ -10,7 +10,7 @@ import {
   type Settlement,
 } from '../../src/rules/delivery/message.ts';
 import { decideSettlement } from '../../src/rules/delivery/settle.ts';
-import type { ClaimLimits } from '../../src/rules/delivery/slots.ts';
+import { type ClaimLimits, NO_SLOTS } from '../../src/rules/delivery/slots.ts';
 import { idMaker } from '../../src/rules/requests/id.ts';
 import { seededRandom } from '../support/manual-clock.ts';
 
@@ -20,6 +20,8 @@ export const SECOND = 1000;
 export const DAY = 86_400_000;
 /** How long ended messages are kept, in these tests. */
 export const RETENTION = 3 * DAY;
+/** How long an attempt may await its ack in all, in these tests. */
+export const AWAIT_ACK_MS_MAX = 9 * SECOND;
 
 export const ACCOUNT = 'acc_1';
 export const OTHER_ACCOUNT = 'acc_2';
@@ -27,7 +29,7 @@ export const KEYS = { current: 'sig_current', next: 'sig_next' };
 export const QUEUE = 'orders';
 
 const random = seededRandom(1);
-const newId = idMaker(
+export const newId = idMaker(
   () => NOW,
   (length) => random.bytes(length),
 );
@@ -44,11 +46,13 @@ export function message(some: Partial<NewMessage> = {}): NewMessage {
     body: new Uint8Array(0),
     retriesMax: 3,
     retryDelay: null,
+    retryJitter: null,
     timeoutMs: 30_000,
     queueName: null,
     ...NO_SETTINGS,
     scheduleId: null,
     deduplication: null,
+    debounce: null,
     topicName: null,
     endpointName: null,
     callback: null,
@@ -59,6 +63,7 @@ export function message(some: Partial<NewMessage> = {}): NewMessage {
     descendantsLeft: 2000,
     createdAt: NOW,
     dueAt: NOW,
+    mustStartBefore: null,
     ...some,
   };
 }
@@ -72,7 +77,16 @@ export function queued(some: Partial<NewMessage> = {}): NewMessage {
 }
 
 export function callbackTo(url: string): CallbackTarget {
-  return { url, method: 'POST', headers: [], retriesMax: 3, retryDelay: null, delayMs: 0, timeoutMs: 30_000 };
+  return {
+    url,
+    method: 'POST',
+    headers: [],
+    retriesMax: 3,
+    retryDelay: null,
+    retryJitter: null,
+    delayMs: 0,
+    timeoutMs: 30_000,
+  };
 }
 
 /** Limits as a test gives them: the places of hosts by how many there are and how many are taken. */
@@ -100,6 +114,7 @@ export function limits({ hostMax, hostsBusy = [], ...some }: SomeLimits = {}): C
     hostsFree: hostsBusy.map(([host, attempts]) => [host, placesOf(attempts), 0] as const),
     hostsOther: [placesOf(0), 0],
     busyAtHosts: [],
+    parked: NO_SLOTS.parked,
     ...some,
   };
 }
@@ -121,6 +136,6 @@ export function settlementOf(claim: Claim, outcome: Outcome, endedAt: number): S
   return decideSettlement(
     claim,
     { outcome, startedAt: endedAt - 5, endedAt },
-    { headerPrefix: 'Service-', retentionMs: RETENTION, newId },
+    { headerPrefix: 'Service-', retentionMs: RETENTION, newId, awaitAckMsMax: AWAIT_ACK_MS_MAX },
   );
 }

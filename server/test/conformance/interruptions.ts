@@ -6,7 +6,7 @@ import type { NewMessage, Outcome } from '../../src/rules/delivery/message.ts';
 import { NEVER_AT } from '../../src/rules/delivery/recovery.ts';
 import { retriesMade } from '../../src/rules/delivery/retries-made.ts';
 import { eachMax } from '../../src/rules/limits/budgets.ts';
-import { readStanding } from '../../src/store/ports/count-in-pieces.ts';
+import { readOverview } from '../../src/store/ports/count-in-pieces.ts';
 import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,
@@ -39,13 +39,13 @@ async function endAttempt(node: Node, outcome: Outcome, now: number): Promise<vo
 }
 
 /** Accepts one and lets crashes cut it off three times; answers from when it waits to start alone. */
-async function makeSuspect(node: Node, given: NewMessage): Promise<number> {
+export async function makeSuspect(node: Node, given: NewMessage): Promise<number> {
   await node.store.accept([given], NOW);
   for (let time = 0; time < 3; time += 1) await endAttempt(node, INTERRUPTED, NOW);
   return NOW + PAUSE;
 }
 
-async function makeHeld(node: Node, given: NewMessage): Promise<void> {
+export async function makeHeld(node: Node, given: NewMessage): Promise<void> {
   await node.store.accept([given], NOW);
   for (let time = 0; time < 3; time += 1) await endAttempt(node, INTERRUPTED_ALONE, NOW);
 }
@@ -280,8 +280,8 @@ export function interruptionsConformance(factory: HarnessFactory): void {
         await a.store.saveQueue(ACCOUNT, QUEUE, change, NOW);
         assert.deepEqual(await a.claimedIds(NOW), []);
       }
-      const facts = await a.store.whyFacts(ACCOUNT, next.id);
-      assert.deepEqual(facts!.ahead, { messageId: head.id, state: 'held', count: 1 });
+      const facts = await a.store.waitFacts(ACCOUNT, next.id);
+      assert.deepEqual(facts!.ahead, { messageId: head.id, state: 'held', dueAt: NEVER_AT, count: 1 });
       await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW);
       assert.deepEqual(await a.claimedIds(NOW), [next.id], 'with two places, the second is free');
     });
@@ -382,7 +382,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await find(['HELD']), [held.id]);
       assert.deepEqual(await find(['CREATED', 'RETRY']), [other.id]);
       assert.deepEqual(await find(['CREATED', 'HELD']), [held.id, other.id]);
-      const standing = await readStanding(a.store, ACCOUNT, NOW + SECOND, 100);
+      const standing = await readOverview(a.store, ACCOUNT, NOW + SECOND, 100);
       assert.deepEqual([standing.open.held, standing.open.retrying, standing.open.waiting], [1, 0, 1]);
       assert.equal(standing.oldestDueAt, NOW + SECOND, 'what is held is not late');
       assert.equal(standing.queues[0]!.held, 1);

@@ -6,13 +6,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Claim, NewMessage } from '../../src/rules/delivery/message.ts';
 import type { FlowLimits } from '../../src/rules/lines/flow-control.ts';
-import { isShort } from '../support/campaign.ts';
+import { lengthOf } from '../support/campaign.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, INTERRUPTED, message, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, withNodes } from './harness.ts';
 
 const SEED = Number(process.env.MODEL_SEED ?? 1);
-const RUNS = Number(process.env.MODEL_RUNS ?? (isShort ? 40 : 200));
+const RUNS = Number(process.env.MODEL_RUNS ?? lengthOf({ short: 30, rest: 80, whole: 200 }));
 
 const FLOW_KEYS: Readonly<Record<string, FlowLimits>> = {
   few: { parallelism: 2, rate: null, periodMs: 1000 },

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { eachMax } from '../../src/rules/limits/budgets.ts';
-import { everyEntry, type ListPart, type ListPiece, usageKey } from '../../src/store/ports/list-piece.ts';
+import { everyEntry, type ListPiece, type ListPieceRequest, usageKey } from '../../src/store/ports/list-piece.ts';
 import type { Store } from '../../src/store/ports/store.ts';
 import { token } from './accounts.ts';
 import { ACCOUNT, DAY, KEYS, KIB, message, NOW, OTHER_ACCOUNT, QUEUE, queued, SECOND } from './given.ts';
@@ -15,11 +15,11 @@ import { topic } from './topics.ts';
 
 const COUNT = 7;
 const NAMES = Array.from({ length: COUNT }, (_, index) => `n${index}`);
-const part = (after: string | null, limit: number, bytesMax = 1e9): ListPart => ({ after, limit, bytesMax });
+const part = (after: string | null, limit: number, bytesMax = 1e9): ListPieceRequest => ({ after, limit, bytesMax });
 
 /** Reads it in pieces of three, and of one, and requires the same of both. */
 async function inPieces<T>(
-  read: (part: ListPart) => Promise<ListPiece<T>>,
+  read: (part: ListPieceRequest) => Promise<ListPiece<T>>,
   keyOf: (entry: T) => string,
 ): Promise<string[]> {
   const walked: string[][] = [];
@@ -60,7 +60,11 @@ export function listsConformance(factory: HarnessFactory): void {
     test('come in pages, which together have every entry once and in order', async ({ a }) => {
       await fill(a);
       const { store } = a;
-      const lists: [(store: Store, part: ListPart) => Promise<ListPiece<unknown>>, string, readonly string[]][] = [
+      const lists: [
+        (store: Store, part: ListPieceRequest) => Promise<ListPiece<unknown>>,
+        string,
+        readonly string[],
+      ][] = [
         [(of, each) => of.listQueues(ACCOUNT, each), 'name', NAMES],
         [(of, each) => of.listTopics(ACCOUNT, each), 'name', NAMES],
         [(of, each) => of.listSchedules(ACCOUNT, each), 'id', NAMES],
@@ -157,6 +161,7 @@ export function listsConformance(factory: HarnessFactory): void {
       const found = await Promise.all([
         store.getTopic(ACCOUNT, name),
         store.getSchedule(ACCOUNT, name),
+        store.pauseSchedule(ACCOUNT, name, false, NOW),
         store.getQueue(ACCOUNT, name),
         store.getFlowKey(ACCOUNT, name),
         store.getAlert(ACCOUNT, name),
@@ -170,7 +175,6 @@ export function listsConformance(factory: HarnessFactory): void {
       assert.deepEqual(new Set(found), new Set([null]));
       const changed = await Promise.all([
         store.deleteSchedule(ACCOUNT, name),
-        store.setScheduleNext(ACCOUNT, name, NOW, false),
         store.deleteAlert(ACCOUNT, name),
         store.stopJob(ACCOUNT, name, NOW),
         store.setTier(name, 'free'),

@@ -4,6 +4,5 @@ import { limitsConformance } from './limits-conformance.ts';
 import { modelConformance } from './model-conformance.ts';
 import { oneDatabase } from './postgres-harness.ts';
 
-/** Enough of the model's to see every event. */
-modelConformance('PostgreSQL', oneDatabase(), 1 / 4);
+modelConformance('PostgreSQL', oneDatabase(), 1 / 3);
 limitsConformance('PostgreSQL', oneDatabase(), 1 / 8);

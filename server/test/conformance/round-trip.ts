@@ -35,6 +35,7 @@ const callback: fc.Arbitrary<CallbackTarget> = record({
   headers,
   retriesMax: count,
   retryDelay: fc.option(text),
+  retryJitter: fc.option(fc.nat(100)),
   delayMs: count,
   timeoutMs: count,
 });
@@ -64,9 +65,14 @@ const newMessage: fc.Arbitrary<NewMessage> = record(
         record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(name, { maxLength: 2 }) }),
       ),
       deduplication: fc.constant(null),
+      debounce: fc.option(
+        record({ key: fc.uuid(), latestAt: fc.nat(), count: fc.integer({ min: 1, max: 2 ** 31 - 1 }) }),
+      ),
       topicName: fc.option(name),
       callback: fc.option(callback),
       failureCallback: fc.option(callback),
+      // Later than anything is due: one that has expired would not be claimed.
+      mustStartBefore: fc.option(fc.integer({ min: 8_000_000_000_001, max: 8_640_000_000_000_000 })),
     },
   ),
 );

@@ -21,11 +21,16 @@ export function schedule(some: Partial<Schedule> = {}): Schedule {
     headers: [['Service-Retries', '0']],
     body: new Uint8Array([1, 2]),
     callerIp: '192.0.2.1',
+    overlap: 'allow',
+    jitterMs: 0,
     isPaused: false,
     nextAt: NOW + 60 * SECOND,
     lastAt: null,
     lastMessageIds: [],
+    skippedCount: 0,
+    skippedAt: null,
     createdAt: NOW,
+    version: 0,
     ...some,
   };
 }
@@ -40,8 +45,8 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.store.getSchedule(ACCOUNT, one.id), one);
       const other = schedule({ cron: '0 * * * *', headers: [], queueName: 'q', nextAt: null, body: new Uint8Array(0) });
       await b.store.saveSchedule(other);
-      assert.deepEqual(await a.store.getSchedule(ACCOUNT, one.id), other);
-      assert.deepEqual((await a.store.listSchedules(ACCOUNT)).entries, [other]);
+      assert.deepEqual(await a.store.getSchedule(ACCOUNT, one.id), { ...other, version: 1 });
+      assert.deepEqual((await a.store.listSchedules(ACCOUNT)).entries, [{ ...other, version: 1 }]);
       assert.equal(await a.store.countSchedules(ACCOUNT, 9), 1);
     });
 
@@ -49,7 +54,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       await a.store.saveSchedule(schedule());
       assert.equal(await a.store.getSchedule(OTHER_ACCOUNT, 'scd_1'), null);
       assert.equal(await a.store.deleteSchedule(OTHER_ACCOUNT, 'scd_1'), false);
-      assert.equal(await a.store.setScheduleNext(OTHER_ACCOUNT, 'scd_1', null, true), false);
+      assert.equal(await a.store.pauseSchedule(OTHER_ACCOUNT, 'scd_1', true, NOW), null);
       await a.store.saveSchedule(schedule({ accountId: OTHER_ACCOUNT, cron: '1 1 1 1 1' }));
       assert.equal((await a.store.getSchedule(ACCOUNT, 'scd_1'))!.cron, '* * * * *');
       assert.equal(await a.store.deleteSchedule(ACCOUNT, 'scd_1'), true);
@@ -85,20 +90,23 @@ export function schedulesConformance(factory: HarnessFactory): void {
     });
 
     test('the accounts take turns, also where bodies are large; one that is too large comes alone', async ({ a }) => {
-      const body = new Uint8Array(100);
+      const body = new Uint8Array(1000);
       for (const id of ['a1', 'a2', 'a3']) await a.store.saveSchedule(schedule({ id, body, nextAt: NOW }));
       await a.store.saveSchedule(schedule({ id: 'b1', accountId: OTHER_ACCOUNT, nextAt: NOW }));
       const due = async (bytes: number, after: string) =>
         (await a.store.dueSchedules(NOW, { ...DUE, bytes, after })).due.map(({ id }) => id);
-      assert.deepEqual(await due(250, ''), ['a1', 'b1', 'a2']);
-      assert.deepEqual(await due(50, ''), ['a1']);
-      assert.deepEqual(await due(50, ACCOUNT), ['b1']);
+      assert.deepEqual(await due(2500, ''), ['a1', 'b1', 'a2']);
+      assert.deepEqual(await due(500, ''), ['a1']);
+      assert.deepEqual(await due(500, ACCOUNT), ['b1']);
+      const [headers, lastMessageIds] = [[['x', 'y'.repeat(9000)] as const], ['z'.repeat(9000)]];
+      await a.store.saveSchedule(schedule({ id: 'a4', nextAt: NOW - 1, headers }));
+      await a.store.saveSchedule(schedule({ id: 'a5', nextAt: NOW - 2, lastMessageIds }));
+      assert.deepEqual(await due(12_000, ''), ['a5', 'b1', 'a1', 'a2'], 'headers and ids count too');
     });
 
     test.onTwo('several ticks are taken together, each with its own messages', async ({ a, b }) => {
       const both = [schedule({ nextAt: NOW }), schedule({ id: 'scd_2', accountId: OTHER_ACCOUNT, nextAt: NOW })];
       for (const one of both) await a.store.saveSchedule(one);
-      await a.store.setScheduleNext(OTHER_ACCOUNT, 'scd_2', NOW, false);
       const made = both.map(({ accountId }) => messages(2, { accountId, kind: 'schedule' }));
       const ticks = both.map((one, index) => ({ schedule: one, messages: made[index]!, nextAt: NOW + SECOND }));
       const moved = { schedule: schedule({ id: 'scd_3', nextAt: NOW }), messages: messages(1), nextAt: null };
@@ -173,21 +181,21 @@ export function schedulesConformance(factory: HarnessFactory): void {
       const one = schedule({ nextAt: NOW });
       const fire = () => a.store.fireSchedules([{ schedule: one, messages: [message()], nextAt: NOW + SECOND }], NOW);
       await a.store.saveSchedule(one);
-      await a.store.setScheduleNext(ACCOUNT, one.id, null, true);
+      await a.store.pauseSchedule(ACCOUNT, one.id, true, NOW);
       assert.deepEqual(await fire(), [null]);
-      await a.store.setScheduleNext(ACCOUNT, one.id, NOW + DAY, false);
+      await a.store.pauseSchedule(ACCOUNT, one.id, false, NOW);
       assert.deepEqual(await fire(), [null]);
       await a.store.deleteSchedule(ACCOUNT, one.id);
       assert.deepEqual(await fire(), [null]);
       assert.equal((await countStates(a.store)).pending, 0);
     });
 
-    test('paused, it is never due; resumed, it is due at the time it was given', async ({ a }) => {
+    test('paused, it is never due; resumed, it is due at its next time', async ({ a }) => {
       await a.store.saveSchedule(schedule({ nextAt: NOW }));
-      await a.store.setScheduleNext(ACCOUNT, 'scd_1', null, true);
+      await a.store.pauseSchedule(ACCOUNT, 'scd_1', true, NOW);
       assert.deepEqual((await a.store.dueSchedules(NOW + DAY, DUE)).due, []);
       assert.equal((await a.store.getSchedule(ACCOUNT, 'scd_1'))!.isPaused, true);
-      await a.store.setScheduleNext(ACCOUNT, 'scd_1', NOW + DAY, false);
+      assert.deepEqual(await a.store.pauseSchedule(ACCOUNT, 'scd_1', false, NOW + DAY - 1), { nextAt: NOW + DAY });
       assert.deepEqual((await a.store.dueSchedules(NOW + DAY - 1, DUE)).due, []);
       assert.equal((await a.store.dueSchedules(NOW + DAY, DUE)).due.length, 1);
     });

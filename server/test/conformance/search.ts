@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage } from '../../src/rules/delivery/message.ts';
+import { debounceKey } from '../../src/rules/publish/debounce.ts';
 import type { MessageFilter } from '../../src/rules/reads/message-filter.ts';
 import { countMatching } from '../../src/store/ports/count-in-pieces.ts';
 import type { PageRequest } from '../../src/store/ports/message-store.ts';
@@ -53,6 +54,7 @@ export function searchConformance(factory: HarnessFactory): void {
         callerIp: '192.0.2.7',
         createdAt: NOW + 10,
         flow: { key: 'f', limits: { parallelism: 1, rate: null, periodMs: 1000 } },
+        debounce: { key: debounceKey('cart', 'https://b.example:8443/'), latestAt: NOW, count: 1 },
         body: new TextEncoder().encode('Hello World'),
       });
       const inQueue = message({ queueName: 'mail' });
@@ -68,6 +70,8 @@ export function searchConformance(factory: HarnessFactory): void {
         { labels: ['red'] },
         { labels: ['blue'] },
         { flowKeys: ['f'] },
+        { debounceKeys: ['cart'] },
+        { debounceKeys: ['none', 'cart'], states: ['CREATED'] },
         { callerIps: ['192.0.2.7'] },
         { fromAt: NOW + 1 },
         { text: 'hello w' },

@@ -54,6 +54,16 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
+    test('no response is left out of an attempt that had none', async ({ a }) => {
+      const sent = message();
+      await a.store.accept([sent], NOW);
+      const outcome = { kind: 'unreachable', reason: 'connection refused' } as const;
+      await a.store.settle([settlementOf(await a.claimOne(NOW), outcome, NOW + 70)], NOW + 71);
+      const [attempt] = (await a.store.getMessage(ACCOUNT, sent.id, 'outline'))!.attempts;
+      assert.equal(attempt!.status, null);
+      assert.equal(attempt!.isAnswerLeftOut, undefined);
+    });
+
     test('the response to a first attempt is read as it came, wherever it is read, short or long', async ({ a }) => {
       for (const length of [0, 100, 1000]) {
         const sent = message();

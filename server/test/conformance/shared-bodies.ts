@@ -78,7 +78,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
 
         for (const [id, expected] of all) {
           assert.deepEqual((await b.store.getMessage(ACCOUNT, id))!.message.body, expected);
-          assert.equal((await b.store.whyFacts(ACCOUNT, id))!.message.body.length, 0, 'a reason needs no body');
+          assert.equal((await b.store.waitFacts(ACCOUNT, id))!.message.body.length, 0, 'a reason needs no body');
         }
         const found = (await b.store.searchMessages(ACCOUNT, {}, PAGE)).messages;
         assert.deepEqual(new Map(found.map((each) => [each.id, each.body])), all);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { type Activity, HOUR_MS, lagPercentile, MINUTE_MS, NO_ACTIVITY } from '../../src/rules/accounts/activity.ts';
-import { countMatching, readStanding } from '../../src/store/ports/count-in-pieces.ts';
+import { countMatching, readOverview } from '../../src/store/ports/count-in-pieces.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -29,7 +29,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
 
   describe('numbers', () => {
     test('an account without messages has zero counts', async ({ a }) => {
-      assert.deepEqual(await readStanding(a.store, ACCOUNT, NOW, MANY), {
+      assert.deepEqual(await readOverview(a.store, ACCOUNT, NOW, MANY), {
         open: { waiting: 0, scheduled: 0, active: 0, retrying: 0, held: 0 },
         oldestDueAt: null,
         queues: [],
@@ -55,7 +55,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
         claims.filter(({ message: { id } }) => id === ended!.id).map((claim) => settlementOf(claim, OK, NOW)),
         NOW,
       );
-      const standing = await readStanding(a.store, ACCOUNT, NOW + SECOND, MANY);
+      const standing = await readOverview(a.store, ACCOUNT, NOW + SECOND, MANY);
       assert.deepEqual(standing.open, { waiting: 1, scheduled: 1, active: 1, retrying: 0, held: 0 });
       assert.deepEqual(standing.queues, [
         { name: first.queueName, waiting: 1, scheduled: 0, active: 1, retrying: 0, held: 0, placesTaken: 1 },
@@ -66,7 +66,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
 
     test('counting stops at its limit', async ({ a }) => {
       await a.store.accept(messages(7), NOW);
-      const standing = await readStanding(a.store, ACCOUNT, NOW, 5);
+      const standing = await readOverview(a.store, ACCOUNT, NOW, 5);
       assert.deepEqual([standing.all, standing.open.waiting, standing.countedMax], [5, 5, 5]);
     });
 
@@ -75,7 +75,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       async ({ a, b }) => {
         const later = NOW + 60 * SECOND;
         const limits = { parallelism: 1, rate: null, periodMs: SECOND };
-        const oldest = async () => (await readStanding(a.store, ACCOUNT, later, MANY)).oldestDueAt;
+        const oldest = async () => (await readOverview(a.store, ACCOUNT, later, MANY)).oldestDueAt;
         await a.store.saveQueue(ACCOUNT, 'paused', { isPaused: true }, NOW);
         await a.store.accept([queued({ queueName: 'paused' })], NOW);
         assert.equal(await oldest(), null, 'its queue is paused');

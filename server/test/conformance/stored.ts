@@ -152,7 +152,7 @@ export function storedConformance(factory: HarnessFactory): void {
       const small = schedule({ body: body(10) });
       await b.store.saveSchedule(small);
       assert.equal(await a.store.storedBytes(ACCOUNT), bytesOfSchedule(small));
-      await a.store.setScheduleNext(ACCOUNT, small.id, null, true);
+      await a.store.pauseSchedule(ACCOUNT, small.id, true, NOW);
       assert.equal(await a.store.recountStored(ACCOUNT), 0);
       assert.equal(await a.store.deleteSchedule(OTHER_ACCOUNT, small.id), false);
       assert.equal(await a.store.deleteSchedule(ACCOUNT, small.id), true);

@@ -47,15 +47,16 @@ export function timeConformance(factory: HarnessFactory): void {
         [...first, ...second].map(({ id }) => id),
         ['scd_1', 'scd_3'],
       );
-      const { cron, nextAt } = schedule();
-      assert.deepEqual(first, [{ accountId: ACCOUNT, id: 'scd_1', cron, nextAt }]);
+      const { cron, createdAt, nextAt } = schedule();
+      assert.deepEqual(first, [{ accountId: ACCOUNT, id: 'scd_1', cron, createdAt, nextAt }]);
     });
 
     test.onTwo('move only schedules that have not changed since they were read', async ({ a, b }) => {
       for (const id of ['moved', 'taken', 'paused', 'changed']) await a.store.saveSchedule(schedule({ id }));
       const times = await a.store.scheduleTimes(FIRST, 10);
-      await b.store.setScheduleNext(ACCOUNT, 'taken', NOW + 120 * SECOND, false);
-      await b.store.setScheduleNext(ACCOUNT, 'paused', null, true);
+      const taken = { schedule: schedule({ id: 'taken' }), messages: [], nextAt: NOW + 120 * SECOND };
+      assert.deepEqual(await b.store.fireSchedules([taken], NOW), [0]);
+      await b.store.pauseSchedule(ACCOUNT, 'paused', true, NOW);
       await b.store.saveSchedule(schedule({ id: 'changed', cron: '0 0 1 1 *' }));
       await a.store.setScheduleTimes(times.map((each) => ({ schedule: each, nextAt: NOW + SECOND })));
       const nextAt = async (id: string) => (await b.store.getSchedule(ACCOUNT, id))!.nextAt;

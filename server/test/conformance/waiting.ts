@@ -22,7 +22,7 @@ import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 
 export function waitingConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
-  const facts = async (node: Node, { id }: NewMessage) => (await node.store.whyFacts(ACCOUNT, id))!;
+  const facts = async (node: Node, { id }: NewMessage) => (await node.store.waitFacts(ACCOUNT, id))!;
 
   describe('why a message waits', () => {
     test('in a queue: the message before it, and how many are before it', async ({ a }) => {
@@ -30,7 +30,12 @@ export function waitingConformance(factory: HarnessFactory): void {
       await a.store.accept(line, NOW);
       await a.claims(NOW);
       assert.equal((await facts(a, line[0]!)).ahead, null);
-      assert.deepEqual((await facts(a, line[2]!)).ahead, { messageId: line[0]!.id, state: 'claimed', count: 2 });
+      assert.deepEqual((await facts(a, line[2]!)).ahead, {
+        messageId: line[0]!.id,
+        state: 'claimed',
+        dueAt: NOW,
+        count: 2,
+      });
       const { queue, flowKey, message: found } = await facts(a, line[2]!);
       assert.deepEqual([queue?.name, queue?.lag, flowKey, found.state], [QUEUE, 3, null, 'pending']);
     });
@@ -43,8 +48,14 @@ export function waitingConformance(factory: HarnessFactory): void {
         NewMessage,
       ];
       await a.store.accept([x1, y1, x2], NOW);
-      assert.deepEqual((await facts(a, x2)).ahead, { messageId: x1.id, state: 'pending', count: 1 });
-      assert.deepEqual((await facts(a, y1)).ahead, { messageId: x1.id, state: 'pending', count: 1 });
+      assert.deepEqual((await facts(a, x2)).ahead, {
+        messageId: x1.id,
+        state: 'pending',
+        dueAt: NOW,
+        count: 1,
+        isOfKey: true,
+      });
+      assert.deepEqual((await facts(a, y1)).ahead, { messageId: x1.id, state: 'pending', dueAt: NOW, count: 1 });
     });
 
     test('a message that started before it counts as before it, although its due time is later', async ({ a }) => {
@@ -52,7 +63,12 @@ export function waitingConformance(factory: HarnessFactory): void {
       await a.store.accept([late], NOW);
       await a.claimOne(NOW + 10);
       await a.store.accept([early], NOW + 10);
-      assert.deepEqual((await facts(a, early)).ahead, { messageId: late.id, state: 'claimed', count: 1 });
+      assert.deepEqual((await facts(a, early)).ahead, {
+        messageId: late.id,
+        state: 'claimed',
+        dueAt: NOW + 10,
+        count: 1,
+      });
     });
 
     test('under a flow key: the key as it stands', async ({ a }) => {
@@ -66,8 +82,8 @@ export function waitingConformance(factory: HarnessFactory): void {
     test('returns nothing for another account or an unknown message', async ({ a }) => {
       const one = message();
       await a.store.accept([one], NOW);
-      assert.equal(await a.store.whyFacts(OTHER_ACCOUNT, one.id), null);
-      assert.equal(await a.store.whyFacts(ACCOUNT, 'msg_none'), null);
+      assert.equal(await a.store.waitFacts(OTHER_ACCOUNT, one.id), null);
+      assert.equal(await a.store.waitFacts(ACCOUNT, 'msg_none'), null);
     });
   });
 

@@ -25,7 +25,7 @@ import { inlineExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
-import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
+import { scheduleTimeCorrector } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import { type SharedTime, sharedTime } from '../../src/upkeep/shared-time.ts';
@@ -241,7 +241,7 @@ class Campaign {
       upkeep: (recovery, isUnderWay) => [
         orphans(store, node, recovery, clock),
         strays({ store, slots: 50, isUnderWay, onGivenBack: () => {} }),
-        ...(isFirst ? [retention(store, DEFAULT_TIERS, () => time.isProven), scheduleTimes(store, time)] : []),
+        ...(isFirst ? [retention(store, DEFAULT_TIERS, () => time.isProven), scheduleTimeCorrector(store, time)] : []),
       ],
       fireSchedules: isFirst ? this.#schedules(store, time) : async () => null,
       observe: (event) => {
@@ -254,6 +254,7 @@ class Campaign {
   /** A tick makes no message: when it is made is all that is looked at. */
   #schedules(store: Store, time: ServiceClock) {
     return scheduleRunner({
+      turns: NO_TURNS,
       store,
       now: () => time.now(),
       tiers: DEFAULT_TIERS,

@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredTime } from '../../src/store/ports/delivery-store.ts';
-import { isShort } from '../support/campaign.ts';
+import { isShort, lengthOf } from '../support/campaign.ts';
 import { noFakedClock } from '../support/faked-machine.ts';
 import { clocksCampaign } from './clocks-campaign.ts';
 import { clocksOfProcess } from './clocks-process.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 
 /** The first showed a start that counted the correction of a small step as time that has passed. */
-const SEEDS = isShort ? [60] : [60, 1, 3];
+const SEEDS = lengthOf({ short: [60], rest: [1], whole: [60, 1, 3] });
 const PROCESS_SEED = 7;
 const PROCESS_STEPS = 3;
 /** So many runs at most until one meets a start that a wrong rule gets wrong; most do. */

@@ -18,7 +18,7 @@ test('a failed flush stops the server, and what it accepts once restarted outliv
     assert.deepEqual(report.exit, { code: 1, signal: null });
     assert.match(
       report.stderr,
-      /^postrider stops: SQLite can no longer write its file: disk I\/O error\. Check the disk, then start the server again/m,
+      /"level":60,.*"postrider stops: SQLite can no longer write its file: disk I\/O error\. Check the disk, then start the server again/,
     );
     t.diagnostic(`${2 * IMAGES} images, ${report.problems.length} of them bad`);
     assert.deepEqual(report.problems, [], `seed ${seed} (CRASH_SEED)`);

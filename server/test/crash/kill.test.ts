@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
-import { isShort } from '../support/campaign.ts';
+import { isShort, lengthOf } from '../support/campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 import { chooseSeed } from './trial.ts';
 
-const KILLS = isShort ? 4 : 20;
+const KILLS = lengthOf({ short: 3, rest: 8, whole: 20 });
 /** Promised is a second; a machine that runs other tests beside this one may need more. */
 const RECOVERY_MS_MAX = 10_000;
 

@@ -1,4 +1,4 @@
-// Writes messages on the writer's own thread, so much that the thread beside it moves the log again and again. Says after each
+// Writes messages on the writer's own thread, so much that the thread beside it copies the log again and again. Says after each
 // commit which one it was and how long the log of the disk is now, and ends as a crash does.
 
 import { statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 import { waitFor } from '../support/wait.ts';
 
-/** So much that the log is worth moving. */
+/** So much that the log is worth copying. */
 const LARGE_BYTES = 9 * 1024 * 1024;
 const SMALL_BYTES = 100 * 1024;
 
@@ -26,11 +26,11 @@ for (let number = 1; number <= Number(count); number += 1) {
   if (!reply || !('value' in reply)) throw new Error(JSON.stringify(reply));
   process.stdout.write(`msg_${number} ${statSync(process.env.DISK_LOG!).size}\n`);
   // Then the next one begins the log anew, although the writer itself has moved nothing.
-  if (isLarge) await waitFor('all of the log is moved', isAllMoved);
+  if (isLarge) await waitFor('all of the log is copied', isAllCopied);
 }
 process.kill(process.pid, 'SIGKILL');
 
-function isAllMoved(): boolean {
+function isAllCopied(): boolean {
   const { log, checkpointed } = database.get<{ log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')!;
   return log === checkpointed && statSync(join(directory, DATABASE_FILE)).size > LARGE_BYTES;
 }

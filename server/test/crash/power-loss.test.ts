@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
 import { Chance } from '../simulation/chance.ts';
+import { lengthOf } from '../support/campaign.ts';
 import { chooseCuts, Disk } from './disk.ts';
 import { type DiskRecord, readDiskLog, THE_DIRECTORY } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
@@ -18,19 +19,19 @@ import { noShim, Shim } from './shim.ts';
 import { DATABASE } from './store-file.ts';
 import { chooseSeed } from './trial.ts';
 
-const CUTS = 3;
-const IMAGES_PER_CUT = 12;
+const CUTS = lengthOf({ short: 1, rest: 2, whole: 3 });
+const IMAGES_PER_CUT = lengthOf({ short: 4, rest: 6, whole: 12 });
 const WRITER_MESSAGES = 600;
-const WRITER_IMAGES = 20;
-const CREATION_IMAGES = 40;
+const WRITER_IMAGES = lengthOf({ short: 4, rest: 10, whole: 20 });
+const CREATION_IMAGES = lengthOf({ short: 8, rest: 16, whole: 40 });
 const LARGE = 300;
 const MOVED_MESSAGES = 150;
 const MOVED_LARGE_EVERY = 40;
 /** Long enough for commits beside a move, short enough for a few moves. */
 const MOVED_FLUSH_MS = 5;
-const MOVED_IMAGES = 20;
+const MOVED_IMAGES = lengthOf({ short: 4, rest: 8, whole: 20 });
 /** The few steps before there is a log, where SQLite works in another way than ever after. */
-const IMAGES_PER_FIRST_STEP = 6;
+const IMAGES_PER_FIRST_STEP = lengthOf({ short: 1, rest: 3, whole: 6 });
 
 const skip = noShim();
 
@@ -85,7 +86,7 @@ test('a store whose power is cut while it is created opens', { skip, timeout: 30
   });
 });
 
-test('a store whose log is moved beside its writer loses none', { skip, timeout: 300_000 }, async (t) => {
+test('a store whose log is copied beside its writer loses none', { skip, timeout: 300_000 }, async (t) => {
   const seed = chooseSeed();
   await inScratchFolder('moved', async (folder) => {
     const chance = new Chance(seed);

@@ -29,9 +29,11 @@ export interface PublisherOptions {
    * works on it. Without, an answer is missing only because the server is gone.
    */
   readonly mayComeLate?: boolean;
+  /** How long each client rests between two requests. */
+  readonly restMs?: number;
   /** One more client, whose messages are all under a flow key with a rate, and of which some always wait. */
   readonly isPaced?: boolean;
-  /** Four more clients, whose bodies are so large that the log is moved into the file again and again. */
+  /** Four more clients, whose bodies are so large that the log is copied into the file again and again. */
   readonly isLarge?: boolean;
 }
 
@@ -160,6 +162,7 @@ export class Publishers {
       if (answer === 'unreached' || answer === 'late') gone.add(target);
       if (publish?.outcome === 'ok') backlog.push(...publish.messages.map(({ id }) => id!));
       else if (publish) await wait(REFUSED_PAUSE_MS);
+      if (this.#options.restMs) await wait(this.#options.restMs);
     }
   }
 

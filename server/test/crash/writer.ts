@@ -38,11 +38,13 @@ function newMessage(id: string): NewMessage {
     body: Buffer.from('x'.repeat(500)),
     retriesMax: 0,
     retryDelay: null,
+    retryJitter: null,
     timeoutMs: 1000,
     queueName: null,
     ...NO_SETTINGS,
     scheduleId: null,
     deduplication: null,
+    debounce: null,
     topicName: null,
     endpointName: null,
     callback: null,
@@ -53,5 +55,6 @@ function newMessage(id: string): NewMessage {
     descendantsLeft: 2000,
     createdAt: Date.now(),
     dueAt: Date.now() + 86_400_000,
+    mustStartBefore: null,
   };
 }

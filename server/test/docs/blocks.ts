@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArguments } from '../../../cli/src/frame/arguments.ts';
-import { sharedFlags } from '../../../cli/src/frame/command-line.ts';
-import { isTokenForStore } from '../../../cli/src/frame/store-or-service.ts';
+import { isTokenCreatedInStore } from '../../../cli/src/frame/store-or-service.ts';
+import { sharedFlags } from '../../../cli/src/table/flags.ts';
 import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../../cli/src/table/table.ts';
 import { COMMANDS, parseConfig, SETTING_KEYS, SETTINGS } from '../../src/node/settings/config.ts';
 
@@ -80,7 +80,7 @@ function unquoted(word: string): string {
 /** What the program says to a call before it does anything. Null when it takes the call. */
 export function callProblem({ words, env }: Call): string | null {
   const named = COMMANDS.find((each) => each === words[0] || each === words.slice(0, 2).join(' '));
-  const isOfStore = named !== 'token create' || isTokenForStore(words, env);
+  const isOfStore = named !== 'token create' || isTokenCreatedInStore(words, env);
   if (named && isOfStore) {
     const parsed = parseConfig(named, words.slice(named.split(' ').length), env);
     return 'problems' in parsed ? parsed.problems.join('; ') : null;

@@ -2,9 +2,9 @@
 // that the page starts. Addresses, ports, ids and folders are those of the test.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +13,7 @@ import { readClientFile } from '../../../cli/src/frame/client-file.ts';
 import { COMMANDS } from '../../src/node/settings/config.ts';
 import { runCli } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
+import { programPath } from '../support/machine.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Block, callsIn, ROOT } from './blocks.ts';
 import { judgedByNginx, judgedBySystemd, type OnMissing } from './judged-by.ts';
@@ -22,7 +23,7 @@ const BIN = join(ROOT, 'server', 'bin', 'postrider.js');
 const TOKEN = 'dev_postrider';
 
 /** Compiled by sdk/test/installed/documents.test.ts. */
-const COMPILED = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md'];
+const COMPILED = ['sdk/README.md', 'docs/sdk.md', 'docs/sdk-from-qstash.md', 'docs/guides/long-jobs.md'];
 
 /** What a receiver of a page must have printed at the end of the page. */
 const PRINTED = new Map([
@@ -49,6 +50,7 @@ async function startShop(client) {
 const AT_HAND = {
   files: {
     'news.json': '{"news":1}',
+    'order.json': '{"order":1}',
     'orders.ndjson': '{"destination":"news","body":"1"}\n',
     'orders.json': '[{"destination":"news","body":"2"}]',
     'token.txt': `${TOKEN}\n`,
@@ -151,6 +153,7 @@ export class PageRun {
   #receiver: (() => string) | null = null;
   #lastOutput = '';
   #lastId = '';
+  #ackUrl = '';
 
   constructor(page: string) {
     this.page = page;
@@ -194,6 +197,7 @@ export class PageRun {
       .replaceAll('listen(3000', `listen(${this.#receiverPort}`)
       .replaceAll(/msg_(?:[0-9A-Z]{26}|…)/g, this.#lastId)
       .replaceAll('--data /var/lib/postrider', `--data ${this.#directory(text, home)}`)
+      .replaceAll('"$ACK_URL"', this.#ackUrl)
       .replaceAll('/backup/', `${this.work}/`)
       .replaceAll('postrider-2026-01-31.db', globSync('postrider-*.db', { cwd: this.work })[0] ?? 'none');
   }
@@ -220,12 +224,30 @@ export class PageRun {
   /** Each line by itself; a plain call in this process, which costs less than a process of its own. */
   async #lines(text: string): Promise<void> {
     for (const line of text.split('\n')) {
+      const idOfPage = this.#lastId;
+      if (line.startsWith('postrider messages update')) {
+        // The message of the page has been cancelled.
+        this.#lastId = '';
+        await this.#inProcess(['publish', 'http://127.0.0.1:3000/hook', '--delay', '1d', '-q']);
+      }
+      if (line.startsWith('postrider ack')) this.#ackUrl ||= await this.#awaitedAck();
       const [call] = callsIn(line);
       const isPlain = call && !/[|<>]/.test(line) && !COMMANDS.some((name) => line.startsWith(`postrider ${name}`));
       const asked = this.#here(line).replace(/^postrider dlq retry .*/, '$& --yes');
       if (isPlain) await this.#inProcess(callsIn(asked)[0]!.words);
       else await this.#bash(asked);
+      if (idOfPage !== '') this.#lastId = idOfPage;
     }
+  }
+
+  /** The Ack-Url of a delivery that the sink has answered with 202. */
+  async #awaitedAck(): Promise<string> {
+    const { url } = this.#service!;
+    await this.#inProcess(['publish', `${url}/dev/sink/status/202`, '--await-ack', '1h', '-q']);
+    return waitFor('a delivery with an Ack-Url', async () => {
+      const response = await fetch(`${url}/v2/dev/requests`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+      return /https?:[^"]*\/v2\/acks\/[^"]+/.exec(await response.text())?.[0];
+    });
   }
 
   async #bash(text: string): Promise<void> {
@@ -285,6 +307,8 @@ export class PageRun {
     else if (language === 'ini') await judgedBySystemd(text, this.work, onMissing);
     else if (language === 'nginx') await judgedByNginx(text, this.work, onMissing);
     else if (language === 'ts') assert.ok(COMPILED.includes(this.page), `nothing compiles ${this.page}`);
+    // Without a language it is a picture.
+    else if (language === '') return;
     // Run with a real delivery by signatures.test.ts.
     else assert.equal(this.page, 'docs/guides/signatures.md', `nothing runs ${language}`);
   }
@@ -329,15 +353,23 @@ export class PageRun {
 
   async #checkYaml(text: string): Promise<void> {
     const { url } = this.#service!;
-    if ('groups' in parseYaml(text)) {
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      for (const [name] of text.matchAll(/postrider_\w+/g)) assert.match(metrics, new RegExp(`^# TYPE ${name} `, 'm'));
-      return;
-    }
+    if ('scrape_configs' in parseYaml(text)) return this.#checkPrometheus(text);
     const file = join(this.work, 'resources.yaml');
     writeFileSync(file, this.#here(text));
     const { code, stderr } = await runCli(['apply', '-f', file, '--url', url, '--token', TOKEN]);
     assert.equal(code, 0, stderr);
+  }
+
+  /** Where Prometheus' own tool is installed, it reads the settings and the rules that they name. */
+  #checkPrometheus(text: string): void {
+    const { rule_files: rules } = parseYaml(text) as { readonly rule_files: readonly string[] };
+    for (const rule of rules) copyFileSync(join(ROOT, 'deploy', 'prometheus', rule), join(this.work, rule));
+    const promtool = programPath('promtool');
+    if (promtool === null) return;
+    const file = join(this.work, 'prometheus.yaml');
+    writeFileSync(file, text);
+    const { status, stdout, stderr } = spawnSync(promtool, ['check', 'config', file], { encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
   }
 
   /** What the receivers of the page got. */

@@ -42,6 +42,7 @@ const NOT_RUN: readonly (readonly [page: string, part: string, why: string])[] =
   ['server/README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
   ['sdk/README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
   ['docs/guides/backups.md', 'pg_', 'needs a database called db.internal'],
+  ['docs/guides/outages.md', 'example:outage', 'takes minutes; outage-example.test.ts runs it with a short outage'],
   ['docs/guides/upgrades.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
   ['docs/guides/upgrades.md', 'systemctl', 'restarts a unit of systemd; deploy.test.ts has the unit verified'],
   ['docs/operations.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],

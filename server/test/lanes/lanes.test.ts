@@ -132,6 +132,57 @@ test('every lane takes connections and delivers, and the limits hold for all of 
   assert.equal(new Set(receiver.arrivals.map(({ target }) => target)).size, MANY, 'each arrives once');
 });
 
+test('a debounce key, an ack and a parked host are the same on every lane', async (t) => {
+  const receiver = await startReceiver(t, () => 202);
+  const post = (path: string, headers: Record<string, string>, body = '') =>
+    ask(postrider.url, path, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, Connection: 'close', ...headers },
+      body,
+    });
+  const many = <T>(make: (index: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: MANY }, (_, index) => make(index)));
+  const publish = (headers: Record<string, string>, body?: string) =>
+    post(`/v2/publish/${receiver.url}`, headers, body).then((answer) =>
+      answer.json<{ messageId: string; debounced?: number }>(),
+    );
+  const debounce = { 'Service-Debounce-Key': 'lanes', 'Service-Debounce': '1h' };
+  const debounced = await many((index) => publish(debounce, String(index)));
+  assert.equal(new Set(debounced.map(({ messageId }) => messageId)).size, 1);
+  assert.equal(new Set(debounced.map((each) => each.debounced)).size, MANY);
+  await call('DELETE', `/v2/messages/${debounced[0]!.messageId}`);
+
+  const { messageId } = await publish({ 'Service-Await-Ack': '30m' });
+  const [arrival] = await receiver.received(1);
+  const { pathname } = new URL(arrival!.header('Service-Ack-Url')!);
+  const say = (body: object) => post(pathname, {}, JSON.stringify(body)).then(({ status }) => status);
+  const ackOf = async () => (await call('GET', `/v2/messages/${messageId}`)).json<{ ack?: object; state: string }>();
+  await waitFor('the 202 to be written', async () => (await ackOf()).ack);
+  assert.deepEqual([...new Set(await many(() => say({ progress: 0.5 })))], [200]);
+  assert.deepEqual([...new Set(await many(() => say({ ok: true })))], [200]);
+  assert.deepEqual([...new Set(await many(() => say({ ok: false })))], [410]);
+  assert.equal((await ackOf()).state, 'DELIVERED');
+
+  const { host } = new URL(receiver.url);
+  await call('POST', `/v2/hosts/${host}/park`);
+  // The lanes count what each of them knows.
+  await waitFor('all lanes to know', async () => (await metric('postrider_parked_hosts')) >= 1);
+  await waitFor('no lane to send', async () => {
+    const before = receiver.arrivals.length;
+    const parked = await many(() => publish({ 'Service-Outage': 'park' }));
+    const other = await startReceiver(t);
+    await publishMany(other.url);
+    await other.received(MANY);
+    await call('DELETE', `/v2/messages?messageIds=${parked.map((each) => each.messageId).join('&messageIds=')}`);
+    return receiver.arrivals.length === before;
+  });
+  const waiting = await many(() => publish({ 'Service-Outage': 'park' }));
+  const before = receiver.arrivals.length;
+  await call('POST', `/v2/hosts/${host}/resume`);
+  await receiver.received(before + waiting.length);
+  await waitFor('all claims to be settled', () => holders().length === 0);
+});
+
 /** A reader of the live stream. */
 function openStream(t: TestContext, token: string) {
   const stream = { events: 0, isOpen: false, isEnded: false };

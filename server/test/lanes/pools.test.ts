@@ -9,7 +9,7 @@ import { startPostrider } from '../../src/node/main.ts';
 import { parseConfig } from '../../src/node/settings/config.ts';
 import { BUDGETS } from '../../src/rules/limits/budgets.ts';
 import { LANES_MAX } from '../../src/rules/limits/lanes.ts';
-import { laneMax, shareAmongLanes } from '../../src/runtime/lane-part.ts';
+import { laneMax, setLanesOfNode } from '../../src/runtime/lane-part.ts';
 import { ask } from '../support/client.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -25,7 +25,7 @@ test('with four lanes, no pool of /metrics is larger than the limit of the node'
   t.after(async () => {
     await postrider.close();
     rmSync(data, { recursive: true });
-    shareAmongLanes(1);
+    setLanesOfNode(1);
   });
   const { origin } = new URL(postrider.metricsUrl!);
   const text = await waitFor('all lanes', async () => {
@@ -43,10 +43,10 @@ test('with four lanes, no pool of /metrics is larger than the limit of the node'
 });
 
 test('for every number of lanes, the parts of each limit are no more than the limit, and none is nothing', (t) => {
-  t.after(() => shareAmongLanes(1));
+  t.after(() => setLanesOfNode(1));
   const rows = Object.entries(BUDGETS).filter(([, { node }]) => typeof node === 'number');
   for (let lanes = 1; lanes <= LANES_MAX; lanes += 1) {
-    shareAmongLanes(lanes);
+    setLanesOfNode(lanes);
     for (const [row, { node, account }] of rows) {
       const part = laneMax(row as keyof typeof BUDGETS);
       assert.ok(part >= (account === 'share' ? 2 : 1), `${row}: ${part}`);

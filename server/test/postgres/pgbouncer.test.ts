@@ -6,7 +6,7 @@ import { get } from 'node:http';
 import { test } from 'node:test';
 import type pg from 'pg';
 import { systemWorld } from '../../src/runtime/world.ts';
-import { prepareSession, serversOf, WRITING } from '../../src/store/postgres/sessions/connection.ts';
+import { prepareSession, serversOf, WRITER_SETTINGS } from '../../src/store/postgres/sessions/connection.ts';
 import { CommitInDoubt } from '../../src/store/postgres/sessions/errors.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
@@ -201,7 +201,7 @@ test('a session in which one of our settings does not hold is refused, whichever
   const given = {
     server: serversOf('postgres://localhost/none')[0]!,
     name: 'postrider writer',
-    settings: WRITING,
+    settings: WRITER_SETTINGS,
     timers: systemWorld().clock,
   };
   // What was set, read back but for one.

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Files, filesIn } from '../../src/shipped-files.ts';
+import type { Store } from '../../src/store/ports/store.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
@@ -30,7 +31,10 @@ function nextVersion(t: Cleanup, ...added: string[]): Files {
   return filesIn(pathToFileURL(`${folder}/`));
 }
 
-/** Publishes until it is told to stop, in every way that has tables of its own; answers how often each status came. */
+/**
+ * Publishes until it is told to stop, and in every way that has tables of its own twice at least: the second message with
+ * one deduplication id is a duplicate. Answers how often each status came.
+ */
 function publish(node: Node, url: string): () => Promise<Map<number, number>> {
   const statuses = new Map<number, number>();
   const ways: readonly (readonly [path: string, headers: Readonly<Record<string, string>>])[] = [
@@ -41,7 +45,7 @@ function publish(node: Node, url: string): () => Promise<Map<number, number>> {
   ];
   let isOver = false;
   const publishers = Array.from({ length: PUBLISHERS }, async () => {
-    for (let number = 0; !isOver; number += 1) {
+    for (let number = 0; !isOver || number < 2 * ways.length; number += 1) {
       const [path, headers] = ways[number % ways.length]!;
       const { status } = await node.call('POST', path, { headers });
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -57,6 +61,12 @@ function publish(node: Node, url: string): () => Promise<Map<number, number>> {
 test('a newer version changes the schema beside nodes of this one: no write is refused, all that was accepted ends, and only what this one cannot serve stops it', async (t) => {
   const server = await sharedServer();
   const name = await server.createDatabase();
+  const stores = new Set<Store>();
+  const close = async (store: Store) => {
+    if (stores.delete(store)) await store.close();
+  };
+  // Before the database is gone: a store would look for it, and the process would not end.
+  t.after(() => Promise.all([...stores].map(close)));
   t.after(() => server.dropDatabase(name));
   const url = server.url(name);
   const nodes = new Nodes(t, url);
@@ -70,7 +80,11 @@ test('a newer version changes the schema beside nodes of this one: no write is r
   );
   // As a start that was killed leaves it.
   await assert.rejects(nodes.tables.query('CREATE UNIQUE INDEX CONCURRENTLY messages_next ON messages (kind)'));
-  const start = (migrations: Files, node: string) => openPatiently({ url, node, migrations });
+  const start = async (migrations: Files, node: string) => {
+    const store = await openPatiently({ url, node, migrations });
+    stores.add(store);
+    return store;
+  };
 
   const tables = await nodes.tables.query<{ name: string }>(
     "SELECT relname::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
@@ -89,7 +103,7 @@ test('a newer version changes the schema beside nodes of this one: no write is r
     "SELECT indisvalid FROM pg_index WHERE indexrelid = 'messages_next'::regclass",
   );
   assert.equal(built!.indisvalid, true);
-  for (const store of newer) await store.close();
+  for (const store of newer) await close(store);
 
   // One of this version still starts: nothing that it needs has changed.
   const [again] = (await nodes.start(1)) as [Node];
@@ -103,7 +117,7 @@ test('a newer version changes the schema beside nodes of this one: no write is r
     assert.match(process.stderr, /postrider stops: the database is being upgraded to a schema that needs a newer/);
   }
   assert.equal(await nodes.tables.countOpen(), 0);
-  await newest.close();
+  await close(newest);
   const refused = startProcess(t, ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--store', url]);
   assert.equal(await refused.exit, 1);
   assert.match(refused.stderr, new RegExp(`schema version ${last}, but this program only knows versions up to ${NOW}`));

@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fillUntilFull } from '../crash/small-disk.ts';
 import { freePort } from '../support/free-port.ts';
@@ -87,6 +87,12 @@ export class SmallDatabase {
     rmSync(this.#filler);
   }
 
+  /** Removes the files that a session needs to start, as a vacuum does. The next session writes them. */
+  removeSessionFiles(): void {
+    for (const file of globSync('data/{global,base/*}/pg_internal.init', { cwd: this.#disk }))
+      rmSync(join(this.#disk, file));
+  }
+
   async stop(): Promise<void> {
     if (this.hasEnded) return;
     const exited = once(this.#child, 'exit');
@@ -94,8 +100,12 @@ export class SmallDatabase {
     await exited;
   }
 
-  /** As others see the file system of the process. */
   get #filler(): string {
-    return join(`/proc/${this.#child.pid}/root`, this.#folder, 'filler');
+    return join(this.#disk, 'filler');
+  }
+
+  /** As others see the file system of the process. */
+  get #disk(): string {
+    return join(`/proc/${this.#child.pid}/root`, this.#folder);
   }
 }

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Deadlines, Timed } from '../../src/runtime/deadlines.ts';
+import { DeadlineMember, Deadlines } from '../../src/runtime/deadlines.ts';
 import { manualWorld } from '../support/manual-clock.ts';
 
-class Noted extends Timed {
+class Noted extends DeadlineMember {
   readonly told: number[] = [];
   readonly #tell: () => number;
 

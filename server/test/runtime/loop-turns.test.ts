@@ -243,6 +243,44 @@ test('of those that wait, whoever has used less goes first', () => {
   assert.deepEqual(done, [...Array(3).fill(MODEST.key), ...Array(3).fill(GREEDY.key)]);
 });
 
+test('in a turn that has become long, a new connection waits, because it may belong to an account that is ahead', () => {
+  const { come, done, turn } = startLoop({ isBusy: false });
+  // The account is known, and charged, only after the first request of a connection has been read.
+  for (let count = 0; count < 10; count += 1) come({ key: `network ${count}`, isKnown: false }, 3);
+  assert.equal(done.length, 2, 'the turn is long after two of them');
+  const turns: number[] = [];
+  while (done.length < 10) {
+    const before = done.length;
+    turn();
+    turns.push(done.length - before);
+  }
+  assert.ok(Math.max(...turns) <= 2, `${turns}`);
+});
+
+test('however many new connections come, long work of an account goes on', () => {
+  const { turns, work, done, turn } = startLoop();
+  work(MODEST, 20);
+  done.length = 0;
+  const next = () =>
+    turns.wait(MODEST, () => {
+      work(MODEST, 1);
+      next();
+    });
+  next();
+  // What the first request of a connection takes is charged to the account that is known afterwards.
+  const first = () => work(GREEDY, 2);
+  for (let count = 0; count < 100; count += 1) {
+    for (const name of ['a', 'b', 'c']) {
+      const network = { key: `${name}${count}`, isKnown: false };
+      if (turns.mustWait(network)) turns.wait(network, first);
+      else first();
+    }
+    turn();
+  }
+  const served = done.filter((key) => key === MODEST.key).length;
+  assert.ok(served >= 50, `${served}`);
+});
+
 test('work for several accounts at once is charged in equal parts for each thing', () => {
   const { turns, idle } = startLoop();
   const sinceMs = turns.nowMs();

@@ -20,8 +20,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a claim that took long is sent without a look for its cancel',
       in: SRC,
-      find: 'claimedAt !== null && claimedAt < now - STILL_MS_MAX',
-      replace: 'claimedAt !== null && claimedAt < now - 60_000 * STILL_MS_MAX',
+      find: 'claimedAt !== null && claimedAt < now - PROCESS_PAUSE_MS_MAX',
+      replace: 'claimedAt !== null && claimedAt < now - 60_000 * PROCESS_PAUSE_MS_MAX',
       noticedBy: ['simulation/engine: a claim that was long on its way'],
     },
     {
@@ -286,7 +286,7 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a page reaches dev by an address of another machine',
       in: SRC,
-      find: 'if (isIP(name) !== 0) return isLoopback(name) || name === host || this.#listensBeyond;',
+      find: 'if (isIP(name) !== 0) return isLoopback(name) || name === host || this.#isReachableFromOutside;',
       replace: 'if (isIP(name) !== 0) return true;',
       noticedBy: ['outside/security/own-hosts'],
     },
@@ -307,8 +307,8 @@ export const ACCESS_BUGS: SeededBugs = {
     {
       breaks: 'a redacted header is shown in another case',
       in: RULES,
-      find: 'redaction.headers.includes(name.toLowerCase())',
-      replace: 'redaction.headers.includes(name)',
+      find: 'allHeaders || headers.includes(headerName.toLowerCase())',
+      replace: 'allHeaders || headers.includes(headerName)',
       noticedBy: ['rules/publish/redact'],
     },
     {

@@ -19,21 +19,21 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'a store that was moved away starts',
       in: SQLITE,
-      find: '    requireNotMoved(directory);\n    requireWhole(directory);\n    const path',
-      replace: '    requireWhole(directory);\n    const path',
+      find: '    requireNotMoved(directory);\n    requireCompleteStore(directory);\n    const path',
+      replace: '    requireCompleteStore(directory);\n    const path',
       noticedBy: ['store/migrate-store: after a move nothing starts'],
     },
     {
       breaks: 'a store starts without a look at its files',
       in: SQLITE,
-      find: '    requireNotMoved(directory);\n    requireWhole(directory);\n    const path',
+      find: '    requireNotMoved(directory);\n    requireCompleteStore(directory);\n    const path',
       replace: '    requireNotMoved(directory);\n    const path',
       noticedBy: ['store/sqlite/sqlite-damage: is gone or empty'],
     },
     {
       breaks: 'a store that could not be closed is marked as closed',
       in: SQLITE,
-      find: '  if (isMoved) markClosed(directory);\n',
+      find: '  if (isCopied) markClosed(directory);\n',
       replace: '  markClosed(directory);\n',
       noticedBy: ['store/sqlite/sqlite-log-gone: leave the log until it can be moved'],
     },
@@ -98,7 +98,7 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'an account that asked for nothing has saved up time',
       in: RULES,
-      find: '      this.#now = at;\n',
+      find: '      this.#virtualNow = at;\n',
       replace: '',
       noticedBy: ['rules/limits/turns'],
     },
@@ -285,7 +285,7 @@ export const LIMIT_BUGS: SeededBugs = {
     },
     {
       breaks: 'a body that is deleted still counts for its account on PostgreSQL',
-      in: POSTGRES,
+      in: `${POSTGRES}/deliveries/bodies.ts`,
       find: 'SELECT account_id, -bytes AS bytes FROM gone',
       replace: 'SELECT account_id, 0 AS bytes FROM gone',
       noticedBy: ['conformance/postgres: a shared body counts once'],
@@ -323,7 +323,7 @@ export const LIMIT_BUGS: SeededBugs = {
     {
       breaks: 'a stream passes events that a running transaction writes',
       in: POSTGRES,
-      find: 'const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);',
+      find: 'const end = isDown ? Number.MAX_SAFE_INTEGER : await firstOpenPosition(database);',
       replace: 'const end = Number.MAX_SAFE_INTEGER;',
       noticedBy: ['store/postgres/postgres-live-events: a transaction that begins'],
     },

@@ -98,22 +98,22 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a claimed message that is cancelled is not counted',
       in: SQLITE,
-      find: 'caches.activity.add(accountId, COUNTED.cancelled, now);',
-      replace: 'if (open.lease === null) caches.activity.add(accountId, COUNTED.cancelled, now);',
+      find: 'caches.activity.add(accountId, COUNT_KINDS.cancelled, now);',
+      replace: 'if (open.lease === null) caches.activity.add(accountId, COUNT_KINDS.cancelled, now);',
       noticedBy: ['conformance/sqlite: a cancelled message is counted once'],
     },
     {
       breaks: 'a failure callback follows every attempt',
       in: RULES,
-      find: 'if (message.failureCallback && hasFailed)',
+      find: "if (message.failureCallback && next.state === 'failed')",
       replace: 'if (message.failureCallback)',
       noticedBy: ['rules/delivery/settle'],
     },
     {
       breaks: 'a claimed message that is cancelled is not counted on PostgreSQL',
       in: POSTGRES,
-      find: '::smallint AS kind FROM gone`',
-      replace: '::smallint AS kind FROM gone WHERE NOT is_claimed`',
+      find: '{COUNT_KINDS.cancelled}::smallint AS kind FROM gone`',
+      replace: '{COUNT_KINDS.cancelled}::smallint AS kind FROM gone WHERE NOT is_claimed`',
       noticedBy: ['conformance/postgres: a cancelled message is counted once'],
     },
     {
@@ -425,8 +425,8 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'with one dead lane the live ones of its process are taken over',
       in: SQLITE,
-      find: 'processOf(lane) === process && isDead(database, lane, look)',
-      replace: 'processOf(lane) === process',
+      find: 'processOfLane(lane) === process && isDead(database, lane, look)',
+      replace: 'processOfLane(lane) === process',
       noticedBy: ['store/sqlite/sqlite-orphans'],
     },
     {
@@ -438,7 +438,7 @@ export const MESSAGE_BUGS: SeededBugs = {
     },
     {
       breaks: 'PostgreSQL settles whatever lease is presented',
-      in: POSTGRES,
+      in: `${POSTGRES}/deliveries/settle.ts`,
       find: 'm.lease = given.lease\n       AND m.cancel_requested_at IS NULL',
       replace: 'm.lease IS NOT NULL\n       AND m.cancel_requested_at IS NULL',
       noticedBy: ['conformance/postgres: a released message is pending again'],
@@ -460,7 +460,7 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a process that stood still writes what it had claimed',
       in: SRC,
-      find: 'this.#sender.mayStartUntil(Math.min(this.#untilMs, this.#clock.monotonicMs() + STILL_MS_MAX));',
+      find: 'this.#sender.mayStartUntil(Math.min(this.#untilMs, this.#clock.monotonicMs() + PROCESS_PAUSE_MS_MAX));',
       replace: 'this.#sender.mayStartUntil(this.#untilMs);',
       noticedBy: ['delivery/engine/cancels'],
     },
@@ -604,8 +604,8 @@ export const MESSAGE_BUGS: SeededBugs = {
     {
       breaks: 'a schedule that missed ticks makes up for each of them',
       in: SRC,
-      find: "nextAt: 'problem' in cron ? null : nextCronTime(cron, wallNow),",
-      replace: "nextAt: 'problem' in cron ? null : nextCronTime(cron, schedule.nextAt ?? wallNow),",
+      find: 'const nextAt = nextTickAt(times, schedule.createdAt, wallNow);',
+      replace: 'const nextAt = nextTickAt(times, schedule.createdAt, schedule.nextAt ?? wallNow);',
       noticedBy: ['upkeep/schedules'],
     },
   ],

@@ -19,6 +19,7 @@ npm run seeded -- --list            print them
 `;
 /** Only a test that waits in vain takes so long. */
 const PLANTED_MS_MAX = 25_000;
+const SOUND_MS_MAX = 120_000;
 /** A bug that makes the program meaningless is noticed by every test, and shows nothing. */
 const MEANINGLESS = /SyntaxError|ReferenceError|ERR_MODULE_NOT_FOUND|is not a function/;
 
@@ -63,7 +64,8 @@ async function whyUseless(copy: string, chosen: readonly Chosen[], homeUrl: stri
   for (const notices of groups.values()) {
     const { file, bug } = notices[0]!;
     const words = notices.some((notice) => notice.words === null) ? [] : notices.flatMap(({ words }) => words ?? []);
-    const run = { files: [file], words: [...new Set(words)], env: envOf(bug, homeUrl), testMsMax: 120_000 };
+    const testMsMax = Math.max(SOUND_MS_MAX, ...notices.map(({ bug }) => bug.testMsMax ?? 0));
+    const run = { files: [file], words: [...new Set(words)], env: envOf(bug, homeUrl), testMsMax };
     const { isPassed, passed, failed, output } = await runTests(copy, run);
     if (!isPassed) wrong.push(`${file} fails without a bug: ${failed[0] ?? output}`);
     for (const { words } of notices) {
@@ -86,7 +88,7 @@ async function plant(copy: string, bug: SeededBug, homeUrl: string | undefined):
         files: [test],
         words: words === null ? [] : [words],
         env: envOf(bug, homeUrl),
-        testMsMax: PLANTED_MS_MAX,
+        testMsMax: bug.testMsMax ?? PLANTED_MS_MAX,
       };
       const { isPassed, failed, output } = await runTests(copy, run);
       if (isPassed) continue;

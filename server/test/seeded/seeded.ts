@@ -13,6 +13,8 @@ export interface SeededBug {
    * these words. They run one after another until one fails.
    */
   readonly noticedBy: readonly string[];
+  /** How long a test may take with the bug, where that is longer than most tests do. */
+  readonly testMsMax?: number;
   /** The tests run on PostgreSQL in place of SQLite. */
   readonly on?: 'postgres';
 }

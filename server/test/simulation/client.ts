@@ -2,14 +2,25 @@
 // with a request under way leaves its client without an answer.
 
 import { CANCEL_CONFIRMED_MS_MAX } from '../../src/inbound/api/cancelling.ts';
+import type { MessageChange } from '../../src/rules/delivery/change.ts';
 import type { NewMessage } from '../../src/rules/delivery/message.ts';
 import type { Tiers } from '../../src/rules/limits/tier.ts';
 import { StoreUnavailable } from '../../src/store/ports/store.ts';
-import type { Cancel, Publish } from '../checker/history.ts';
+import type { Cancel, Change, ExpectedMessage, Publish } from '../checker/history.ts';
+import { NO_CHANGE } from '../conformance/change.ts';
 import { planMessages } from '../support/plan-messages.ts';
 import type { Happening } from './coverage.ts';
 import { type Draft, type DraftAccount, hashOf } from './draft.ts';
+import { DEDUPLICATION_WINDOW_MS } from './extras.ts';
 import type { SimulatedNode } from './node.ts';
+
+type NewContent = Pick<MessageChange, 'dueAt'> &
+  Partial<Pick<MessageChange, 'priority' | 'mustStartBefore'>> & {
+    readonly [K in 'target' | 'body' | 'forward']: NonNullable<MessageChange[K]>;
+  };
+
+/** Of a message that nobody has changed or tried. */
+const FIRST_VERSION = '0-0';
 
 interface UnderWay {
   readonly node: SimulatedNode;
@@ -20,17 +31,22 @@ interface UnderWay {
 export class Client {
   readonly publishes: Publish[] = [];
   readonly cancels: Cancel[] = [];
+  readonly changes: Change[] = [];
   /** Of these the client was told that they are cancelled: none of them starts from then on. */
   readonly cancelled = new Set<string>();
   /** Released by somebody while they were held. */
   readonly released: string[] = [];
-  /** Known to be accepted: what may be cancelled. */
-  readonly accepted: { readonly id: string; readonly accountId: string }[] = [];
+  /** Known to be accepted: what may be cancelled or changed. */
+  readonly accepted: { readonly id: string; readonly accountId: string; readonly message: ExpectedMessage }[] = [];
+  /** Those with a debounce key: they are cancelled, and changed by others with the key alone. */
+  readonly debounced: Client['accepted'] = [];
   readonly #tiers: Tiers;
   readonly #nowMs: () => number;
   readonly #trace: (line: string) => void;
   readonly #note: (happening: Happening) => void;
   readonly #underWay = new Set<UnderWay>();
+  /** The newest version of each message that a client was told of. */
+  readonly #versions = new Map<string, string>();
 
   constructor(tiers: Tiers, nowMs: () => number, trace: (line: string) => void, note: (happening: Happening) => void) {
     this.#tiers = tiers;
@@ -66,8 +82,15 @@ export class Client {
     const ask = async () => {
       const messages = await this.#plan(node, account, drafts);
       if (!messages) return null;
-      await node.store.accept(messages, messages[0]!.createdAt);
-      return messages;
+      const { duplicates, misplaced, debounced } = await node.store.accept(messages, messages[0]!.createdAt);
+      if (misplaced) {
+        this.#note('debounced in another line refused');
+        return null;
+      }
+      // What was not written is no message of this publish. What took the place of another one has its id.
+      return messages.map((message, index) =>
+        duplicates[index] === null ? { ...message, id: debounced?.[index]?.messageId ?? message.id } : null,
+      );
     };
     this.#follow(node, true, ask(), {
       answered: (messages) => {
@@ -75,10 +98,16 @@ export class Client {
           this.#note('publish refused by a limit');
           return end('refused');
         }
-        for (const { id, accountId } of messages) this.accepted.push({ id, accountId });
+        const made = messages.flatMap((message, index) =>
+          message ? [{ ...message, expected: expected[index]! }] : [],
+        );
+        for (const { id, accountId, expected, debounce } of made) {
+          const list = debounce ? this.debounced : this.accepted;
+          list.push({ id, accountId, message: expected });
+        }
         end(
           'ok',
-          expected.map((message, index) => ({ ...message, id: messages[index]!.id })),
+          made.map(({ id, expected }) => ({ ...expected, id })),
         );
       },
       refused: () => {
@@ -115,6 +144,36 @@ export class Client {
     });
   }
 
+  /** Changes all of the content of a message, and its time if `dueAt` is given. */
+  change(node: SimulatedNode, of: Client['accepted'][number], asked: NewContent, hasIfMatch = false): void {
+    const { id, accountId, message } = of;
+    const askedAt = this.#nowMs();
+    this.#trace(`change ${id} to ${asked.target.url}`);
+    const [trace] = asked.forward;
+    const content = {
+      url: asked.target.url,
+      method: message.method,
+      bodyHash: hashOf(asked.body),
+      headers: [...message.headers.filter(([name]) => name === 'Content-Type'), trace!],
+    };
+    const ifMatch = hasIfMatch ? (this.#versions.get(id) ?? FIRST_VERSION) : null;
+    const end = (outcome: Change['outcome'], version: string | null = null) => {
+      if (version !== null) this.#versions.set(id, version);
+      const what = { messageId: id, content, isTimeChanged: asked.dueAt !== null, ifMatch, version };
+      this.changes.push({ ...what, outcome, askedAt, endedAt: this.#nowMs() });
+      this.#trace(`change ${id}: ${outcome}`);
+    };
+    const change = { ...NO_CHANGE, ...asked, versions: ifMatch === null ? null : [ifMatch] };
+    this.#follow(node, false, node.store.changeMessage(accountId, id, change, node.time.now()), {
+      answered: (answer) => {
+        if (answer.outcome === 'changed') return end('changed', answer.version);
+        end('refused', answer.outcome === 'otherVersion' ? answer.version : null);
+      },
+      refused: () => end('refused'),
+      lost: () => end('unknown'),
+    });
+  }
+
   /** Lets all held messages of an account go on, as a person would who looks at the list of them. */
   releaseHeld(node: SimulatedNode, accountId: string, onReleased: () => void): void {
     const page = { limit: 100, cursor: null, order: 'oldestFirst', withBodies: false } as const;
@@ -146,7 +205,7 @@ export class Client {
         now: node.time.now(),
         wallNow: node.time.wallNow(),
         newId: node.newId,
-        deduplicationWindowMs: 0,
+        deduplicationWindowMs: DEDUPLICATION_WINDOW_MS,
         sha256: hashOf,
       });
       if ('problem' in plan) return null;

@@ -5,6 +5,7 @@ import type { EngineEvent } from '../../src/delivery/engine/engine.ts';
 import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
 import type { Delivery } from '../../src/delivery/engine/sender.ts';
 import { DEFAULT_TIERS, type Tiers } from '../../src/rules/limits/tier.ts';
+import { CLOCK_STEP_MS_MAX } from '../../src/rules/time/clock.ts';
 import { StoreUnavailable } from '../../src/store/ports/store.ts';
 import { storedTime } from '../../src/store/sqlite/deliveries/time.ts';
 import { openDatabase } from '../../src/store/sqlite/files/open.ts';
@@ -16,12 +17,15 @@ import { Auditor } from './auditor.ts';
 import { Chance } from './chance.ts';
 import { type Coverage, type Happening, note } from './coverage.ts';
 import { hashOf } from './draft.ts';
+import type { Cast } from './extras.ts';
 import { Model } from './model.ts';
 import { type Fate, headerOf, SimulatedNetwork } from './network.ts';
 import { HEADER_PREFIX, type NodeWorld, SimulatedNode } from './node.ts';
 import { Promptness } from './promptness.ts';
+import { StepLog } from './step-log.ts';
 import { Ticks } from './ticks.ts';
 import { Timeline } from './timeline.ts';
+import { Workers } from './workers.ts';
 
 /** Longer than a run, and shorter than the clock may be ahead for a while. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -43,14 +47,22 @@ const VERBS_MAKING_WORK: ReadonlySet<string> = new Set([
   'settle',
   'release',
   'cancel',
+  'changeMessage',
   'saveQueue',
   'releaseHeld',
 ]);
+
+/** A tick makes work only if it makes a message. */
+function hasTicked(verb: Command['verb'], reply: Reply): boolean {
+  if (verb !== 'fireSchedules' || !('value' in reply)) return false;
+  return (reply.value as { readonly dueAt: number | null }).dueAt !== null;
+}
 
 export class Cluster {
   readonly timeline = new Timeline();
   readonly database: Database = openDatabase(':memory:');
   readonly tiers = TIERS;
+  readonly limits: EngineLimits;
   readonly model: Model;
   readonly network: SimulatedNetwork;
   readonly nodes = new Set<SimulatedNode>();
@@ -72,6 +84,13 @@ export class Cluster {
   onSend: (node: SimulatedNode, deliveries: readonly Delivery[]) => void = () => {};
   /** Called when the first byte of an attempt is written. */
   onStart: (delivery: Delivery) => void = () => {};
+  readonly workers: Workers;
+  readonly log = new StepLog(this.database, {
+    nowMs: () => this.timeline.nowMs,
+    peaceMs: (id) => this.#peaceMs(id),
+    note: (happening) => this.note(happening),
+    say: (line) => this.say(line),
+  });
   readonly #auditor: Auditor;
   readonly #promptness: Promptness;
   readonly #ticks: Ticks;
@@ -90,16 +109,18 @@ export class Cluster {
   /** The lapse each node is in, if it is: its claims may be taken by others. */
   readonly #lapses = new Map<string, Set<string>>();
 
-  constructor(seed: number, limits: EngineLimits) {
+  constructor(seed: number, cast: Cast, limits: EngineLimits) {
     const report = (violation: string) => this.report(violation);
+    this.limits = limits;
     this.model = new Model(
       limits,
       () => Math.max(this.#latestNow, ...this.#running().map(({ time }) => time.now())),
       report,
       (happening) => this.note(happening),
     );
-    this.#auditor = new Auditor(this.database, this.model, report, (line) => this.say(line), {
-      tick: () => this.#ticks.tick(this.timeline.nowMs),
+    this.#auditor = new Auditor(this.database, this.model, this.log, report, (line) => this.say(line), {
+      ticked: (scheduleId) => this.#ticks.tick(scheduleId, this.timeline.nowMs),
+      scheduled: (scheduleId, everyMs) => this.#ticks.run(scheduleId, everyMs, this.timeline.nowMs),
       kept: () => {
         this.keptAtMs = this.timeline.nowMs;
       },
@@ -109,10 +130,19 @@ export class Cluster {
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
       started: (delivery: Delivery) => this.onStart(delivery),
-      arrived: (delivery: Delivery) => this.#arrived(delivery),
+      arrived: (delivery: Delivery, writtenAt: number) => this.#arrived(delivery, writtenAt),
       late: () => this.note('arrival of a request that was given up'),
     };
     this.network = new SimulatedNetwork(this.timeline, new Chance(seed * 4 + 1), HEADER_PREFIX, log);
+    this.workers = new Workers({
+      timeline: this.timeline,
+      // Dice of their own, unlike those of any other seed.
+      chance: new Chance(-1 - seed),
+      isHealthy: () => this.network.isHealthy,
+      serving: () => [...this.nodes].filter((node) => node.isServing),
+      note: (happening) => this.note(happening),
+      say: (line) => this.say(line),
+    });
     this.#nodeWorld = {
       timeline: this.timeline,
       chance: new Chance(seed * 4 + 2),
@@ -125,6 +155,8 @@ export class Cluster {
         },
       },
       tiers: TIERS,
+      parks: cast === 'full',
+      awaitsAcks: cast === 'full',
       storedTime: () => storedTime(this.database),
       onClockChange: (node, change) => {
         this.note(change.kind === 'doubted' ? 'clock not believed' : 'clock believed again');
@@ -134,7 +166,7 @@ export class Cluster {
       runUnheard: (node, commands) => {
         this.note('answer of the store lost');
         this.say(`${this.nameOf(node)} does not hear an answer`);
-        this.model.leasedUnknown(node.id, () => this.#runBatch(node, commands));
+        this.log.leasedUnknown(() => this.model.leasedUnknown(node.id, () => this.#runBatch(node, commands)));
       },
       runBatch: (node, commands) => this.#runBatch(node, commands),
       observe: (node, event) => this.#observe(node, event),
@@ -178,10 +210,12 @@ export class Cluster {
     const node = new SimulatedNode(this.#nodeWorld, isAlone);
     this.nodes.add(node);
     this.#names.set(node.id, `n${this.#names.size + 1}`);
-    this.#verbs.set(node.id, this.#auditor.watchedVerbs(node.id));
+    this.#verbs.set(node.id, this.watchedVerbs(node.id));
     this.say(`${this.nameOf(node)} starts as ${node.id}${isAlone ? ', alone' : ''}`);
     return node;
   }
+
+  readonly watchedVerbs = (node: string): Verbs => this.#auditor.watchedVerbs(node);
 
   crash(node: SimulatedNode): void {
     const before = this.model.sums.total;
@@ -215,6 +249,7 @@ export class Cluster {
   jump(ms: number): void {
     this.note(ms > 0 ? 'clock set forward' : 'clock set back');
     this.jumpedAtMs = this.timeline.nowMs;
+    if (ms < 0) this.log.setBack();
     this.timeline.clock.jump(ms);
     this.say(`the clock is set by ${ms} ms`);
   }
@@ -224,6 +259,11 @@ export class Cluster {
     this.note('clock ten days ahead for a while');
     this.jump(TEN_DAYS_MS);
     this.timeline.after(AWAY_MS, () => this.jump(-TEN_DAYS_MS));
+  }
+
+  #peaceMs(id: string): number {
+    const node = [...this.nodes].find((each) => each.id === id);
+    return node?.isServing && !node.isCutOff ? this.timeline.nowMs - node.undisturbedSinceMs : 0;
   }
 
   #running(): SimulatedNode[] {
@@ -241,8 +281,7 @@ export class Cluster {
     if (running.length === 0) return;
     for (const node of running) {
       const now = node.time.now();
-      // Whoever starts knows at least what was written.
-      const before = this.#timeOf.get(node) ?? storedTime(this.database).newestAt ?? 0;
+      const before = this.#timeOf.get(node) ?? this.#writtenTime();
       if (now < before) this.report(`the time of ${this.nameOf(node)} went back by ${before - now} ms`);
       this.#timeOf.set(node, now);
     }
@@ -256,6 +295,13 @@ export class Cluster {
     if (aheadMs > this.#aheadMs + CLOCKS_DIFFER_MS || (isBehind && !this.#isBehind)) this.#noteJump();
     this.#isBehind = isBehind;
     this.#aheadMs = aheadMs;
+  }
+
+  /** What a node that starts knows at least. A message far newer than the last sign of life does not count. */
+  #writtenTime(): number {
+    const { kept, newestAt } = storedTime(this.database);
+    const orderAt = kept?.orderAt ?? 0;
+    return newestAt !== null && newestAt <= orderAt + CLOCK_STEP_MS_MAX ? Math.max(orderAt, newestAt) : orderAt;
   }
 
   #noteJump(): void {
@@ -278,7 +324,7 @@ export class Cluster {
     replies.forEach((reply, index) => {
       if ('error' in reply) this.report(`${commands[index]!.verb} failed in the store: ${reply.error}`);
     });
-    if (commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) {
+    if (commands.some(({ verb }, index) => VERBS_MAKING_WORK.has(verb) || hasTicked(verb, replies[index]!))) {
       const hasCancelled = commands.some(({ verb }) => verb === 'cancel');
       for (const other of this.nodes) if (other !== node) other.hearOfOthers(hasCancelled);
     }
@@ -296,7 +342,7 @@ export class Cluster {
     if (!(event.error instanceof StoreUnavailable)) this.report(`${event.during}: ${event.error}`);
   }
 
-  #arrived(delivery: Delivery): void {
+  #arrived(delivery: Delivery, writtenAt: number): void {
     const own = (name: string) => headerOf(delivery.headers, HEADER_PREFIX + name) ?? '';
     const retried = Number(own('Retried'));
     const { url, method, headers } = delivery;
@@ -309,8 +355,10 @@ export class Cluster {
       headers,
       bodyHash: hashOf(delivery.body),
       at,
+      writtenAt,
     });
     this.say(`${delivery.messageId} arrives at ${url}, retried ${retried}`);
+    this.workers.arrived(delivery);
   }
 
   /** P8: a node whose word has run out, so that others may have its claims, starts nothing. */

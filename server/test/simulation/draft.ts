@@ -11,6 +11,10 @@ import type { Chance } from './chance.ts';
 
 /** Whoever sends to it dies of it, until everything is healed. */
 export const POISON_HOST = 'poison.example';
+/** It takes its time for every answer, until everything is healed. */
+export const SLOW_HOST = 'slow.example';
+/** It is down now and then, and what is sent to it parks. */
+export const PARKING_HOST = 'parking.example';
 export const HOSTS = ['a.example', 'b.example', 'c.example', 'd.example'];
 export const TOPICS: Readonly<Record<string, readonly string[]>> = {
   pair: ['https://a.example/pair', 'https://b.example/pair'],
@@ -58,10 +62,12 @@ export class Drafter {
     const forward: HeaderList = [['X-Trace', `t-${this.#count}`]];
     const contentType = chance.isTrue(70) ? 'application/json; charset=utf-8' : null;
     const wait = chance.isTrue(60) ? chance.pick(WAITS) : null;
+    const jitter = chance.isTrue(20) ? chance.pick([0, 20, 100]) : null;
     const settings: DeliverySettings = {
       method: chance.isTrue(20) ? 'PUT' : null,
       retries: this.#retries(wait !== null),
       retryDelay: wait?.[0] ?? null,
+      retryJitter: jitter,
       delayMs: chance.isTrue(20) ? chance.between(1, 20_000) : chance.isTrue(3) ? 300_000 : null,
       timeoutMs: chance.pick([null, null, 1000, 5000, 20_000]),
       forward,
@@ -82,6 +88,7 @@ export class Drafter {
       callbackUrl: callback?.target.url ?? null,
       failureCallbackUrl: failureCallback?.target.url ?? null,
       isUndelayed: settings.delayMs === null && notBefore === null,
+      jitterPercent: jitter,
     };
     return {
       destination: topicName === null ? { target: targetOf(url) } : { topicName },
@@ -90,10 +97,12 @@ export class Drafter {
         contentType,
         settings,
         notBefore,
+        expiry: notBefore === null ? this.#expiry(settings.delayMs ?? 0) : null,
         callback,
         failureCallback,
         ...NO_SETTINGS,
         deduplication: null,
+        debounce: null,
         scheduleId: null,
         body,
         callerIp: '192.0.2.1',
@@ -104,6 +113,14 @@ export class Drafter {
     };
   }
 
+  /** Of a message that is changed: none of it is that of another. */
+  newContent() {
+    this.#count += 1;
+    const forward: HeaderList = [['X-Trace', `c-${this.#count}`]];
+    const target = targetOf(`https://${this.#chance.pick(HOSTS)}/changed/${this.#count}`);
+    return { target: { url: target.url, host: target.host }, body: this.#body(true), forward };
+  }
+
   /** One whose delivery brings down the process that makes it. */
   draftPoison(account: DraftAccount): Draft {
     const draft = this.draft(account);
@@ -111,8 +128,76 @@ export class Drafter {
     const settings = { ...draft.request.settings, timeoutMs: 20_000 };
     return {
       destination: { target: targetOf(url) },
-      request: { ...draft.request, settings },
+      // It must live until it is held.
+      request: { ...draft.request, settings, expiry: null },
       expected: [{ ...draft.expected[0]!, url }],
+    };
+  }
+
+  /** A small one to the slow host, tried once, now. */
+  draftSlow(account: DraftAccount): Draft {
+    const draft = this.draft(account);
+    const url = `https://${SLOW_HOST}/${this.#count}`;
+    const body = Buffer.from(`${this.#count}:slow`);
+    const once = { retries: 0, retryDelay: null, retryJitter: null, delayMs: null, timeoutMs: 20_000 };
+    const settings = { ...draft.request.settings, ...once };
+    const asked = { url, bodyHash: hashOf(body), queue: null, retriesMax: 0, waitsMs: null, isUndelayed: true };
+    return {
+      destination: { target: targetOf(url) },
+      request: { ...draft.request, settings, body, queueName: null, notBefore: null, expiry: null },
+      expected: [{ ...draft.expected[0]!, ...asked }],
+    };
+  }
+
+  /** A small one that parks while its host is down. */
+  draftParking(account: DraftAccount): Draft {
+    const draft = this.draft(account);
+    const url = `https://${PARKING_HOST}/${this.#count}`;
+    const body = Buffer.from(`${this.#count}:parks`);
+    const retries = this.#chance.pick([0, 1, 2, 4]);
+    const tried = { retries, retryDelay: '750', retryJitter: null, delayMs: null, timeoutMs: 5000 };
+    const settings = { ...draft.request.settings, ...tried };
+    const expiry = this.#chance.isTrue(15) ? { afterMs: this.#chance.between(5000, 60_000) } : null;
+    const asked = { url, bodyHash: hashOf(body), queue: null, jitterPercent: null, isUndelayed: true };
+    const waits = { retriesMax: retries, waitsMs: Array.from({ length: retries }, () => 750) };
+    const request = {
+      ...draft.request,
+      settings,
+      body,
+      expiry,
+      outage: 'park',
+      queueName: null,
+      notBefore: null,
+    } as const;
+    return {
+      destination: { target: targetOf(url) },
+      request,
+      expected: [{ ...draft.expected[0]!, ...asked, ...waits }],
+    };
+  }
+
+  /** One of several with the same key, of which one waits. All of a key are alike, but for what is sent. */
+  draftDebounced(
+    account: DraftAccount,
+    debounce: NonNullable<PublishRequest['debounce']>,
+    queueName: string | null,
+  ): Draft {
+    const draft = this.draft(account);
+    const url = `https://${this.#chance.pick(HOSTS)}/debounced/${this.#count}`;
+    const body = Buffer.from(`${this.#count}:debounced`);
+    const tried = { retries: 1, retryDelay: '0', retryJitter: null, delayMs: null, timeoutMs: 5000 };
+    const settings = { ...draft.request.settings, ...tried };
+    const rest = { queueName, notBefore: null, expiry: null, callback: null, failureCallback: null };
+    const asked = { url, bodyHash: hashOf(body), retriesMax: 1, waitsMs: [0], jitterPercent: null, isUndelayed: false };
+    const noCallbacks = { callbackUrl: null, failureCallbackUrl: null };
+    const inLine = {
+      queue: queueName && queueKey(account.id, queueName),
+      debounceKey: `${account.id} ${debounce.key}`,
+    };
+    return {
+      destination: { target: targetOf(url) },
+      request: { ...draft.request, settings, body, ...rest, debounce },
+      expected: [{ ...draft.expected[0]!, ...asked, ...noCallbacks, ...inLine }],
     };
   }
 
@@ -137,14 +222,28 @@ export class Drafter {
     return this.#chance.isTrue(4) ? null : this.#chance.pick([0, 0, 1, 1, 2, 3]);
   }
 
+  /** Some expire: a few soon after they are due, others at a time at which they may be anywhere. */
+  #expiry(delayMs: number): PublishRequest['expiry'] {
+    if (!this.#chance.isTrue(25)) return null;
+    const [from, to] = this.#chance.pick([
+      [1, 200],
+      [200, 5000],
+      [5000, 60_000],
+    ] as const);
+    return { afterMs: delayMs + this.#chance.between(from, to) };
+  }
+
   #callback(path: string): CallbackRequest {
     const delayMs = this.#chance.isTrue(20) ? this.#chance.between(1, 5000) : null;
-    const settings = { method: null, retries: null, retryDelay: null, timeoutMs: null, delayMs, forward: [] };
-    return { target: targetOf(`https://${this.#chance.pick(HOSTS)}/${path}/${this.#count}`), settings };
+    const unset = { method: null, retries: null, retryDelay: null, retryJitter: null, timeoutMs: null };
+    return {
+      target: targetOf(`https://${this.#chance.pick(HOSTS)}/${path}/${this.#count}`),
+      settings: { ...unset, delayMs, forward: [] },
+    };
   }
 }
 
-function targetOf(url: string): TargetUrl {
+export function targetOf(url: string): TargetUrl {
   const target = parseTargetUrl(url);
   if ('problem' in target) throw new Error(target.problem);
   return target;

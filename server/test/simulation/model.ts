@@ -2,32 +2,78 @@
 // arguments and its answer, and an answer that the map does not allow is a violation. It knows no SQL.
 
 import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
+import { STATUS_ACCEPTED, type StoredAck } from '../../src/rules/acks/ack.ts';
+import type { ChangeOutcome, MessageChange } from '../../src/rules/delivery/change.ts';
 import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/rules/delivery/message.ts';
 import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/rules/delivery/recovery.ts';
-import type { CancelAnswer } from '../../src/store/ports/message-store.ts';
-import type { AcceptCommand } from '../../src/store/shared/commands.ts';
+import type { Expiration } from '../../src/rules/delivery/settle.ts';
+import type { QueueChange } from '../../src/rules/lines/queue.ts';
+import type { CancelResult } from '../../src/store/ports/message-store.ts';
+import type { TickResult } from '../../src/store/ports/upkeep-store.ts';
+import { LEASE_AWAITING } from '../../src/store/rows/rows.ts';
+import type { AcceptCommand, AcceptReply } from '../../src/store/shared/commands.ts';
 import { sharedBodies } from '../../src/store/shared/shared-bodies.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/deliveries/claim.ts';
 import type { Happening } from './coverage.ts';
 
+/** Under this name no node has a claim. */
+const NOBODY = '';
+
 export interface Entry {
   readonly id: string;
   readonly accountId: string;
-  readonly host: string;
+  host: string;
   readonly queueName: string | null;
   readonly retriesMax: number;
+  /** From then on it must not be claimed; null for one that does not expire. */
+  mustStartBefore: number | null;
   state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   lease: string | null;
   node: string | null;
   dueAt: number;
+  /** Of one with a debounce key: how long after its acceptance it is due at the latest. */
+  readonly acceptedAt: number;
+  /** With its account; null for one that is not debounced. */
+  readonly debounceKey: string | null;
+  /** For how many it stands. */
+  standsFor: number;
   retried: number;
   interrupted: number;
   aloneAtCrash: number;
   attempts: number;
+  /** How often a person has changed or released it. */
+  changes: number;
+  /** What is known of the ack of its attempt; `isAwaiting`: no node has it under way. */
+  ack: { readonly isAwaiting: boolean; readonly deadlineAt: number } | null;
   /** It is to be cancelled, and ends with its claim. */
   isCancelling: boolean;
   /** It may only be claimed alone. */
   startsAlone: boolean;
+}
+
+/** Every change has content that the message did not have. */
+function expectedOutcome(entry: Entry | undefined, change: MessageChange): ChangeOutcome['outcome'] {
+  const { dueAt, priority, versions } = change;
+  if (entry?.state === 'claimed') return entry.isCancelling ? 'cancelRequested' : 'active';
+  if (entry?.state !== 'pending' && entry?.state !== 'held') return 'unknown';
+  if (versions !== null && !versions.includes(`${entry.attempts}-${entry.changes}`)) return 'otherVersion';
+  if (priority !== null && entry.queueName !== null) return 'refused';
+  if (entry.state === 'held') return dueAt !== null ? 'refused' : 'changed';
+  const startsAt = dueAt ?? (entry.startsAlone ? Number.POSITIVE_INFINITY : entry.dueAt);
+  const mustStartBefore = change.mustStartBefore ?? entry.mustStartBefore;
+  const isAboutTime = dueAt !== null || change.mustStartBefore !== null;
+  return isAboutTime && mustStartBefore !== null && mustStartBefore <= startsAt ? 'refused' : 'changed';
+}
+
+/** Whether the settlement comes in time: a 202 once, and the end for want of an ack when it is due. */
+function isInTime({ ack }: Entry, { ack: ended, next }: Settlement): boolean {
+  if (next.state === 'awaiting') return ack?.isAwaiting !== true;
+  const dueBy = ended?.dueBy ?? null;
+  return dueBy === null || (ack?.isAwaiting === true && ack.deadlineAt <= dueBy);
+}
+
+function isOver(mustStartBefore: number | null, now: number): boolean {
+  return mustStartBefore !== null && mustStartBefore <= now;
 }
 
 export class Model {
@@ -47,7 +93,11 @@ export class Model {
   };
   /** Until when each node is taken to be alive, on the monotonic clock. */
   readonly aliveUntilMs = new Map<string, number>();
+  /** How many messages took the place of one that waited. */
+  replaced = 0;
   readonly #leases = new Map<string, Entry>();
+  /** How long after they are due the messages of a queue may start, for those that do not say. */
+  readonly #queueExpires = new Map<string, number>();
   readonly #limits: EngineLimits;
   /** The latest that any node ever took for the time: what was due once stays so. */
   readonly #latestNow: () => number;
@@ -95,9 +145,23 @@ export class Model {
     return this.claimedBy(node).filter(({ lease }) => !this.#unknown.has(lease!));
   }
 
-  accepted(command: AcceptCommand): void {
+  queueSaved(accountId: string, name: string, { expiresMs }: QueueChange): void {
+    if (expiresMs != null) this.#queueExpires.set(`${accountId}/${name}`, expiresMs);
+  }
+
+  accepted(command: AcceptCommand, { duplicates, debounced, misplaced }: AcceptReply): void {
+    if (misplaced) return;
     if (sharedBodies(command.messages).some((first) => first !== null)) this.#note('accepted with a shared body');
     command.messages.forEach((message, index) => {
+      if (duplicates[index] != null) {
+        this.#note('taken for a duplicate');
+        return;
+      }
+      const waitingId = debounced?.[index]?.messageId ?? message.id;
+      if (waitingId !== message.id) {
+        this.#replaced(waitingId, message);
+        return;
+      }
       const entry = this.#add(message);
       const lease = command.leases[index] ?? null;
       if (lease === null) {
@@ -107,32 +171,65 @@ export class Model {
       }
       this.#note('accepted as claimed');
       if (message.queueName !== null) this.#report(`${message.id} is in a queue, yet leased as it was accepted`);
-      this.#claim(entry, lease, command.node);
+      this.#claim(entry, lease, command.node, command.now);
       this.#checkShare(entry, command.node);
     });
   }
 
+  /** The newest is due after its window, and not later than the first one and the maximum allow. */
+  #replaced(id: string, { createdAt: now, host, dueAt, mustStartBefore, debounce }: NewMessage): void {
+    const entry = this.entries.get(id);
+    const isWaiting = entry?.state === 'pending' && entry.attempts === 0 && !isOver(entry.mustStartBefore, now);
+    if (!entry || !isWaiting) {
+      this.#report(`the place of ${id}, which is ${entry?.state}, was taken`);
+      return;
+    }
+    this.replaced += 1;
+    this.#note('took the place of one that waits');
+    const latestAt = entry.acceptedAt + (debounce!.latestAt - now);
+    if (latestAt < dueAt) this.#note('is due at the latest of its key');
+    const wantedAt = Math.min(dueAt, latestAt);
+    entry.dueAt = wantedAt > now ? wantedAt : Math.min(entry.dueAt, now);
+    entry.host = host;
+    entry.mustStartBefore = mustStartBefore;
+    entry.changes += 1;
+    entry.standsFor += 1;
+  }
+
+  /** A tick of a schedule ran. */
+  ticked(messages: readonly NewMessage[], result: TickResult): void {
+    this.#note(result === 'skipped' ? 'tick skipped' : 'tick made');
+    if (result === 'skipped') return;
+    for (const message of messages) {
+      this.#add(message);
+      if (message.dueAt > message.createdAt) this.#note('tick made later by its jitter');
+    }
+  }
+
   handedOut(command: ClaimCommand, claims: readonly Claim[]): void {
     if (claims.length > command.limits.slots) this.#report(`${claims.length} claims for ${command.limits.slots} slots`);
-    this.#claimed(claims, command.node, (entry) => this.#checkShare(entry, command.node));
+    this.#claimed(claims, command.node, command.now, (entry) => this.#checkShare(entry, command.node));
   }
 
   /** The next of a queue, leased to the node whose message has ended. */
-  tookOver(ended: readonly Settlement[], claims: readonly Claim[], node: string): void {
+  tookOver(ended: readonly Settlement[], claims: readonly Claim[], node: string, now: number): void {
     for (const { message } of claims) {
       const isInPlace = ended.some(({ messageId, next }) => {
         const before = this.entries.get(messageId);
         return (
-          next.state !== 'pending' && before?.queueName === message.queueName && before.accountId === message.accountId
+          next.state !== 'pending' &&
+          next.state !== 'awaiting' &&
+          before?.queueName === message.queueName &&
+          before.accountId === message.accountId
         );
       });
       if (!isInPlace) this.#report(`${message.id} was leased in place of none that ended`);
       this.#note('claim in place of one that ended');
     }
-    this.#claimed(claims, node);
+    this.#claimed(claims, node, now);
   }
 
-  #claimed(claims: readonly Claim[], node: string, check: (entry: Entry) => void = () => {}): void {
+  #claimed(claims: readonly Claim[], node: string, now: number, check: (entry: Entry) => void = () => {}): void {
     for (const { lease, message } of claims) {
       const entry = this.entries.get(message.id);
       if (!entry) {
@@ -143,12 +240,12 @@ export class Model {
       if (entry.startsAlone) this.#report(`${entry.id} must start alone, but was claimed like others`);
       this.#note(entry.retried > 0 ? 'claim of a retry' : 'claim');
       if (entry.queueName !== null) this.#note('claim from a queue');
-      this.#claim(entry, lease, node);
+      this.#claim(entry, lease, node, now);
       check(entry);
     }
   }
 
-  handedOutAlone({ lease, message }: Claim, node: string): void {
+  handedOutAlone({ lease, message }: Claim, node: string, now: number): void {
     const entry = this.entries.get(message.id);
     if (!entry?.startsAlone) {
       this.#report(`${message.id} was claimed alone, but has no reason to`);
@@ -156,7 +253,26 @@ export class Model {
     }
     this.#checkCounts(entry, message);
     this.#note('claim alone');
-    this.#claim(entry, lease, node, true);
+    this.#claim(entry, lease, node, now, true);
+  }
+
+  /** Messages that have expired while they waited. */
+  expired(expirations: readonly Expiration[], ids: readonly string[], now: number): void {
+    for (const { messageId, followUps } of expirations) {
+      const entry = this.entries.get(messageId);
+      const isDue = entry?.mustStartBefore != null && entry.mustStartBefore <= now;
+      const isWaiting = entry?.state === 'pending' || entry?.state === 'held';
+      if (!entry || ids.includes(messageId) !== (isDue && isWaiting)) {
+        this.#report(`the expiry of ${messageId}, which is ${entry?.state}, is answered wrongly`);
+      }
+      if (!entry || !ids.includes(messageId)) continue;
+      this.#note('expired while it waited');
+      this.#leave(entry, 'failed');
+      for (const message of followUps) {
+        this.#note('failure callback made');
+        this.#add(message);
+      }
+    }
   }
 
   releasedHeld(messageIds: readonly string[]): void {
@@ -168,11 +284,13 @@ export class Model {
       }
       this.#leave(entry, 'pending');
       this.sums.interrupted -= entry.interrupted;
-      Object.assign(entry, { interrupted: 0, aloneAtCrash: 0, dueAt: 0 });
+      Object.assign(entry, { interrupted: 0, aloneAtCrash: 0, dueAt: 0, changes: entry.changes + 1 });
     }
   }
 
   #checkCounts(entry: Entry, message: Message): void {
+    if (entry.debounceKey !== null && entry.attempts === 0 && message.dueAt !== entry.dueAt)
+      this.#report(`${entry.id} is claimed as due at ${message.dueAt}, not ${entry.dueAt}`);
     for (const field of ['retried', 'interrupted', 'aloneAtCrash', 'attempts'] as const) {
       if (message[field] !== entry[field])
         this.#report(`${entry.id} is claimed with ${field} ${message[field]}, not ${entry[field]}`);
@@ -183,7 +301,7 @@ export class Model {
     for (const settlement of settlements) this.#checkAlone(settlement);
     settlements.forEach((settlement, index) => {
       const entry = this.entries.get(settlement.messageId);
-      const isHeld = entry?.state === 'claimed' && entry.lease === settlement.lease;
+      const isHeld = entry?.state === 'claimed' && entry.lease === settlement.lease && isInTime(entry, settlement);
       const result = results[index];
       if (!entry || isHeld !== (result !== 'lost') || (isHeld && entry.isCancelling !== (result === 'cancelled'))) {
         this.#report(
@@ -192,7 +310,7 @@ export class Model {
       }
       if (!entry) return;
       if (result === 'lost') {
-        this.#note('settle lost to a takeover');
+        this.#note(settlement.ack?.dueBy == null ? 'settle lost to a takeover' : 'settle of an ack lost to another');
         return;
       }
       if (result === 'cancelled') {
@@ -205,7 +323,7 @@ export class Model {
 
   /** An attempt that was under way when its message was to be cancelled: it ends with it. */
   #endCancelled(entry: Entry, { attempt, interrupted, aloneAtCrash, followUps }: Settlement): void {
-    this.#note('recorded after a cancel');
+    this.#note(entry.ack?.isAwaiting ? 'cancelled while its ack was awaited' : 'recorded after a cancel');
     this.#leave(entry, 'cancelled');
     if (attempt.number !== entry.attempts + 1)
       this.#report(`${entry.id}: attempt ${attempt.number} follows ${entry.attempts}`);
@@ -215,7 +333,8 @@ export class Model {
     for (const message of followUps) if (message.kind === 'callback') this.#add(message);
   }
 
-  released(leases: readonly string[], node: string): void {
+  released(leases: readonly string[], node: string, overtaken: readonly string[], now: number): void {
+    const keys = new Set<string>();
     for (const lease of leases) {
       const entry = this.#leases.get(lease);
       if (entry?.lease !== lease || entry.node !== node) continue;
@@ -227,10 +346,29 @@ export class Model {
       this.#note('release');
       this.#leave(entry, 'pending');
       entry.startsAlone = entry.interrupted >= SUSPECT_INTERRUPTIONS;
+      if (entry.debounceKey !== null && entry.attempts === 0) keys.add(entry.debounceKey);
     }
+    const expected = [...keys].flatMap((key) => this.#overtake(key, now));
+    const isSame = expected.length === overtaken.length && expected.every((id) => overtaken.includes(id));
+    if (!isSame) this.#report(`overtaken were ${overtaken}, not ${expected}`);
   }
 
-  cancelled(messageIds: readonly string[], { cancelled, requested, awaited }: CancelAnswer): void {
+  /** Of those that wait under the key, all but the newest end, and it stands for them too. Returns their ids. */
+  #overtake(key: string, now: number): string[] {
+    const waiting = [...this.entries.values()].filter(
+      ({ debounceKey, state, attempts, mustStartBefore }) =>
+        debounceKey === key && state === 'pending' && attempts === 0 && !isOver(mustStartBefore, now),
+    );
+    const newest = waiting.pop();
+    for (const entry of waiting) {
+      this.#leave(entry, 'cancelled');
+      newest!.changes += entry.standsFor;
+      newest!.standsFor += entry.standsFor;
+    }
+    return waiting.map(({ id }) => id);
+  }
+
+  cancelled(messageIds: readonly string[], { cancelled, requested, awaited }: CancelResult): void {
     for (const id of messageIds) {
       const entry = this.entries.get(id);
       const isOpen = entry?.state === 'pending' || entry?.state === 'claimed' || entry?.state === 'held';
@@ -243,21 +381,47 @@ export class Model {
         continue;
       }
       this.#note(`cancelled while ${entry.state as 'pending' | 'claimed' | 'held'}`);
+      if (entry.ack?.isAwaiting) entry.ack = { isAwaiting: true, deadlineAt: 0 };
       if (isClaimed) entry.isCancelling = true;
       else this.#leave(entry, 'cancelled');
     }
   }
 
+  changed(id: string, change: MessageChange, outcome: ChangeOutcome['outcome']): void {
+    const { dueAt, target, mustStartBefore, versions, priority } = change;
+    const entry = this.entries.get(id);
+    const expected = expectedOutcome(entry, change);
+    if (outcome !== expected)
+      this.#report(`the change of ${id}, which is ${entry?.state}, is ${outcome}, not ${expected}`);
+    if (outcome === 'active') this.#note('change refused while claimed');
+    if (outcome === 'unknown') this.#note('changed too late');
+    if (outcome === 'otherVersion') this.#note('change of another version refused');
+    if (!entry || outcome !== 'changed') return;
+    this.#note(entry.attempts === 0 ? 'changed before the first attempt' : 'changed between two attempts');
+    if (dueAt !== null && entry.queueName !== null) this.#note('changed the time of one in a queue');
+    if (versions !== null) this.#note('change of the version that was read');
+    if (priority !== null) this.#note('changed the priority');
+    if (mustStartBefore !== null) this.#note('changed the expiry');
+    entry.changes += 1;
+    entry.host = target!.host;
+    entry.mustStartBefore = mustStartBefore ?? entry.mustStartBefore;
+    if (dueAt !== null) entry.dueAt = dueAt;
+  }
+
   #add(message: NewMessage): Entry {
     if (this.entries.has(message.id)) this.#report(`${message.id} was accepted twice`);
     const { id, accountId, host, queueName, retriesMax, dueAt } = message;
+    const queueExpiresMs = queueName === null ? undefined : this.#queueExpires.get(`${accountId}/${queueName}`);
+    const ofQueue = queueExpiresMs === undefined ? null : dueAt + queueExpiresMs;
     const counters = {
       retried: 0,
       interrupted: 0,
       aloneAtCrash: 0,
       attempts: 0,
+      changes: 0,
       startsAlone: false,
       isCancelling: false,
+      ack: null,
     };
     const entry: Entry = {
       id,
@@ -265,7 +429,11 @@ export class Model {
       host,
       queueName,
       retriesMax,
+      mustStartBefore: message.mustStartBefore ?? ofQueue,
       dueAt,
+      acceptedAt: message.createdAt,
+      debounceKey: message.debounce && `${accountId} ${message.debounce.key}`,
+      standsFor: 1,
       state: 'pending',
       lease: null,
       node: null,
@@ -286,7 +454,9 @@ export class Model {
       this.#report(`${messageId} counts as alone at a crash, but others were in flight`);
   }
 
-  #claim(entry: Entry, lease: string, node: string, isAlone = false): void {
+  #claim(entry: Entry, lease: string, node: string, now: number, isAlone = false): void {
+    if (entry.mustStartBefore !== null && entry.mustStartBefore <= now)
+      this.#report(`${entry.id} was claimed ${now - entry.mustStartBefore} ms after it had expired`);
     if (entry.state !== 'pending') this.#report(`${entry.id} was claimed while it is ${entry.state}`);
     const earlyMs = entry.dueAt - this.#latestNow();
     if (earlyMs > 0) this.#report(`${entry.id} was claimed ${earlyMs} ms before it is due`);
@@ -334,7 +504,13 @@ export class Model {
   #settle(entry: Entry, settlement: Settlement, node: string): void {
     const { attempt, retried, interrupted, aloneAtCrash, next, followUps } = settlement;
     const isInterrupted = attempt.outcome === 'interrupted';
-    if (entry.node !== node) this.#note('orphan takeover');
+    if (next.state === 'awaiting') {
+      this.#await(entry, next.deadlineAt);
+      return;
+    }
+    if (entry.node !== node && isInterrupted) this.#note('orphan takeover');
+    if (entry.ack?.isAwaiting && isInterrupted) this.#report(`${entry.id} was cut off while its ack was awaited`);
+    this.#noteAck(entry, settlement);
     if (attempt.number !== entry.attempts + 1)
       this.#report(`${entry.id}: attempt ${attempt.number} follows ${entry.attempts}`);
     this.sums.attempts += 1;
@@ -354,6 +530,9 @@ export class Model {
     } else if (next.state === 'held') {
       this.#note('held');
       if (aloneAtCrash < CRASHES_ALONE_MAX) this.#report(`${entry.id} is held after ${aloneAtCrash} crashes alone`);
+    } else if (next.state === 'failed' && next.code === 'expired') {
+      this.#note('expired before a retry');
+      if (entry.mustStartBefore === null) this.#report(`${entry.id} failed as expired, but never expires`);
     } else if (isInterrupted) {
       this.#report(`${entry.id} is ${next.state} because it was cut off`);
     } else if (next.state === 'delivered') {
@@ -366,6 +545,37 @@ export class Model {
     }
   }
 
+  /** The attempt stays open, and is no node's. */
+  #await(entry: Entry, deadlineAt: number): void {
+    const lease = `${entry.lease}${LEASE_AWAITING}`;
+    entry.lease = lease;
+    this.#leases.set(lease, entry);
+    this.#note('answered with 202');
+    entry.ack = { isAwaiting: true, deadlineAt: Math.max(deadlineAt, entry.ack?.deadlineAt ?? 0) };
+    entry.node = NOBODY;
+  }
+
+  awaitingAck(): Entry[] {
+    return [...this.entries.values()].filter(({ state, ack }) => state === 'claimed' && ack?.isAwaiting === true);
+  }
+
+  /** A receiver has reported progress. */
+  noted(id: string, { isAwaiting, deadlineAt }: StoredAck): void {
+    const entry = this.entries.get(id);
+    const isOpen = entry?.state === 'claimed' && !entry.isCancelling;
+    if (!entry || !isOpen || isAwaiting !== (entry.ack?.isAwaiting ?? false)) {
+      this.#report(`progress of ${id} was noted, which is ${entry?.state}`);
+      return;
+    }
+    entry.ack = { isAwaiting, deadlineAt };
+  }
+
+  #noteAck({ ack }: Entry, { attempt: { outcome, status } }: Settlement): void {
+    if (outcome === 'noAck') this.#note('no ack in time');
+    const isWord = outcome === 'rejected' || (outcome === 'answered' && status === STATUS_ACCEPTED);
+    if (isWord && !ack?.isAwaiting) this.#note('ack before the response');
+  }
+
   /** No lease any more, and another state. */
   #leave(entry: Entry, state: Exclude<Entry['state'], 'claimed'>): void {
     if (entry.state === 'claimed' || entry.state === 'held') this.sums[entry.state] -= 1;
@@ -373,6 +583,7 @@ export class Model {
     entry.state = state;
     entry.lease = null;
     entry.node = null;
+    entry.ack = null;
     if (state !== 'pending') this.sums[state] += 1;
   }
 }

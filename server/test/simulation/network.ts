@@ -6,7 +6,7 @@ import { WireWindow } from '../../src/delivery/engine/wire-window.ts';
 import type { HeaderList, Outcome } from '../../src/rules/delivery/message.ts';
 import type { Clock } from '../../src/runtime/world.ts';
 import type { Chance } from './chance.ts';
-import { POISON_HOST } from './draft.ts';
+import { POISON_HOST, SLOW_HOST } from './draft.ts';
 import type { ProcessClock, Timeline } from './timeline.ts';
 
 /** How a request goes: what the receiver answers, or how far it gets. */
@@ -47,15 +47,20 @@ const MOODS: Readonly<Record<string, Readonly<Partial<Record<Fate, number>>>>> =
   refusing: { refusedByPolicy: 40, status489: 20, markedFinal: 20, ok: 20 },
 };
 const MOOD_NAMES = Object.keys(MOODS);
+/** Of a host that is down. */
+const DOWN: Readonly<Partial<Record<Fate, number>>> = { serverError: 50, resetBefore: 40, resetAfter: 10 };
 
 export const TRANSIT_MS_MAX = 300;
+/** How often a receiver that may say later how its work has ended does so. */
+const ACCEPTED_PERCENT = 85;
 /** How often a request that was given up while it was on its way arrives all the same. */
 const LATE_PERCENT = 30;
 
 export interface NetworkLog {
   readonly fate: (fate: Fate) => void;
   readonly started: (delivery: Delivery) => void;
-  readonly arrived: (delivery: Delivery) => void;
+  /** `writtenAt`: when its first byte was written, on the clock of the service. */
+  readonly arrived: (delivery: Delivery, writtenAt: number) => void;
   /** What has just arrived had been given up by its sender. */
   readonly late: () => void;
 }
@@ -66,6 +71,8 @@ export class SimulatedNetwork {
   readonly #log: NetworkLog;
   readonly #headerPrefix: string;
   readonly #moods = new Map<string, string>();
+  /** Hosts that are down, until they are taken out again. */
+  readonly down = new Set<string>();
   isHealthy = false;
 
   constructor(timeline: Timeline, chance: Chance, headerPrefix: string, log: NetworkLog) {
@@ -92,16 +99,21 @@ export class SimulatedNetwork {
     delivery: Delivery,
     clock: ProcessClock,
     wire: WireWindow,
+    time: Pick<Clock, 'now'>,
     on: { readonly report: (outcome: SendReport['outcome']) => void; readonly written: () => void },
   ): Exchange {
     const fate = this.#fateOf(delivery);
+    let writtenAt = 0;
     this.#log.fate(fate);
     return new Exchange(delivery, fate, clock, this.#timeline, this.#chance, {
-      isOpen: () => wire.isOpen,
-      started: () => this.#log.started(delivery),
-      arrived: () => this.#log.arrived(delivery),
+      isOpen: () => wire.mayWrite(delivery.mustStartBefore),
+      started: () => {
+        writtenAt = time.now();
+        this.#log.started(delivery);
+      },
+      arrived: () => this.#log.arrived(delivery, writtenAt),
       late: () => this.#log.late(),
-      answer: () => this.#answer(fate),
+      answer: () => this.#answer(fate, isTakenOn(delivery.headers, this.#headerPrefix)),
       ...on,
     });
   }
@@ -110,18 +122,23 @@ export class SimulatedNetwork {
     if (this.isHealthy) return 'ok';
     const host = new URL(delivery.url).hostname;
     if (host === POISON_HOST) return 'hang';
+    if (host === SLOW_HOST) return 'slow';
+    if (this.down.has(host)) return this.#chance.weighted(DOWN);
     return this.#chance.weighted(MOODS[this.#moods.get(host) ?? 'good']!);
   }
 
-  #answer(fate: Fate): Outcome {
-    const status = {
-      redirect: [301, 302, 307],
-      clientError: [400, 404, 410],
-      serverError: [500, 502, 503],
-      tooMany: [429],
-      status489: [489],
-      markedFinal: [422],
-    }[fate as string] ?? [200, 201, 204];
+  /** `isTakenOn`: the receiver may say later how its work has ended. */
+  #answer(fate: Fate, isTakenOn: boolean): Outcome {
+    const isAccepted = isTakenOn && this.#chance.isTrue(ACCEPTED_PERCENT);
+    const status =
+      {
+        redirect: [301, 302, 307],
+        clientError: [400, 404, 410],
+        serverError: [500, 502, 503],
+        tooMany: [429],
+        status489: [489],
+        markedFinal: [422],
+      }[fate as string] ?? (isAccepted ? [202] : [200, 201, 204]);
     const headers: [string, string][] = [['Content-Type', 'text/plain']];
     if (fate === 'tooMany') headers.push(['Retry-After', this.#chance.pick(['0', '1', '5', '30', '90'])]);
     if (fate === 'markedFinal') headers.push([`${this.#headerPrefix}NonRetryable-Error`, 'true']);
@@ -217,7 +234,7 @@ export class SimulatedSender implements Sender {
     this.#clock = clock;
     this.#time = time;
     this.#network = network;
-    this.#wire = new WireWindow(clock);
+    this.#wire = new WireWindow({ monotonicMs: () => clock.monotonicMs(), now: () => time.now() });
   }
 
   get running(): Delivery[] {
@@ -229,7 +246,7 @@ export class SimulatedSender implements Sender {
     for (const delivery of deliveries) {
       const startedAt = this.#time.now();
       const { lease } = delivery;
-      const exchange = this.#network.start(delivery, this.#clock, this.#wire, {
+      const exchange = this.#network.start(delivery, this.#clock, this.#wire, this.#time, {
         written: () => this.#onWritten([lease]),
         report: (outcome) => {
           this.#running.delete(exchange);
@@ -278,6 +295,10 @@ export class SimulatedSender implements Sender {
     this.#ended = [];
     this.#listener(reports);
   }
+}
+
+function isTakenOn(headers: HeaderList, prefix: string): boolean {
+  return headerOf(headers, `${prefix}Ack-Url`) !== null;
 }
 
 /** The header of that name, in any case. */

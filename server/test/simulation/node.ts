@@ -1,6 +1,9 @@
 // One simulated process: the real store adapter and the real engine over a clock, a database connection and a network
 // that can be stopped at any moment. It can crash, freeze, lose its store and be told to stop.
 
+import { ackKeeper } from '../../src/acks/ack-keeper.ts';
+import { AckSecrets } from '../../src/acks/ack-secret.ts';
+import { Acks } from '../../src/acks/acks.ts';
 import { Engine, type EngineEvent } from '../../src/delivery/engine/engine.ts';
 import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
 import type { Delivery } from '../../src/delivery/engine/sender.ts';
@@ -12,18 +15,24 @@ import type { Store } from '../../src/store/ports/store.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
 import type { Command, Reply } from '../../src/store/sqlite/thread/verbs.ts';
+import { expiryKeeper } from '../../src/upkeep/expiry.ts';
 import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
+import { HostParking } from '../../src/upkeep/parking.ts';
 import { retention } from '../../src/upkeep/retention.ts';
-import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
+import { scheduleTimeCorrector } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import type { SharedTime } from '../../src/upkeep/shared-time.ts';
 import { NO_TURNS } from '../support/no-turns.ts';
 import type { Chance } from './chance.ts';
 import type { SimulatedNetwork, SimulatedSender } from './network.ts';
+import { planTick } from './schedule-actions.ts';
+import { MINUTE_SCHEDULE } from './ticks.ts';
 import { ProcessClock, type Timeline } from './timeline.ts';
 
 export const HEADER_PREFIX = 'Postrider-';
+/** The key that all nodes have from their store. */
+const ACK_KEY = 'c2ltdWxhdGlvbg';
 
 export interface NodeWorld {
   readonly timeline: Timeline;
@@ -33,6 +42,10 @@ export interface NodeWorld {
   /** Nodes over one file are lanes of one process, and have one time. */
   readonly time: SharedTime;
   readonly tiers: Tiers;
+  /** Whether nodes park hosts. */
+  readonly parks: boolean;
+  /** Whether messages may await acks. */
+  readonly awaitsAcks: boolean;
   /** Runs a batch on the shared database, as one transaction. */
   readonly runBatch: (node: SimulatedNode, commands: readonly Command[]) => readonly Reply[];
   /** What the file has kept of the time. */
@@ -60,6 +73,9 @@ export class SimulatedNode {
   readonly engine: Engine;
   readonly newId: ReturnType<typeof idMaker>;
   readonly sender: SimulatedSender;
+  readonly acks: Acks;
+  /** After a person has parked or resumed a host. */
+  readonly lookAtHosts: () => void;
   readonly startedAtMs: number;
   /** No other process was there when it started. */
   readonly isAlone: boolean;
@@ -102,6 +118,22 @@ export class SimulatedNode {
     this.sender.onSend = (deliveries) => world.onSend(this, deliveries);
     this.sender.onCutOff = (messageIds) => world.onCutOff(this, messageIds);
     const { store, id } = this;
+    const parking = world.parks
+      ? new HostParking({ store, node: id, isSending: true, now: () => this.time.now(), isByHand: false })
+      : undefined;
+    this.acks = new Acks({
+      store,
+      tiers,
+      headerPrefix: HEADER_PREFIX,
+      newId: this.newId,
+      now: () => this.time.now(),
+      secrets: new AckSecrets(ACK_KEY),
+      onEnd: () => {},
+      onProgress: () => {},
+      onFault: (error) => world.observe(this, { kind: 'trouble', during: 'settling', error }),
+    });
+    this.acks.address = 'https://queue.example';
+    this.lookAtHosts = () => parking?.lookAgain();
     this.engine = new Engine({
       node: id,
       store,
@@ -110,8 +142,9 @@ export class SimulatedNode {
       turns: NO_TURNS,
       newId: this.newId,
       tiers,
-      style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
+      style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation', ackUrlOf: this.acks.urlOf },
       limits,
+      parking,
       heartbeat: heartbeat(store, id, this.time),
       upkeep: (recovery, isUnderWay) => [
         orphans(store, id, recovery, this.clock),
@@ -122,17 +155,31 @@ export class SimulatedNode {
           onGivenBack: (count) => world.observe(this, { kind: 'strays', count }),
         }),
         retention(store, tiers, () => this.time.isProven),
-        scheduleTimes(store, this.time),
+        expiryKeeper({
+          store,
+          tiers,
+          newId: this.newId,
+          onFault: (_id, error) => world.observe(this, { kind: 'trouble', during: 'expiry', error }),
+        }),
+        scheduleTimeCorrector(store, this.time),
+        ...(parking ? [parking.task] : []),
+        ...(world.awaitsAcks
+          ? [ackKeeper({ acks: this.acks, isTimeRight: () => !this.time.isOff, isByHand: false })]
+          : []),
       ],
       fireSchedules: scheduleRunner({
+        turns: NO_TURNS,
         store,
         now: () => this.time.now(),
         tiers,
-        // A tick makes no message: whether it comes in time is all that is looked at.
-        plan: async () => ({ messages: [] }),
+        plan: async (schedule) =>
+          schedule.id === MINUTE_SCHEDULE ? { messages: [] } : planTick(schedule, this, tiers),
         onSkipped: () => {},
       }),
-      observe: (event) => world.observe(this, event),
+      observe: (event) => {
+        if (event.kind === 'attempt') parking?.note(event.claim, event.settlement.attempt);
+        world.observe(this, event);
+      },
     });
     // As a start does: before anything else. The file answers at once.
     void this.time.begin({ storedTime: async () => world.storedTime() }).then(() => this.engine.start());

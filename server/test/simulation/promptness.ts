@@ -3,6 +3,7 @@
 
 import type { EngineLimits } from '../../src/delivery/engine/in-flight.ts';
 import { countedBytes, fitsShare, slotsRoom } from '../../src/rules/delivery/slots.ts';
+import { BACKLOG } from '../../src/store/rows/message-columns.ts';
 import { BODY_BYTES } from '../../src/store/sqlite/deliveries/bodies.ts';
 import type { Database } from '../../src/store/sqlite/thread/database.ts';
 import type { Model } from './model.ts';
@@ -20,6 +21,7 @@ interface Waiting {
   readonly id: string;
   readonly account_id: string;
   readonly host: string;
+  readonly backlog: string;
   readonly bytes: number;
 }
 
@@ -42,8 +44,11 @@ export class Promptness {
     this.#checkedAtMs = nowMs;
     const healthy = [...nodes].filter((node) => node.isServing && !node.isCutOff);
     const waiting = database.all<Waiting>(
-      `SELECT id || ' ' || attempts AS id, account_id, host, ${BODY_BYTES} AS bytes FROM messages
-         WHERE state = 'ready' OR state = 'delayed' AND due_at <= ? ORDER BY due_at, seq`,
+      `SELECT id || ' ' || attempts AS id, account_id, host, ${BACKLOG} AS backlog, ${BODY_BYTES} AS bytes FROM messages m
+         WHERE (state = 'ready' OR state = 'delayed' AND due_at <= ?)
+           AND (${BACKLOG} = host OR NOT EXISTS (SELECT 1 FROM hosts
+             WHERE hosts.account_id = m.account_id AND hosts.host = m.host AND parked_at IS NOT NULL))
+         ORDER BY due_at, seq`,
       now,
     );
     const stillWaiting = new Set(waiting.map(({ id }) => id));
@@ -51,7 +56,7 @@ export class Promptness {
     const full = new Set<string>();
     for (const id of this.#sinceMs.keys()) if (!stillWaiting.has(id)) this.#sinceMs.delete(id);
     for (const message of waiting) {
-      const backlog = `${message.account_id} ${message.host}`;
+      const backlog = `${message.account_id} ${message.backlog}`;
       const free = full.has(backlog) ? undefined : healthy.find((node) => this.#hasRoom(node, message));
       if (!free) full.add(backlog);
       const sinceMs = Math.max(this.#sinceMs.get(message.id) ?? nowMs, free?.undisturbedSinceMs ?? nowMs);

@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { addCoverage, type Coverage, type Happening, missing } from './coverage.ts';
+import type { Cast } from './extras.ts';
 import { simulate } from './simulate.ts';
 
 export interface SeedResult {
@@ -31,10 +32,10 @@ export interface Summary {
 /** Twice, the same seed must give the same run, to the last line of its trace. */
 export type Times = 'once' | 'twice';
 
-export async function runSeed(seed: number, times: Times = 'twice'): Promise<SeedResult> {
-  const first = await simulate(seed);
+export async function runSeed(seed: number, times: Times = 'twice', cast: Cast = 'full'): Promise<SeedResult> {
+  const first = await simulate(seed, cast);
   const violations = [...first.violations];
-  const second = times === 'twice' ? await simulate(seed) : first;
+  const second = times === 'twice' ? await simulate(seed, cast) : first;
   if (first.traceHash !== second.traceHash)
     violations.push(`two runs differ: ${firstDifference(first.trace, second.trace)}`);
   const { coverage, events, messages } = first;

@@ -1,12 +1,13 @@
 // `npm run sim`: runs seeds of the simulation, each twice, and says what they found.
 //   --seed N       one seed; with --verbose its whole trace
+//   --plain        without priorities, keys, schedules and the like, as the pinned seeds are run; needs --seed
 //   --seeds A..B   several; 1..1000 if nothing is said
 //   --threads N    how many at once; as many as there are processors if nothing is said
 
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { HAPPENINGS } from './coverage.ts';
-import { runSeeds, type SeedResult } from './run-seeds.ts';
+import { runSeed, runSeeds, type SeedResult, type Summary } from './run-seeds.ts';
 import { simulate } from './simulate.ts';
 
 const { values } = parseArgs({
@@ -14,6 +15,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     seeds: { type: 'string', default: '1..1000' },
     threads: { type: 'string', default: String(availableParallelism()) },
+    plain: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -22,16 +24,18 @@ const isOne = values.seed !== undefined;
 const [from, to] = readRange(values.seed ?? values.seeds);
 const seeds = Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-if (values.verbose) for (const seed of seeds) for (const line of (await simulate(seed)).trace) console.log(line);
+const cast = values.plain ? 'plain' : 'full';
+if (values.verbose) for (const seed of seeds) for (const line of (await simulate(seed, cast)).trace) console.log(line);
 
 const startedAt = performance.now();
 let done = 0;
-const summary = await runSeeds(seeds, isOne ? 1 : Number(values.threads), (result) => {
+const onResult = (result: SeedResult) => {
   done += 1;
   if (result.violations.length > 0) showBad(result);
   if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${seeds.length} seeds `);
   else if (done % 1000 === 0) process.stderr.write(`${done} of ${seeds.length} seeds\n`);
-});
+};
+const summary = isOne ? await runOne(from) : await runSeeds(seeds, Number(values.threads), onResult);
 if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
 
 const sum = (of: (result: SeedResult) => number) => summary.results.reduce((total, result) => total + of(result), 0);
@@ -45,6 +49,13 @@ if (values.verbose || !isOne) {
 if (!isOne && summary.missing.length > 0) console.log(`The generator never produced: ${summary.missing.join(', ')}.`);
 console.log(summary.bad.length === 0 ? 'All promises kept.' : `${summary.bad.length} seeds broke a promise.`);
 if (summary.bad.length > 0 || (!isOne && summary.missing.length > 0)) process.exitCode = 1;
+
+async function runOne(seed: number): Promise<Summary> {
+  const result = await runSeed(seed, 'twice', cast);
+  onResult(result);
+  const bad = result.violations.length > 0 ? [result] : [];
+  return { results: [result], bad, coverage: result.coverage, missing: [] };
+}
 
 function showBad({ seed, violations }: SeedResult): void {
   console.log(`seed ${seed} (npm run sim -- --seed ${seed} --verbose)`);

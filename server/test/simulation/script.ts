@@ -5,10 +5,15 @@ import type { Delivery } from '../../src/delivery/engine/sender.ts';
 import type { Chance } from './chance.ts';
 import type { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
-import { type Drafter, HOSTS, POISON_HOST, QUEUES } from './draft.ts';
+import { Crowd } from './crowd.ts';
+import { type Draft, type DraftAccount, type Drafter, HOSTS, POISON_HOST, QUEUES } from './draft.ts';
+import type { Extras } from './extras.ts';
+import { LineActions } from './line-actions.ts';
 import type { Entry } from './model.ts';
 import type { SimulatedNode } from './node.ts';
+import { Outages } from './outages.ts';
 import { ACCOUNTS } from './prepare.ts';
+import { ScheduleActions } from './schedule-actions.ts';
 import { Trouble } from './trouble.ts';
 
 /** How often, and what it does with one of the nodes that serve. */
@@ -39,6 +44,12 @@ export class Script {
   readonly #client: Client;
   readonly #chance: Chance;
   readonly #drafter: Drafter;
+  /** Null in a plain run. */
+  readonly #extras: Extras | null;
+  readonly #lines: LineActions;
+  readonly #schedules: ScheduleActions;
+  readonly #crowd: Crowd;
+  readonly #outages: Outages;
   readonly #trouble: Trouble;
   /** Queues that are paused, or may be: nobody knows while there is no answer. */
   readonly #paused = new Map<string, readonly [accountId: string, name: string]>();
@@ -46,14 +57,19 @@ export class Script {
   #actionsLeft: number;
   #hasPoison = false;
 
-  constructor(cluster: Cluster, client: Client, chance: Chance, drafter: Drafter) {
+  constructor(cluster: Cluster, client: Client, chance: Chance, drafter: Drafter, extras: Extras | null) {
     this.#cluster = cluster;
     this.#client = client;
     this.#chance = chance;
     this.#drafter = drafter;
+    this.#extras = extras;
+    this.#lines = new LineActions(cluster, chance);
+    this.#schedules = new ScheduleActions(cluster, chance);
+    this.#crowd = new Crowd(cluster, client, chance, drafter, this.#lines);
+    this.#outages = new Outages(cluster, client, chance, drafter);
     this.#trouble = new Trouble(cluster, client, chance, chance.pick([1, 2, 2, 2, 3]));
     this.#actionsLeft = chance.between(20, 80);
-    this.#actions = this.#table();
+    this.#actions = { ...this.#table(), ...(extras && this.#moreActions()) };
   }
 
   begin(): void {
@@ -85,6 +101,10 @@ export class Script {
     // Not at once: a pause that is still on its way would come after it.
     this.#cluster.timeline.after(1000, () => this.#resumeAll());
     this.#cluster.timeline.after(1000, () => this.#releaseAll());
+    if (!this.#extras) return;
+    this.#cluster.timeline.after(1000, () => this.#lines.resumeAll());
+    this.#cluster.timeline.after(1000, () => this.#outages.resumeAll());
+    this.#cluster.timeline.after(1000, () => this.#schedules.pauseAll());
   }
 
   #table(): Record<string, Action> {
@@ -96,6 +116,7 @@ export class Script {
       release: [1, (node) => this.#release(node)],
       dismiss: [1, (node) => this.#dismiss(node)],
       cancel: [12, (node) => this.#cancel(node)],
+      change: [14, (node) => this.#change(node)],
       cancelClaimed: [6, (node) => this.#cancelClaimed(node, this.#cluster.model.claimed)],
       cancelFrozen: [3, (node) => this.#cancelFrozen(node)],
       pause: [3, (node) => this.#pause(node)],
@@ -113,13 +134,33 @@ export class Script {
     };
   }
 
+  #moreActions(): Record<string, Action> {
+    return {
+      crowd: [2, (node) => this.#crowd.come(node)],
+      outage: [8, (node) => this.#outages.begin(node)],
+      parkByHand: [1, (node) => this.#outages.park(node)],
+      resumeByHand: [2, (node) => this.#outages.resume(node)],
+      debounce: [10, () => this.#debounce()],
+      cancelDebounced: [2, (node) => this.#cancelOf(node, this.#client.debounced)],
+      cancelAwaiting: [3, (node) => this.#cancelClaimed(node, this.#cluster.model.awaitingAck())],
+      prioritize: [2, (node) => this.#lines.prioritize(node)],
+      pin: [2, (node) => this.#lines.pin(node)],
+      pauseKey: [2, (node) => this.#lines.pause(node)],
+      resumeKey: [3, (node) => this.#lines.resume(node)],
+      makeSchedule: [4, (node) => this.#schedules.make(node)],
+      changeSchedule: [4, (node) => this.#schedules.change(node)],
+      pauseSchedule: [2, (node) => this.#schedules.pauseOrResume(node)],
+    };
+  }
+
   #scheduleNext(wasTrouble = false): void {
     const [from, to] = PAUSES_MS[this.#chance.weighted({ none: 40, short: 57, long: wasTrouble ? 25 : 1 })];
     const waitMs = this.#chance.between(from, to);
     this.#cluster.timeline.after(waitMs, () => {
       this.#actionsLeft -= 1;
       if (this.#actionsLeft <= 0) {
-        this.isOver = true;
+        this.isOver = !this.#crowd.isComing && !this.#outages.isUnderWay;
+        if (!this.isOver) this.#scheduleNext();
         return;
       }
       const serving = [...this.#cluster.nodes].filter((node) => node.isServing);
@@ -136,8 +177,15 @@ export class Script {
     const count = this.#chance.isTrue(15) ? this.#chance.between(2, 4) : 1;
     const drafts = isTooMuch
       ? [this.#drafter.draftTooMuch(account)]
-      : Array.from({ length: count }, () => this.#drafter.draft(account));
+      : Array.from({ length: count }, () => this.#draft(account, count === 1));
     this.#client.publish(node, account, drafts);
+  }
+
+  #draft(account: DraftAccount, isAlone: boolean): Draft {
+    const draft = this.#drafter.draft(account);
+    const adorned = this.#extras?.adorn(draft, account) ?? draft;
+    const isOne = isAlone && draft.expected.length === 1;
+    return (isOne && this.#extras?.withDeduplication(adorned)) || adorned;
   }
 
   #poison(node: SimulatedNode): void {
@@ -176,11 +224,41 @@ export class Script {
     this.#cluster.timeline.after(this.#chance.below(8), what);
   }
 
+  /** Several with one key, at any nodes, at the same time or soon one after the other. */
+  #debounce(): void {
+    const account = this.#chance.pick(ACCOUNTS);
+    const [debounce, queueName] = this.#extras!.debounced();
+    for (let i = this.#chance.pick([1, 2, 2, 4]); i > 0; i -= 1) {
+      this.#cluster.timeline.after(this.#chance.pick([0, 1, 3, 700, 2500]), () => {
+        const serving = [...this.#cluster.nodes].filter((each) => each.isServing);
+        if (serving.length === 0) return;
+        const draft = this.#drafter.draftDebounced(account, debounce, queueName);
+        this.#client.publish(this.#chance.pick(serving), account, [draft]);
+      });
+    }
+  }
+
   #cancel(node: SimulatedNode): void {
-    const { accepted } = this.#client;
+    this.#cancelOf(node, this.#client.accepted);
+  }
+
+  #cancelOf(node: SimulatedNode, accepted: Client['accepted']): void {
     if (accepted.length === 0) return;
     const { id, accountId } = this.#chance.pick(this.#chance.isTrue(70) ? accepted.slice(-6) : accepted);
     this.#client.cancel(node, id, accountId);
+  }
+
+  /** Of the newest, and now and then of any: several at once may change the same. */
+  #change(node: SimulatedNode): void {
+    const { accepted } = this.#client;
+    if (accepted.length === 0) return;
+    for (let i = this.#chance.pick([1, 1, 2, 4]); i > 0; i -= 1) {
+      const of = this.#chance.pick(this.#chance.isTrue(70) ? accepted.slice(-8) : accepted);
+      const asked = this.#drafter.newContent();
+      const dueAt = this.#chance.isTrue(40) ? node.time.now() + this.#chance.pick([0, 0, 500, 5000, 20_000]) : null;
+      const more = this.#extras?.ofChange(node.time.now());
+      this.#client.change(node, of, { ...asked, ...more, dueAt }, this.#extras?.hasIfMatch());
+    }
   }
 
   #cancelClaimed(node: SimulatedNode, claimed: Iterable<Entry>): void {

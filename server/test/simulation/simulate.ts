@@ -11,9 +11,11 @@ import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
 import type { Coverage } from './coverage.ts';
 import { Drafter, QUEUES, queueKey } from './draft.ts';
+import { type Cast, Extras } from './extras.ts';
 import { TRANSIT_MS_MAX } from './network.ts';
 import { ACCOUNTS, prepare } from './prepare.ts';
-import { readStored } from './read-stored.ts';
+import { readSchedules, readStored } from './read-stored.ts';
+import { TICK_HEADER } from './schedule-actions.ts';
 import { Script } from './script.ts';
 
 /** After the last fault: how long until everything must have ended, the longest waits and clocks set back included. */
@@ -32,15 +34,16 @@ export interface RunResult {
   readonly messages: number;
 }
 
-export async function simulate(seed: number): Promise<RunResult> {
+export async function simulate(seed: number, cast: Cast = 'full'): Promise<RunResult> {
   const chance = new Chance(seed * 4);
-  const cluster = new Cluster(seed, {
+  const cluster = new Cluster(seed, cast, {
     concurrency: chance.pick([1, 2, 4, 8, 20]),
     accountConcurrency: chance.pick([1, 3, 8, 20, null]),
     hostConcurrency: chance.pick([1, 2, 4, 20]),
     bodyBytes: chance.pick([30_000, 100_000, 1_000_000]),
   });
   const { timeline } = cluster;
+  const extras = cast === 'full' ? new Extras(new Chance(seed * 4 + 3)) : null;
   const client = new Client(
     cluster.tiers,
     () => timeline.nowMs,
@@ -51,8 +54,8 @@ export async function simulate(seed: number): Promise<RunResult> {
   cluster.onStart = ({ messageId }) => {
     if (client.cancelled.has(messageId)) cluster.report(`${messageId} starts, and its cancel was answered before`);
   };
-  prepare(cluster);
-  const script = new Script(cluster, client, chance, new Drafter(chance, () => cluster.wallNow()));
+  prepare(cluster, cast);
+  const script = new Script(cluster, client, chance, new Drafter(chance, () => cluster.wallNow()), extras);
   timeline.after(0, () => script.begin());
 
   while (!script.isOver && cluster.violations.length === 0) await step(cluster, script);
@@ -96,8 +99,9 @@ function historyOf(cluster: Cluster, client: Client): History {
   return {
     publishes: client.publishes,
     cancels: client.cancels,
+    changes: client.changes,
     arrivals: cluster.arrivals,
-    stored: readStored(cluster.database),
+    stored: readStored(cluster.database, cluster.log.free),
     faults: cluster.faults,
     serialQueues: ACCOUNTS.flatMap(({ id }) => serial.map((name) => queueKey(id, name))),
     arrivalMsMax: ARRIVAL_MS_MAX,
@@ -106,5 +110,9 @@ function historyOf(cluster: Cluster, client: Client): History {
     // A node may freeze between its look at the clock and its claim.
     claimMsMax: CLAIM_MS_MAX + cluster.frozenMsMax,
     released: client.released,
+    steps: cluster.log.steps,
+    words: cluster.workers.words,
+    schedules: readSchedules(cluster.database),
+    tickHeader: TICK_HEADER,
   };
 }

@@ -38,6 +38,7 @@ export interface Filled {
 /** Where a message waits for its second attempt, every receiver fails; the rest is taken. */
 function firstAnswers({ target }: Arrival): Reply {
   if (target.startsWith('/hang')) return 'hang';
+  if (target.startsWith('/accepted')) return 202;
   if (target.startsWith('/fail')) return { status: 503, headers: { 'X-Odd': 'caf\u00e9' }, body: 'not now \u{1F600}' };
   return { status: 200, body: '{"fine":"\\u0000 žluťoučký \u{1F680}"}' };
 }
@@ -171,6 +172,8 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
     `/v2/messages/${await rider.published(to('no'), { headers: { 'Service-Delay': '2d' } })}`,
   );
 
+  const taken = await rider.published(to('accepted'), { headers: { 'Service-Await-Ack': '12h' } });
+  await waitFor('an attempt to await its ack', async () => 'ack' in (await rider.message(taken)));
   const claimed = await rider.published(to('hang'), { body: 'under way', headers: { 'Service-Label': 'hanging' } });
   await receiver.received(receiver.arrivals.length + (receiver.arrivals.some(isHanging) ? 0 : 1));
   await rider.quiet();

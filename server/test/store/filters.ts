@@ -21,6 +21,7 @@ export const FILTERS: readonly MessageFilter[] = [
   { sourceMessageIds: ['msg_1'] },
   { failures: ['the destination returned 500'], states: ['FAILED'] },
   { flowKeys: ['f1'] },
+  { debounceKeys: ['d1'] },
   { callerIps: ['192.0.2.1'] },
   { statuses: [500] },
   { fromAt: 1, toAt: 2 },

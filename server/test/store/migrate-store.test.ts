@@ -127,7 +127,9 @@ suite('the command', () => {
   const filledFile = (t: Cleanup & Parameters<typeof scratchDirectory>[0]) => {
     const directory = scratchDirectory(t);
     const { database, close } = openDirectory(directory);
-    database.run("INSERT INTO accounts VALUES ('acc_1', 'one', 'free', 'a', 'b', 1, NULL)");
+    database.run(
+      "INSERT INTO accounts (id, name, tier, current_key, next_key, created_at) VALUES ('acc_1', 'one', 'free', 'a', 'b', 1)",
+    );
     database.run("INSERT INTO usage VALUES ('acc_1', '2026-01-01', 'message', 7)");
     close();
     return directory;

@@ -24,7 +24,6 @@ const GOOD = [
   "ALTER TABLE messages ADD COLUMN extra text NOT NULL DEFAULT 'x'",
   'ALTER TABLE messages SET (fillfactor = 80)',
   'CREATE INDEX CONCURRENTLY messages_x ON messages (account_id)',
-  'DROP INDEX CONCURRENTLY messages_x',
   'CREATE TABLE extra (id text NOT NULL); CREATE INDEX extra_x ON extra (id)',
 ];
 
@@ -41,6 +40,7 @@ const BAD = [
   'ALTER TABLE messages RENAME TO letters',
   'DROP TABLE jobs',
   'DROP INDEX messages_ready',
+  'DROP INDEX CONCURRENTLY messages_x',
   'CREATE INDEX messages_x ON messages (account_id)',
   'CREATE UNIQUE INDEX CONCURRENTLY messages_x ON messages (account_id)',
   'ALTER TABLE messages ADD COLUMN a text; CREATE INDEX CONCURRENTLY messages_x ON messages (a)',

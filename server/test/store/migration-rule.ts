@@ -8,7 +8,12 @@ import { statementsOf } from '../../src/store/postgres/sessions/schema-upgrade.t
 const BASELINE = 1;
 
 /** Why a statement that breaks the rule does no harm: by the file and the beginning of the statement. */
-export const EXCEPTIONS: ReadonlyMap<string, string> = new Map();
+export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
+  [
+    '0003-beyond-indexes.sql: DROP INDEX CONCURRENTLY IF EXISTS messages_ready',
+    'no version that used it was released; with both, every message that waits for a slot would be indexed twice',
+  ],
+]);
 
 /** Answers what is wrong, a line for each statement. */
 export function migrationProblems({ version, name, sql }: Migration, exceptions = EXCEPTIONS): string[] {
@@ -27,7 +32,8 @@ export function migrationProblems({ version, name, sql }: Migration, exceptions 
 
 function problemOf(text: string, made: ReadonlySet<string>): string | null {
   if (/^CREATE (?:TABLE|SEQUENCE) /.test(text)) return null;
-  if (/^(?:CREATE (?:UNIQUE )?|DROP )INDEX CONCURRENTLY \w+/.test(text)) {
+  if (/^DROP INDEX CONCURRENTLY /.test(text)) return `${text}: an older node may need it: drop it one version later`;
+  if (/^CREATE (?:UNIQUE )?INDEX CONCURRENTLY \w+/.test(text)) {
     return /^CREATE UNIQUE/.test(text) ? `${text}: an older node may write what a new constraint refuses` : null;
   }
   const [, indexed] = /^CREATE (?:UNIQUE )?INDEX \w+ ON (\w+)/.exec(text) ?? [];

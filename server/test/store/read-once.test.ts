@@ -7,10 +7,10 @@ import { suite, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import type { EventFilter } from '../../src/rules/delivery/event.ts';
 import { BUDGETS } from '../../src/rules/limits/budgets.ts';
-import { pieceLook } from '../../src/rules/reads/look.ts';
+import { pieceReadMax } from '../../src/rules/reads/read-amount.ts';
 import type { PageRequest } from '../../src/store/ports/message-store.ts';
 import type { Store } from '../../src/store/ports/store.ts';
-import { inTurn } from '../../src/store/turns/in-turn.ts';
+import { withTurnsOfAccounts } from '../../src/store/turns/in-turn.ts';
 import { ACCOUNT, message, NOW } from '../conformance/given.ts';
 import { type HarnessFactory, withNode } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
@@ -79,14 +79,14 @@ function watch(t: TestContext): Taken {
   return taken;
 }
 
-const AT_ONCE = { lists: 1, lookUps: 1, areNeedsInLine: true, changes: 1 };
+const AT_ONCE = { lists: 1, lookUps: 1, areNeedsInTurn: true, changes: 1 };
 const LIVE = { order: 'oldestFirst', withBodies: false, isLive: true } as const;
 
 /** As a live stream reads: page by page, each from where the one before has ended. */
 async function readAll(store: Store, filter: EventFilter): Promise<number> {
   let events = 0;
   for (let cursor: number | null = 0; cursor !== null; ) {
-    const page: PageRequest = { ...LIVE, limit: 100, cursor, look: pieceLook() };
+    const page: PageRequest = { ...LIVE, limit: 100, cursor, look: pieceReadMax() };
     const read = await store.listEvents(ACCOUNT, filter, page);
     events += read.events.length;
     cursor = read.cursor;
@@ -152,7 +152,11 @@ function bothStores(factory: HarnessFactory): void {
       await large(store, 20);
       const taken = watch(t);
       const page: PageRequest = { limit: 100, cursor: null, order: 'newestFirst', withBodies: true };
-      const { events, cursor } = await inTurn(store, AT_ONCE, () => 0).listEvents(ACCOUNT, { messages: {} }, page);
+      const { events, cursor } = await withTurnsOfAccounts(store, AT_ONCE, () => 0).listEvents(
+        ACCOUNT,
+        { messages: {} },
+        page,
+      );
       assert.ok(events.length > 1 && cursor !== null);
       assert.ok(events.every(({ isBodyCut }) => isBodyCut));
       assert.ok(taken.bytes <= PAGE_BYTES, `${taken.bytes} bytes`);

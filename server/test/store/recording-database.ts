@@ -23,7 +23,7 @@ const SCAN = new RegExp(`^SCAN (?:${[...LARGE, ...ALIASES].join('|')})\\b`);
 
 /** Partial indexes that hold only what is wanted: their first row is the answer. */
 const FIRST_OF =
-  /USING (?:COVERING )?INDEX (?:messages_(?:ready|delayed|claimed|alone)|\w+_next_start|schedules_next)$/;
+  /USING (?:COVERING )?INDEX (?:messages_(?:ranked|delayed|claimed|alone)|\w+_next_start|schedules_next)$/;
 /** The last few by the key of the table. */
 const LAST_OF = /\(SELECT created_at FROM messages ORDER BY seq DESC LIMIT \?\)$/;
 /** Hold only what runs or is held, and all of it is wanted. */
@@ -42,14 +42,14 @@ export class RecordingDatabase extends Database {
     return super.get<T>(sql, ...values);
   }
 
-  override getBesideGroups<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
+  override getWithoutGroups<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
     this.statements.add(sql);
-    return super.getBesideGroups<T>(sql, ...values);
+    return super.getWithoutGroups<T>(sql, ...values);
   }
 
-  override runBesideGroups(sql: string, ...values: Parameters<Database['run']>[1][]): number {
+  override runWithoutGroups(sql: string, ...values: Parameters<Database['run']>[1][]): number {
     this.statements.add(sql);
-    return super.runBesideGroups(sql, ...values);
+    return super.runWithoutGroups(sql, ...values);
   }
 
   override run(sql: string, ...values: Parameters<Database['run']>[1][]): number {
@@ -78,10 +78,14 @@ export class RecordingDatabase extends Database {
   }
 }
 
-/** What is sorted is bounded: by the parallelism of a queue, at most a thousand, or by the limit of the rows it groups. */
+/**
+ * What is sorted is bounded: by the parallelism of a queue, at most a thousand, by the limit of the rows it groups, or by
+ * the list of the hosts.
+ */
 const SORTS_FEW = [
   /WHERE holds_place = 1 AND account_id = \? AND queue_name = \?/,
   /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6, 7$/,
+  /FROM hosts WHERE \(account_id, host\) IN \(VALUES/,
 ];
 
 /** Who holds a place is found among those that hold one, never among all that a queue or a key has ever had. */

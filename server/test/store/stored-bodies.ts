@@ -14,7 +14,7 @@ export interface StoredBodies {
 export function wrongBodies({ unused, wrong }: Pick<StoredBodies, 'unused' | 'wrong'>): string[] {
   return [
     ...(unused > 0 ? [`${unused} stored bodies belong to no message`] : []),
-    ...(wrong > 0 ? [`${wrong} messages lack the body that they share, or have two bodies`] : []),
+    ...(wrong > 0 ? [`${wrong} messages have no body, or have two bodies`] : []),
   ];
 }
 

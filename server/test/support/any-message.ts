@@ -6,7 +6,7 @@ import { ACCEPTED_FIELDS, type Field, type Kind } from '../../src/store/rows/mes
 
 type Fields = { [Name in keyof NewMessage]: fc.Arbitrary<NewMessage[Name]> };
 /** Those whose values are of their own kind. */
-type Special = 'kind' | 'method' | 'flow' | 'redaction' | 'deduplication' | 'callback' | 'failureCallback';
+type Special = 'kind' | 'method' | 'flow' | 'redaction' | 'deduplication' | 'debounce' | 'callback' | 'failureCallback';
 type SpecialFields = Pick<Fields, Special>;
 
 /** `ofKind`: the values of each kind. The others are given by name, and so are those that must be narrower. */

@@ -8,6 +8,7 @@ import {
   chmodSync,
   existsSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   renameSync,
@@ -34,6 +35,7 @@ export async function builtCommand(cache: string): Promise<string> {
   const folder = join(cache, 'program');
   const stamp = stampOfSources();
   if (!existsSync(join(folder, STAMP)) || readFileSync(join(folder, STAMP), 'utf8') !== stamp) {
+    mkdirSync(cache, { recursive: true });
     const fresh = mkdtempSync(join(dirname(folder), 'program-'));
     // Some tests run a process as another user.
     chmodSync(fresh, 0o755);

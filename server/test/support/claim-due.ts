@@ -3,6 +3,7 @@
 
 import type { Claim } from '../../src/rules/delivery/message.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/rules/delivery/slots.ts';
+import { backlogOf } from '../../src/rules/hosts/parking.ts';
 import type { DeliveryStore, NextWork } from '../../src/store/ports/delivery-store.ts';
 
 type Claiming = Pick<DeliveryStore, 'offer' | 'onClaims' | 'claimDue'>;
@@ -16,7 +17,7 @@ export interface Claimed extends NextWork {
 export async function claimDue(store: Claiming, now: number, limits: ClaimLimits): Promise<Claimed> {
   const claims = handedOutBy(store);
   const left = new SlotBudget(limits);
-  for (const { message } of claims) left.use(message.accountId, message.host, message.body.length);
+  for (const { message } of claims) left.use(message.accountId, backlogOf(message), message.body.length);
   store.offer(left.limits());
   const next = await store.claimDue(now);
   return { claims: claims.splice(0), ...next };

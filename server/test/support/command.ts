@@ -4,7 +4,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../../cli/src/frame/command-line.ts';
-import type { Io, Sink } from '../../../cli/src/frame/terminal.ts';
+import type { Io, OutputStream } from '../../../cli/src/frame/terminal.ts';
 import { systemWorld, type World } from '../../src/runtime/world.ts';
 
 export interface RunOptions {
@@ -70,7 +70,7 @@ function hurriedWorld(): World {
   return { random, clock: { ...clock, after: (ms, fire) => clock.after(ms < PAUSE_MS_MAX ? 0 : ms, fire) } };
 }
 
-function collect(columns: number | undefined, onOutput?: (all: string) => void): Sink & { text(): string } {
+function collect(columns: number | undefined, onOutput?: (all: string) => void): OutputStream & { text(): string } {
   const pieces: Buffer[] = [];
   const text = () => Buffer.concat(pieces).toString('utf8');
   return {

@@ -259,6 +259,18 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   return rider;
 }
 
+/** A service whose clock is that of the machine, in this process. */
+export async function startInRealTime(t: Cleanup, options: RiderOptions): Promise<Postrider> {
+  const data = options.data ?? temporaryFolder(t);
+  const store = await storeOf(data);
+  const postrider = await startPostrider(configFor(data, options, store.flags), { morePatienceMs: PATIENCE_MS });
+  t.after(async () => {
+    await postrider.close();
+    await store.release();
+  });
+  return postrider;
+}
+
 async function beat(store: Store): Promise<void> {
   const [own] = (await store.listNodes()).toSorted((one, other) => other.startedAt - one.startedAt);
   if (own?.isAlive) await store.heartbeat(own.id, NODE_TTL_MS);

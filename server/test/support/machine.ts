@@ -75,6 +75,7 @@ const NEEDS = {
   'systemd-analyze': program('systemd-analyze', ['systemd']),
   'docker-compose': program('docker-compose'),
   openssl: program('openssl'),
+  promtool: program('promtool', ['prometheus']),
   pgbouncer: program('pgbouncer'),
   cc: program('cc', ['gcc', 'libc6-dev']),
   go: program('go', ['golang-go']),

@@ -4,11 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, mock } from 'node:test';
 import { Client, type Log, type State } from '@upstash/qstash';
-import { takeQstashRequest } from '../../src/inbound/publish/qstash-request.ts';
+import { rewriteQstashRequest } from '../../src/inbound/publish/qstash-request.ts';
 import { type Answered, type Asked, ask } from './client.ts';
 import { Contract } from './contract.ts';
-import { temporaryFolder } from './harness.ts';
-import { startProcess } from './process.ts';
+import { startInRealTime } from './harness.ts';
 import type { Cleanup } from './receiver.ts';
 import { waitFor } from './wait.ts';
 
@@ -38,8 +37,8 @@ export async function startOracle(): Promise<Oracle> {
     for (const end of ends) await end();
     finish();
   });
-  const argv = ['dev', '--json', '--port', '0', '--data', temporaryFolder(cleanup), '--header-prefix', 'Upstash-'];
-  const { api, token } = await startProcess(cleanup, argv).ready();
+  const flags = ['--header-prefix', 'Upstash-', '--drain', '100ms'];
+  const { url: api, token } = await startInRealTime(cleanup, { command: 'dev', flags });
   assert.ok(token);
   const check = await checkOf(api);
   finish = checkFetch(api, check);
@@ -74,7 +73,7 @@ async function checkOf(url: string): Promise<Check> {
   return (method, target, answer) => {
     // As the service reads it: the client may write a path in another case, or with a slash at its end.
     const request = { url: target, method, headers: {} };
-    takeQstashRequest(request);
+    rewriteQstashRequest(request);
     contract.require(method, request.url, answer);
   };
 }

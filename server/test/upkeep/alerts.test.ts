@@ -218,16 +218,16 @@ test('an account that cannot be read, or a target that cannot be told, does not 
   await keeper.run(NOW);
   assert.deepEqual(await toldBy(store, NOW), [{ event: 'begin', at: 0 }]);
   assert.deepEqual(keeper.problems.toSorted(), [
-    'unreadable: the messages of its account could not be read: too slow',
+    'unreadable: the messages of the account could not be read: too slow',
     'untellable: the disk is full',
-    'unwritable: the message to its target could not be stored: no room in table 7',
+    'unwritable: the message to the target could not be stored: no room in table 7',
   ]);
   await keeper.run(NOW + EVERY);
   assert.equal(keeper.problems.length, 3, 'each reason is logged once');
   const unread = await store.getAlert('acc_bad', 'unreadable');
-  assert.equal(unread!.problem, 'the messages of its account could not be read', 'the error itself is not shown');
+  assert.equal(unread!.problem, 'the messages of the account could not be read', 'the error itself is not shown');
   const unwritten = await store.getAlert(ACCOUNT, 'unwritable');
-  assert.equal(unwritten!.problem, 'the message to its target could not be stored');
+  assert.equal(unwritten!.problem, 'the message to the target could not be stored');
   assert.equal((await store.getAlert(ACCOUNT, 'untellable'))!.problem, 'the disk is full');
   assert.equal((await store.getAlert(ACCOUNT, 'untellable'))!.state, 'calm', 'it begins when its target is told');
 });

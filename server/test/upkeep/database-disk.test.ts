@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 /** A disk with so much space, on which the reserve is what was made last. */
 function watched(free: number) {
   const disk = { free, taken: 0, makes: 0, recycled: 0, error: null as Error | null, isBusy: false };
-  const listeners = { givenUp: () => {}, back: () => {} };
+  const listeners = { released: () => {}, back: () => {} };
   const reserve: DatabaseReserve = {
     isThere: async () => disk.taken > 0,
     async make(bytes, spareBytes) {
@@ -26,8 +26,8 @@ function watched(free: number) {
     async recycleLog() {
       disk.recycled += 1;
     },
-    onGivenUp(listener) {
-      listeners.givenUp = listener;
+    onReleased(listener) {
+      listeners.released = listener;
     },
     onBack(listener) {
       listeners.back = listener;
@@ -42,23 +42,23 @@ function watched(free: number) {
     onChange: (isThere) => changes.push(isThere),
     onRefused: () => changes.push('refused'),
   });
-  const giveUp = () => {
+  const release = () => {
     disk.free += disk.taken;
     disk.taken = 0;
-    listeners.givenUp();
+    listeners.released();
   };
-  return { disk, time, watch, changes, giveUp, comeBack: () => listeners.back() };
+  return { disk, time, watch, changes, release, comeBack: () => listeners.back() };
 }
 
 test('the reserve of a database is made, and after it was given up nothing is published until it is made again', async () => {
-  const { disk, time, watch, changes, giveUp } = watched(1.5 * MIB);
+  const { disk, time, watch, changes, release } = watched(1.5 * MIB);
   assert.equal(watch.mark(), 'none', 'nothing is known before the first look');
   await watch.run();
   assert.deepEqual([disk.taken, watch.mark()], [MIB, 'none']);
   await watch.run();
   assert.equal(disk.makes, 1, 'it is there');
 
-  giveUp();
+  release();
   assert.equal(watch.mark(), 'all', 'from that moment on');
   await watch.run();
   assert.deepEqual([disk.makes, disk.recycled], [1, 1], 'not at once, but the log gives back what it can');
@@ -92,10 +92,10 @@ test('a node that starts on a full disk publishes nothing, and one that waits fo
 });
 
 test('what was seen before the reserve was given up counts no more', async () => {
-  const { watch, giveUp } = watched(4 * MIB);
+  const { watch, release } = watched(4 * MIB);
   await watch.run();
   const looking = watch.run();
-  giveUp();
+  release();
   await looking;
   assert.equal(watch.mark(), 'all');
 });
@@ -110,12 +110,12 @@ test('after a crash of the database the reserve is looked at as soon as it is ba
 });
 
 test('a database that lets a node make no reserve is published to without one', async () => {
-  const { disk, watch, changes, giveUp } = watched(4 * MIB);
+  const { disk, watch, changes, release } = watched(4 * MIB);
   disk.error = new Error('permission denied');
   assert.equal(await watch.run(), 60_000);
   assert.deepEqual([watch.mark(), changes], ['none', ['refused']]);
   disk.error = new StoreUnavailable('unavailable', 'away');
-  giveUp();
+  release();
   await watch.run();
   assert.equal(watch.mark(), 'all', 'it is not tried yet');
 });

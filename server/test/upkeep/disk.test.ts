@@ -25,7 +25,7 @@ test('the reserve is made with space above the minimum, given up on a full disk,
     freeBytesMin: MIN,
     clock: manualWorld().clock,
     reserve,
-    freeInside: async () => disk.inside,
+    freeBytesInside: async () => disk.inside,
     emptyLog: null,
     freeOf: async () => disk.free,
   });
@@ -68,7 +68,7 @@ test('of several lanes one makes the reserve, and every one can give it up', asy
   assert.ok(!existsSync(path));
   await first.make();
   assert.ok(second.isThere());
-  second.giveUp();
-  first.giveUp();
+  second.release();
+  first.release();
   assert.ok(!existsSync(path));
 });

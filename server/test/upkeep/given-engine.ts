@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { Engine, type Upkeep } from '../../src/delivery/engine/engine.ts';
+import { Engine, type UpkeepTask } from '../../src/delivery/engine/engine.ts';
 import type { Delivery, Sender, SendReport } from '../../src/delivery/engine/sender.ts';
 import { DEFAULT_TIERS } from '../../src/rules/limits/tier.ts';
 import { idMaker } from '../../src/rules/requests/id.ts';
@@ -72,7 +72,7 @@ export interface EngineChoices {
   readonly concurrency?: number;
   /** In place of one of its own. */
   readonly store?: Store;
-  readonly upkeep?: (store: Store) => readonly Upkeep[];
+  readonly upkeep?: (store: Store) => readonly UpkeepTask[];
 }
 
 /** A database and the time; engines come and go over it. */
@@ -130,6 +130,7 @@ export class Site {
       heartbeat: null,
       upkeep: () => options.upkeep?.(store) ?? [],
       fireSchedules: scheduleRunner({
+        turns: NO_TURNS,
         store,
         now: () => this.now,
         plan,

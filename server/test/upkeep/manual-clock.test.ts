@@ -87,6 +87,98 @@ suite('a manual clock', () => {
     assert.equal(receiver.arrivals.at(-1)!.target, '/failed');
   });
 
+  test('everything that expires in an advance has ended when it is answered, however many there are', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t);
+    const { now } = await view(own);
+    await own.manage('POST', '/v2/queues', { queueName: 'stopped', paused: true });
+    const headers = { 'Service-Expires': '10m', 'Service-Failure-Callback': `${receiver.url}/failed` };
+    const elements = new Array(450).fill({ destination: receiver.url, queue: 'stopped', headers });
+    assert.equal((await own.batch(elements)).status, 201);
+    const failed = async () =>
+      (await own.manage<{ states: { FAILED: number } }>('GET', '/v2/messages/counts')).states.FAILED;
+    await order(own, { advance: '599999ms' });
+    assert.equal(await failed(), 0);
+    const answer = await order(own, { advance: '1ms' });
+    assert.deepEqual([await failed(), answer.now], [450, now + 10 * MINUTE]);
+    assert.equal(receiver.arrivals.length, 450);
+    // A time at which nothing waits any more is not stopped at.
+    await order(own, { advance: '200d' });
+  });
+
+  test('acks, extensions and attempts without an ack go by it', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t, () => 202);
+    const { now } = await view(own);
+    const headers = { 'Service-Await-Ack': '10m', 'Service-Retries': '1', 'Service-Retry-Delay': '60000' };
+    const id = await own.published(receiver.url, { headers });
+    await order(own, { advance: '5m' });
+    const [arrival] = await receiver.received(1);
+    const { pathname } = new URL(arrival!.header('Service-Ack-Url')!);
+    const said = await own.call('POST', pathname, { token: null, body: '{"extendBy":"30m"}' });
+    assert.equal(said.json<{ deadline: number }>().deadline, now + 35 * MINUTE);
+    await order(own, { advance: '2h' });
+    const { state, attempts, ...message } = await own.message(id);
+    assert.deepEqual([state, (message as { failureCode?: string }).failureCode], ['FAILED', 'no_ack']);
+    assert.deepEqual(
+      attempts.map(({ startedAt, endedAt }) => [startedAt, endedAt]),
+      [
+        [now, now + 35 * MINUTE],
+        [now + 36 * MINUTE, now + 46 * MINUTE],
+      ],
+    );
+  });
+
+  test('a host is parked, probed at its times and opened again within one advance', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t, (_arrival, index) => (index < 10 + 4 ? 503 : 200));
+    const headers = { 'Service-Outage': 'park', 'Service-Retries': '0' };
+    for (let count = 0; count < 10; count += 1) await own.published(receiver.url, { headers });
+    await order(own, { advance: '1ms' });
+    const { now } = await view(own);
+    const ids = await Promise.all(Array.from({ length: 5 }, () => own.published(receiver.url, { headers })));
+    await order(own, { advance: '1h' });
+    const messages = await Promise.all(ids.map((id) => own.message(id)));
+    assert.deepEqual([...new Set(messages.map(({ state }) => state))], ['DELIVERED']);
+    const attempts = messages.flatMap((message) => message.attempts.map(({ startedAt }) => startedAt));
+    // The host was parked a millisecond before. The answered probe opens it for the others.
+    const probes = [5, 15, 35, 75, 135].map((seconds) => now - 1 + seconds * SECOND);
+    assert.deepEqual(attempts.toSorted((one, other) => one - other).slice(0, 5), probes);
+    assert.equal(attempts.length, 9);
+  });
+
+  test('a debounced message is due after its window, and never later than its maximum', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t);
+    const { now } = await view(own);
+    const headers = { 'Service-Debounce-Key': 'k', 'Service-Debounce': '1m', 'Service-Debounce-Max': '3m' };
+    const id = await own.published(receiver.url, { headers, body: '0' });
+    for (let minute = 1; minute <= 5; minute += 1) {
+      await order(own, { advance: '50s' });
+      if (minute < 4) await own.published(receiver.url, { headers, body: `${minute}` });
+    }
+    const { attempts } = await own.message(id);
+    assert.deepEqual(
+      [receiver.arrivals.map(({ body }) => String(body)), attempts[0]!.startedAt],
+      [['3'], now + 3 * MINUTE],
+    );
+  });
+
+  test('schedules of every second and with a jitter tick at each of their times', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t);
+    for (const [id, cron] of Object.entries({ seconds: '*/10 * * * * *', every: '@every 15s' })) {
+      const headers = { 'Service-Cron': cron, 'Service-Schedule-Id': id, 'Service-Schedule-Jitter': '2s' };
+      const made = await own.call('POST', `/v2/schedules/${receiver.url}/${id}`, { headers });
+      assert.equal(made.status, 201, made.text);
+    }
+    await order(own, { advance: '1m' });
+    for (const id of ['seconds', 'every']) await own.manage('DELETE', `/v2/schedules/${id}`);
+    await order(own, { advance: '3s' });
+    const count = (id: string) => receiver.arrivals.filter(({ target }) => target === `/${id}`).length;
+    assert.deepEqual([count('seconds'), count('every')], [6, 4]);
+  });
+
   test('while it stands still, only what is due already is attempted', async (t) => {
     const own = await rider(t);
     const receiver = await startReceiver(t);

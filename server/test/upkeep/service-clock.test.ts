@@ -12,7 +12,7 @@ import {
 } from '../../src/rules/time/clock.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
-import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
+import { scheduleTimeCorrector } from '../../src/upkeep/schedule-times.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import { ACCOUNT, limits, message, NOW } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
@@ -141,7 +141,7 @@ test('after the clock was set back, a schedule runs when it should, and a small 
   const machine = new ManualClock(NOW);
   const { clock } = clockOf(machine);
   const nextAt = async (id: string) => (await store.getSchedule(ACCOUNT, id))!.nextAt;
-  const task = scheduleTimes(store, clock);
+  const task = scheduleTimeCorrector(store, clock);
   const pass = (ms: number) => {
     for (let left = ms; left > 0; left -= SECOND) {
       machine.advance(SECOND);

@@ -2,28 +2,27 @@
 
 import { SETTING_KEYS, SETTINGS } from '../../../../server/src/node/settings/config.ts';
 import type { FlagSpec } from '../../frame/arguments.ts';
-import type { Invocation } from '../../frame/command.ts';
-import { sharedFlags } from '../../frame/command-line.ts';
+import type { Commands, Invocation } from '../../frame/command.ts';
 import { type Completable, completionScript, SHELLS } from '../../frame/completion.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
-import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../table/table.ts';
+import { sharedFlags } from '../../table/flags.ts';
 
-export async function completion({ given, out }: Invocation): Promise<number> {
+export async function completion({ given, out, commands }: Invocation): Promise<number> {
   const shell = SHELLS.find((each) => each === given.words[0])!;
-  const script = completionScript(shell, completables());
+  const script = completionScript(shell, completables(commands));
   out.result({ shell, script }, script.trimEnd());
   return EXIT.done;
 }
 
 const HELP: FlagSpec = { name: 'help', short: 'h', about: 'Show how it is used.' };
 
-function completables(): Completable[] {
-  const ofSettings = SETTINGS_COMMANDS.map(({ name, summary }) => ({
+function completables(commands: Commands): Completable[] {
+  const ofSettings = commands.ofSettings.map(({ name, summary }) => ({
     name,
     summary,
     flags: [
       ...SETTING_KEYS.map((key) => SETTINGS[key])
-        .filter(({ commands }) => commands.includes(name))
+        .filter((setting) => setting.commands.includes(name))
         .map(({ flag, kind, description }) => ({
           name: flag,
           about: description,
@@ -33,7 +32,7 @@ function completables(): Completable[] {
     ],
     values: [],
   }));
-  const others = COMMAND_TABLE.map((spec) => ({
+  const others = commands.specs.map((spec) => ({
     name: spec.name,
     summary: spec.summary,
     flags: [...(spec.flags ?? []), ...sharedFlags(spec), HELP],

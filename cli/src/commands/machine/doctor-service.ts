@@ -9,10 +9,10 @@ import { spanText, timeText } from '../../frame/time-text.ts';
 import { type Finding, finding } from '../../service/doctor-machine.ts';
 
 const CLOCKS_APART_MS_MAX = 5000;
-/** The earliest time that a clock can show correctly: no program of this version is older. */
+/** A clock that shows an earlier time is wrong: this version of the program did not exist then. */
 const EARLIEST_AT = Date.UTC(2025, 0, 1);
 
-/** If no address is given, checks the service that listens on this port. */
+/** Checks the service that the flags, the environment or the config file name, else the one on this port. */
 export async function checkService(
   invocation: Invocation,
   port: number,
@@ -35,7 +35,7 @@ export async function checkService(
   } catch (error) {
     const failure = failureOf(error, where);
     if (failure === null) throw error;
-    const time = ownClock ?? finding('clock', 'ok', `this machine says ${timeText(clock.machineNow())}`);
+    const time = ownClock ?? finding('clock', 'ok', `the clock of this machine shows ${timeText(clock.machineNow())}`);
     return {
       findings: [time, failedCall(failure)],
       port: failure.exit === EXIT.denied ? portOf(where.url) : null,
@@ -64,20 +64,20 @@ function checkOwnClock(now: number): Finding | null {
   return finding(
     'clock',
     'wrong',
-    `this machine says that it is ${timeText(now)}`,
-    'Set its clock, and keep it right with NTP. Certificates fail until then.',
+    `the clock of this machine shows ${timeText(now)}`,
+    'Set the clock, and keep it correct with NTP. Until then, certificates fail.',
   );
 }
 
 function checkClocks(apartMs: number): Finding {
   const apart = spanText(Math.abs(apartMs));
   if (Math.abs(apartMs) <= CLOCKS_APART_MS_MAX)
-    return finding('clock', 'ok', `the service and this machine agree to ${apart}`);
+    return finding('clock', 'ok', `the clocks of the service and this machine differ by ${apart}`);
   return finding(
     'clock',
     'warning',
-    `the service is ${apart} ${apartMs > 0 ? 'ahead of' : 'behind'} this machine`,
-    'Keep the clocks of both right with NTP.',
+    `the clock of the service is ${apart} ${apartMs > 0 ? 'ahead of' : 'behind'} this machine`,
+    'Keep both clocks correct with NTP.',
   );
 }
 

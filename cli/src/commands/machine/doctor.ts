@@ -1,5 +1,4 @@
-// `postrider doctor`: checks everything that the service needs on this machine, and prints what is wrong and what to
-// do.
+// `postrider doctor`: checks what the service needs on this machine, and prints what is wrong and what to do about it.
 
 import { type Config, parseConfig } from '../../../../server/src/node/settings/config.ts';
 import type { Invocation } from '../../frame/command.ts';

@@ -12,7 +12,7 @@ export async function showKeys({ out, connect }: Invocation): Promise<number> {
       ['current', keys.current],
       ['next', keys.next],
     ]);
-    out.note('Anyone who has them can sign requests as this service does. A receiver accepts both.');
+    out.note('Anyone who has these keys can sign requests as this service does. A receiver accepts both keys.');
   }
   return EXIT.done;
 }

@@ -8,7 +8,8 @@ import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { timeText } from '../../frame/time-text.ts';
-import { type AccountAccess, findAccount, openAccess } from './account-access.ts';
+import { type AccountAccess, findAccount } from './account-access.ts';
+import { openAccess } from './open-access.ts';
 
 async function within<T>(invocation: Invocation, work: (access: AccountAccess) => Promise<T>): Promise<T> {
   const access = await openAccess(invocation);
@@ -110,6 +111,7 @@ export async function showAccount({ out, connect }: Invocation): Promise<number>
     ['tier', account.tier],
     ['token', `${account.token.name} (${account.token.tokenId})`],
     ['scopes', account.token.scopes.join(', ')],
+    ['outage', account.outage],
     [
       'service',
       `${account.service.version}${account.service.isDev ? ', dev' : ''}, headers ${account.service.headerPrefix}`,
@@ -119,6 +121,12 @@ export async function showAccount({ out, connect }: Invocation): Promise<number>
     [{ title: 'LIMIT' }, { title: 'VALUE', isNumber: true }],
     Object.entries(account.limits).map(([name, value]) => [name, value === null ? 'none' : String(value)]),
   );
+  return EXIT.done;
+}
+
+export async function setOutage({ given, out, connect }: Invocation): Promise<number> {
+  const account = await connect().client.setOutage(given.words[0] as 'retry' | 'park');
+  out.result(account, `${printable(account.name)}  outage: ${account.outage}`);
   return EXIT.done;
 }
 
@@ -183,7 +191,7 @@ export function recountAccounts(invocation: Invocation): Promise<number> {
   return within(invocation, async (access) => {
     const { recount } = access;
     if (recount === null) {
-      throw new Failure('what accounts store is counted again in the store, and not over the API', {
+      throw new Failure('this command works directly in the store, not over the API', {
         exit: EXIT.usage,
         hint: 'Name the directory of the service with --data, or its database with --store. The service may run meanwhile.',
       });

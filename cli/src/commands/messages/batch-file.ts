@@ -45,7 +45,7 @@ function unknownField(name: string): string {
   return `unknown field "${name}"${guess ? `; did you mean "${guess}"?` : `; there are ${FIELDS.join(', ')}`}`;
 }
 
-export interface Line {
+export interface FileLine {
   /** Counted from 1. */
   readonly number: number;
   readonly text: string;
@@ -58,10 +58,10 @@ export interface Line {
 const LINE_BYTES_MAX = 100 * 1024 ** 2;
 
 /** All lines of the file, including empty ones. */
-export async function* linesOf(
+export async function* readLines(
   source: AsyncIterable<Uint8Array>,
   from: { line: number; bytes: number },
-): AsyncGenerator<Line> {
+): AsyncGenerator<FileLine> {
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let { line: number, bytes: endsAt } = from;

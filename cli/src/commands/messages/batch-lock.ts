@@ -72,6 +72,6 @@ function refused(error: unknown, path: string, file: string): Failure {
 function busy(path: string, file: string): Failure {
   return new Failure(`another run is sending ${printable(file)}`, {
     exit: EXIT.failed,
-    hint: `Nothing was sent. Wait until it has ended; it holds ${printable(path)}.`,
+    hint: `Nothing was sent. Wait until that run has ended: it locks ${printable(path)}.`,
   });
 }

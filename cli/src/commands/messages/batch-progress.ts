@@ -1,4 +1,4 @@
-// The progress of sending a file, stored beside the file: where the next run continues, and which lines may have been sent.
+// The progress of `postrider batch`, saved in a file: where the next run continues, and which lines may have been sent.
 
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
@@ -12,8 +12,8 @@ import { timeText } from '../../frame/time-text.ts';
 const RESTART = 'To send all lines from the first one again, use --restart.';
 const LINE_BREAK = 10;
 /**
- * How long the service certainly recognises a deduplication id. Its default is ten minutes; clocks differ, so this is
- * one minute less.
+ * How long the service certainly recognises a deduplication id. The default of its deduplication window is ten minutes;
+ * this is one minute less, because clocks differ.
  */
 const KNOWN_FOR_MS = 9 * 60_000;
 
@@ -31,7 +31,7 @@ export interface Progress {
   readonly refused: number;
   /** The lines that were sent, but had no response when the run ended. */
   readonly doubt: { readonly toLine: number; readonly at: number } | null;
-  /** Whether the last line had no line break. Such a line is the end of a file that may grow. */
+  /** Whether the last line had no line break when it was sent. Text that was added since would change the line. */
   readonly isLineOpen?: boolean;
 }
 
@@ -43,20 +43,20 @@ export interface BatchRun {
 }
 
 /** The lines of a file that are sent together. */
-export interface SentLines {
+export interface Lines {
   readonly toLine: number;
   readonly endsAt: number;
   /** The bytes of the lines as they are in the file. */
   readonly raw: readonly Buffer[];
 }
 
-export interface Outcome {
+export interface Counts {
   readonly accepted: number;
   readonly refused: number;
 }
 
 /** The progress of this run. The progress on disk contains only lines for which a response has arrived. */
-export class Sending {
+export class RunProgress {
   readonly #path: string;
   readonly #hash: Hash;
   #progress: Progress;
@@ -67,8 +67,8 @@ export class Sending {
     this.#progress = progress;
   }
 
-  static async from({ path, progressPath }: BatchRun, progress: Progress): Promise<Sending> {
-    return new Sending(progressPath, await hashOfStart(path, progress.bytes), progress);
+  static async from({ path, progressPath }: BatchRun, progress: Progress): Promise<RunProgress> {
+    return new RunProgress(progressPath, await hashOfStart(path, progress.bytes), progress);
   }
 
   get progress(): Progress {
@@ -76,16 +76,16 @@ export class Sending {
   }
 
   /** Whether an earlier run has sent these lines, and ended before the response. */
-  isDoubtful({ toLine }: SentLines): boolean {
+  isDoubtful({ toLine }: Lines): boolean {
     const { doubt } = this.#progress;
     return doubt !== null && toLine <= doubt.toLine;
   }
 
-  begin({ toLine }: SentLines, now: number): void {
+  begin({ toLine }: Lines, now: number): void {
     this.#keep({ ...this.#progress, doubt: { toLine, at: this.#progress.doubt?.at ?? now } });
   }
 
-  end({ toLine, endsAt, raw }: SentLines, { accepted, refused }: Outcome): void {
+  end({ toLine, endsAt, raw }: Lines, { accepted, refused }: Counts): void {
     for (const each of raw) this.#hash.update(each);
     const before = this.#progress;
     this.#keep({
@@ -106,13 +106,13 @@ export class Sending {
   }
 }
 
-/** The beginning of the deduplication ids. */
+/** A random text with which all deduplication ids of a run begin. */
 export function newRunId({ world }: Io): string {
   return `batch-${Buffer.from(world.random.bytes(8)).toString('hex')}`;
 }
 
 /** The progress at which an earlier run ended, or the beginning of the file. */
-export async function startOf(
+export async function startingProgress(
   { given, out, io }: Invocation,
   { path, progressPath, url, total }: BatchRun,
 ): Promise<Progress> {
@@ -147,7 +147,10 @@ export async function startOf(
   return found.isLineOpen ? { ...found, line: found.line - 1 } : found;
 }
 
-/** Throws if the service may have accepted the last chunk of the earlier run, and no longer recognises its ids. */
+/**
+ * Throws if the earlier run ended before the response for its last chunk, and the service may have forgotten the
+ * deduplication ids of that chunk by now.
+ */
 function refuseForgotten({ doubt, line }: Progress, now: number): void {
   if (doubt === null || now - doubt.at <= KNOWN_FOR_MS) return;
   throw new Failure(

@@ -4,16 +4,15 @@
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, UnreachableError } from 'postrider-sdk';
 import type { Invocation } from '../../frame/command.ts';
-import { interruptedExit } from '../../frame/command-line.ts';
 import type { Connection } from '../../frame/connection.ts';
-import { EXIT } from '../../frame/exit-codes.ts';
+import { EXIT, interruptedExit } from '../../frame/exit-codes.ts';
 import { Failure, notPostriderJson, usageFailure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import { ProgressBar } from '../../frame/progress-bar.ts';
-import { unreadable } from '../../frame/read-input.ts';
-import { type Element, type Line, linesOf, readElement } from './batch-file.ts';
+import { unreadableFailure } from '../../frame/read-input.ts';
+import { type Element, type FileLine, readElement, readLines } from './batch-file.ts';
 import { lockFile } from './batch-lock.ts';
-import { type BatchRun, newRunId, type Outcome, Sending, type SentLines, startOf } from './batch-progress.ts';
+import { type BatchRun, type Counts, type Lines, newRunId, RunProgress, startingProgress } from './batch-progress.ts';
 import { pause } from './follow.ts';
 
 const ELEMENTS_MAX = 500;
@@ -22,13 +21,13 @@ const PROBLEMS_SHOWN_MAX = 20;
 const TRIES_MAX = 5;
 const TRY_AGAIN_MS = 1000;
 const RETRY_AFTER_SECONDS_MAX = 120;
-interface Chunk extends SentLines {
+interface Chunk extends Lines {
   readonly elements: readonly Element[];
   /** The numbers of the lines from which the elements were read. */
   readonly lines: readonly number[];
 }
 
-const NOTHING: Outcome = { accepted: 0, refused: 0 };
+const NOTHING: Counts = { accepted: 0, refused: 0 };
 
 export async function batch(invocation: Invocation): Promise<number> {
   const [path] = invocation.given.words;
@@ -59,10 +58,10 @@ async function sendFile(invocation: Invocation, path: string): Promise<number> {
 async function sendLocked(invocation: Invocation, connection: Connection, place: BatchRun): Promise<number> {
   const { given, out, io } = invocation;
   const { path, total } = place;
-  const sending = await Sending.from(place, await startOf(invocation, place));
+  const sending = await RunProgress.from(place, await startingProgress(invocation, place));
   const { runId, bytes, doubt } = sending.progress;
   const source = createReadStream(path, { start: bytes }) as AsyncIterable<Uint8Array>;
-  const lines = linesOf(source, sending.progress);
+  const lines = readLines(source, sending.progress);
   const chunks = chunksOf(lines, given.number('chunk') ?? ELEMENTS_MAX, doubt?.toLine ?? null);
   const tellRest = () =>
     out.note(
@@ -85,7 +84,7 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
 async function sendChunks(
   chunks: AsyncIterable<Chunk>,
   sender: Sender,
-  sending: Sending,
+  sending: RunProgress,
   { given, out, io }: Invocation,
   total: number,
 ): Promise<void> {
@@ -104,7 +103,7 @@ async function sendChunks(
   }
 }
 
-function report({ out }: Invocation, { accepted, refused }: Outcome): number {
+function report({ out }: Invocation, { accepted, refused }: Counts): number {
   if (!out.isJson) out.line(`${accepted} accepted, ${refused} refused.`);
   return refused === 0 ? EXIT.done : EXIT.failed;
 }
@@ -116,7 +115,7 @@ async function checkFile(path: string): Promise<number> {
   try {
     if (statSync(path).isDirectory()) throw new Failure(`${printable(path)} is a directory`, { exit: EXIT.usage });
     const source = createReadStream(path) as AsyncIterable<Uint8Array>;
-    for await (const line of linesOf(source, { line: 0, bytes: 0 })) {
+    for await (const line of readLines(source, { line: 0, bytes: 0 })) {
       total = line.number;
       const problem = problemOf(elementOf(line));
       if (problem === null) continue;
@@ -124,7 +123,7 @@ async function checkFile(path: string): Promise<number> {
       if (wrong <= PROBLEMS_SHOWN_MAX) shown.push(`\n  - line ${line.number}: ${problem}`);
     }
   } catch (error) {
-    throw unreadable(printable(path), error);
+    throw unreadableFailure(printable(path), error);
   }
   if (wrong === 0) return total;
   const more = wrong > shown.length ? `\n  and ${wrong - shown.length} more` : '';
@@ -137,16 +136,16 @@ async function checkFile(path: string): Promise<number> {
 type Read = ReturnType<typeof readElement>;
 
 /** The element of a line, or null for an empty line. */
-const elementOf = ({ text }: Line): Read | null => (text.trim() === '' ? null : readElement(text));
+const elementOf = ({ text }: FileLine): Read | null => (text.trim() === '' ? null : readElement(text));
 
 const problemOf = (read: Read | null) => (read !== null && 'problem' in read ? read.problem : null);
 
 /**
- * `endsWith` is the last line of a chunk that an earlier run has sent. This run cuts the chunk at the same line, so
- * that it has the same ids.
+ * `endsWith` is the last line that an earlier run has sent without a response. A chunk ends at this line, so that no
+ * chunk has such lines together with new ones.
  */
 async function* chunksOf(
-  lines: AsyncIterable<Line>,
+  lines: AsyncIterable<FileLine>,
   elementsMax: number,
   endsWith: number | null,
 ): AsyncGenerator<Chunk> {
@@ -177,7 +176,7 @@ class OpenChunk implements Chunk {
   endsAt = 0;
   #bytes = 0;
 
-  add({ number, endsAt, raw }: Line, element: Element | null): void {
+  add({ number, endsAt, raw }: FileLine, element: Element | null): void {
     [this.toLine, this.endsAt] = [number, endsAt];
     this.raw.push(raw);
     this.#bytes += raw.length;
@@ -196,7 +195,7 @@ async function sendStream(invocation: Invocation): Promise<number> {
   const sender = new Sender(invocation, connect(), newRunId(io));
   const sum = { accepted: 0, refused: 0 };
   for await (const chunk of chunksOf(
-    linesOf(io.stdin, { line: 0, bytes: 0 }),
+    readLines(io.stdin, { line: 0, bytes: 0 }),
     given.number('chunk') ?? ELEMENTS_MAX,
     null,
   )) {
@@ -220,7 +219,7 @@ class Sender {
     this.#runId = runId;
   }
 
-  async send({ elements, lines }: Chunk): Promise<Outcome> {
+  async send({ elements, lines }: Chunk): Promise<Counts> {
     if (elements.length === 0) return NOTHING;
     const results = await this.#call(elements.map((element, index) => this.#named(element, lines[index]!)));
     for (const [index, result] of results.entries()) await this.#tell(result, lines[index]!);
@@ -240,7 +239,12 @@ class Sender {
     const names = Object.keys(element.headers ?? {}).map((name) => name.toLowerCase());
     const { headerPrefix } = this.#connection;
     const prefix = headerPrefix.toLowerCase();
-    const own = [`${prefix}deduplication-id`, `${prefix}content-based-deduplication`, 'idempotency-key'];
+    const own = [
+      `${prefix}deduplication-id`,
+      `${prefix}content-based-deduplication`,
+      'idempotency-key',
+      `${prefix}debounce-key`,
+    ];
     if (names.some((name) => own.includes(name))) return element;
     return {
       ...element,
@@ -249,8 +253,8 @@ class Sender {
   }
 
   /**
-   * Sends a chunk. It tries again when the service is unavailable for a moment: the ids prevent that messages are
-   * accepted twice.
+   * Sends a chunk. It tries again when the service is unavailable for a moment: the deduplication ids prevent that
+   * messages are accepted twice.
    */
   async #call(elements: readonly Element[]): Promise<readonly BatchResult[]> {
     const { client, url } = this.#connection;

@@ -41,7 +41,7 @@ async function readBodyFile(path: string): Promise<Uint8Array> {
 
 const tooLarge = (name: string) => new Failure(`the body from ${printable(name)} is over 1 GiB`, { exit: EXIT.usage });
 
-/** The body in JSON: as text if it is valid text, else as base64, so that no byte changes. */
+/** The body as a field of JSON: as text if it is valid UTF-8, else as base64, so that no byte changes. */
 export function jsonBody(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
   const buffer = Buffer.from(bytes);
   return isUtf8(buffer) ? { body: buffer.toString('utf8') } : { bodyBase64: buffer.toString('base64') };
@@ -81,8 +81,15 @@ function sentName(name: string, prefix: string): string {
   return isOwn ? name : `${prefix}Forward-${name}`;
 }
 
-/** The content type that the body suggests: JSON if the body is JSON, else none. */
-export function guessedType(body: Uint8Array | undefined): string | undefined {
+/** Adds the content type that the body suggests, unless the headers have one. */
+export function addGuessedType(headers: Map<string, string>, body: Uint8Array | undefined): void {
+  const hasType = [...headers.keys()].some((name) => name.toLowerCase() === 'content-type');
+  const type = hasType ? undefined : guessedType(body);
+  if (type !== undefined) headers.set('Content-Type', type);
+}
+
+/** The content type that the body suggests: JSON if it is a JSON object or list, else none. */
+function guessedType(body: Uint8Array | undefined): string | undefined {
   if (body === undefined || (body[0] !== 0x7b && body[0] !== 0x5b)) return undefined;
   try {
     JSON.parse(Buffer.from(body).toString('utf8'));

@@ -1,12 +1,12 @@
-// Cancels, retries or deletes all messages that a filter selects: counts them, asks, starts the operation and follows it
-// to its end.
+// Cancels, retries or deletes messages. For all that a filter selects: counts them, asks for confirmation, starts the
+// operation and follows it to its end.
 
 import type { Job, JobAction, MessageFilter } from 'postrider-sdk';
 import type { Invocation } from '../../frame/command.ts';
-import { interruptedExit } from '../../frame/command-line.ts';
 import { confirm } from '../../frame/confirm.ts';
-import { EXIT } from '../../frame/exit-codes.ts';
+import { EXIT, interruptedExit } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
+import { countOf } from '../../frame/output.ts';
 import { ProgressBar } from '../../frame/progress-bar.ts';
 import { filterOf } from './filter.ts';
 import { pause } from './follow.ts';
@@ -20,8 +20,6 @@ const WORDS: Readonly<Record<JobAction, { readonly verb: string; readonly what: 
   delete: { verb: 'Delete', what: 'dead letter', done: 'deleted' },
 };
 
-const counted = (number: number, what: string, more = '') => `${number}${more} ${what}${number === 1 ? '' : 's'}`;
-
 export async function runBulk(invocation: Invocation, action: JobAction): Promise<number> {
   const { given, out, io, connect } = invocation;
   const { client } = connect();
@@ -34,7 +32,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
     out.note(`No ${what} matches.`);
     return EXIT.done;
   }
-  const number = counted(matched, what, isMatchedCut ? ' or more' : '');
+  const number = countOf(matched, what, isMatchedCut ? ' or more' : '');
   if (isDryRun) {
     out.result({ action, matched, ...(isMatchedCut && { isMatchedCut }) }, `${number} would be changed.`);
     return EXIT.done;
@@ -45,7 +43,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
     out.note(`Stopped watching. The service continues the operation ${job.jobId}.`);
     return interruptedExit(io.interrupted);
   }
-  out.result(job, `${counted(job.done, what)}: ${done}.`);
+  out.result(job, `${countOf(job.done, what)}: ${done}.`);
   return EXIT.done;
 }
 
@@ -54,7 +52,7 @@ async function started({ io, out }: Invocation, start: () => Promise<Job>): Prom
     return await start();
   } catch (error) {
     if (io.interrupted.aborted)
-      out.note('Stopped before the service responded: it may have begun, and then continues.');
+      out.note('Stopped before the service responded. If the operation has begun, it continues.');
     throw error;
   }
 }
@@ -83,4 +81,25 @@ function chosen(filter: MessageFilter, isAll: boolean, action: JobAction): Messa
       : `nothing is selected: give ids, filters such as --queue, or --all to ${action} all of them`,
     { exit: EXIT.usage },
   );
+}
+
+/** Handles each of the ids. If one of several is no longer there, the others are still handled. */
+export async function handleEach(
+  { given, out }: Invocation,
+  idField: 'messageId' | 'dlqId',
+  handle: (id: string) => Promise<void>,
+): Promise<number> {
+  let missing = 0;
+  for (const id of given.words) {
+    try {
+      await handle(id);
+    } catch (error) {
+      const { status, message } = error as { readonly status?: number; readonly message: string };
+      if (given.words.length === 1 || status !== 404) throw error;
+      if (out.isJson) await out.record({ [idField]: id, error: message });
+      else out.warn(`${id}: ${message}`);
+      missing += 1;
+    }
+  }
+  return missing === 0 ? EXIT.done : EXIT.notFound;
 }

@@ -6,7 +6,7 @@ import { EXIT } from '../../frame/exit-codes.ts';
 import { printable } from '../../frame/printable.ts';
 import { timeText } from '../../frame/time-text.ts';
 import { jsonBody, readBody, readHeaders } from './body.ts';
-import { runBulk } from './bulk.ts';
+import { handleEach, runBulk } from './bulk.ts';
 import { filterOf } from './filter.ts';
 import { bodyText } from './messages.ts';
 import { readUpTo } from './pages.ts';
@@ -96,22 +96,20 @@ export async function retryDeadLetters(invocation: Invocation): Promise<number> 
     ...(body !== undefined && jsonBody(body)),
     ...(Object.keys(headers).length > 0 && { headers }),
   };
-  for (const id of given.words) {
+  return handleEach(invocation, 'dlqId', async (id) => {
     const answer = await client.retryDeadLetter(id, Object.keys(changes).length > 0 ? changes : undefined);
     if (out.isJson) await out.record({ dlqId: id, ...answer });
     else out.line(`${printable(id)}  sent again as ${printable(answer.messageId)}`);
-  }
-  return EXIT.done;
+  });
 }
 
 export async function deleteDeadLetters(invocation: Invocation): Promise<number> {
   const { given, out, connect } = invocation;
   if (given.words.length === 0) return runBulk(invocation, 'delete');
   const { client } = connect();
-  for (const id of given.words) {
+  return handleEach(invocation, 'dlqId', async (id) => {
     const answer = await client.deleteDeadLetter(id);
     if (out.isJson) await out.record({ dlqId: id, ...answer });
     else out.line(`${printable(id)}  deleted`);
-  }
-  return EXIT.done;
+  });
 }

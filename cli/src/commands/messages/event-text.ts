@@ -22,11 +22,13 @@ export function eventText(event: MessageEvent, out: Output, isAlone = false): st
     .trimEnd();
 }
 
-function stepDetails({ state, time, attempt, responseStatus, error, nextDeliveryTime }: MessageEvent): string[] {
+function stepDetails(event: MessageEvent): string[] {
+  const { state, time, attempt, changed, responseStatus, error, nextDeliveryTime } = event;
   const isStatusSaid = error?.includes(String(responseStatus)) ?? false;
   const waitMs = (nextDeliveryTime ?? time) - time;
   return [
     ...(attempt === undefined ? [] : [`attempt ${attempt}`]),
+    ...(changed === undefined ? [] : [`changed: ${changed.join(' ')}`]),
     ...(responseStatus === undefined || isStatusSaid ? [] : [`status ${responseStatus}`]),
     ...(error === undefined ? [] : [error]),
     // A message that is due at once has nothing to wait for.

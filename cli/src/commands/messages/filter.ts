@@ -1,7 +1,7 @@
 // Reads the filter flags of a command into the filters of the API.
 
 import { type Client, type MessageFilter, PostriderError } from 'postrider-sdk';
-import type { Given } from '../../frame/arguments.ts';
+import type { Args } from '../../frame/arguments.ts';
 import { isDurationAgo } from '../../frame/time-text.ts';
 
 const LISTS = [
@@ -11,6 +11,7 @@ const LISTS = [
   ['schedule', 'scheduleId'],
   ['label', 'label'],
   ['flow-key', 'flowControlKey'],
+  ['debounce-key', 'debounceKey'],
   ['to', 'url'],
   ['host', 'host'],
   ['status', 'responseStatus'],
@@ -18,27 +19,31 @@ const LISTS = [
 ] as const;
 
 /**
- * The time from which the values of these flags count back. A value such as `1h` counts back by the clock of the
- * service, which is read only in that case.
+ * The time of the service, from which a value such as `1h` of these flags counts back. Undefined if no flag has such a
+ * value, or if the token may not read the time: then the clock of this machine is used.
  */
-export async function nowFor(given: Given, client: Client, ...flags: readonly string[]): Promise<number | undefined> {
+export async function serviceTimeFor(
+  given: Args,
+  client: Client,
+  ...flags: readonly string[]
+): Promise<number | undefined> {
   if (!flags.some((flag) => isDurationAgo(given.text(flag) ?? ''))) return undefined;
   const overview = await client.overview().catch((error: unknown) => {
-    // The token may not read the clock of the service, so the clock of this machine is used.
+    // The token lacks the scope to read the time of the service.
     if (error instanceof PostriderError && error.status === 403) return null;
     throw error;
   });
   return overview?.now;
 }
 
-export async function filterOf(given: Given, client: Client): Promise<MessageFilter> {
+export async function filterOf(given: Args, client: Client): Promise<MessageFilter> {
   const lists = LISTS.flatMap(([flag, name]) => {
     const values = given.list(flag);
     if (values.length === 0) return [];
     return [[name, flag === 'state' ? values.map((each) => each.toUpperCase()) : values] as const];
   });
   const text = given.text('text');
-  const now = await nowFor(given, client, 'from', 'until');
+  const now = await serviceTimeFor(given, client, 'from', 'until');
   const [fromDate, toDate] = [given.time('from', now), given.time('until', now)];
   return {
     ...(Object.fromEntries(lists) as MessageFilter),

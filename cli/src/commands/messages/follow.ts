@@ -40,7 +40,7 @@ class Follower {
   readonly #filter: MessageFilter;
   readonly #beganAt: number;
   readonly #options: FollowOptions;
-  /** The keys of the past events that were read. */
+  /** The keys of the past events that were read. The live stream may send these events again. */
   readonly #seen = new Set<string>();
   #lastEventId: string | null = null;
   #isFirst = true;
@@ -114,7 +114,7 @@ class Follower {
 }
 
 /** Whether another try may succeed. */
-function isTemporaryError(error: unknown): boolean {
+export function isTemporaryError(error: unknown): boolean {
   const isOfService = error instanceof PostriderError && error.status >= 500;
   return error instanceof UnreachableError || isOfService || isCut(error);
 }

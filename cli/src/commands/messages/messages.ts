@@ -7,7 +7,7 @@ import type { Output } from '../../frame/output.ts';
 import { printable, printableLines } from '../../frame/printable.ts';
 import { spanText, timeText } from '../../frame/time-text.ts';
 import { writeWhole } from '../../frame/whole-file.ts';
-import { runBulk } from './bulk.ts';
+import { handleEach, runBulk } from './bulk.ts';
 import { eventText } from './event-text.ts';
 import { filterOf } from './filter.ts';
 import { readUpTo } from './pages.ts';
@@ -72,6 +72,11 @@ export async function getMessage({ given, out, connect }: Invocation): Promise<n
   return EXIT.done;
 }
 
+function ackText({ deadline, progress, note }: NonNullable<MessageWithAttempts['ack']>): string {
+  const done = progress === undefined ? '' : `, ${Math.floor(progress * 100)} % done`;
+  return `awaited until ${timeText(deadline)}${done}${note === undefined ? '' : `: ${note}`}`;
+}
+
 function messageFacts(message: MessageWithAttempts): [string, string | null | undefined][] {
   const at = (time: number | undefined) => (time === undefined ? null : timeText(time));
   const hasEnded = message.endedAt !== undefined;
@@ -87,6 +92,9 @@ function messageFacts(message: MessageWithAttempts): [string, string | null | un
     ['accepted', timeText(message.createdAt)],
     ['ended', at(message.endedAt)],
     ['next', hasEnded ? null : at(message.nextDeliveryTime ?? (message.retried === 0 ? message.notBefore : undefined))],
+    ['expires', hasEnded ? null : at(message.expiresAt)],
+    ['debounce key', message.debounceKey && `${message.debounceKey} (stands for ${message.debounced})`],
+    ['ack', message.ack && ackText(message.ack)],
     ['retries', `${message.retried} of ${message.maxRetries}`],
     ['held', message.heldReason],
     ['failure', message.failure],
@@ -149,27 +157,11 @@ export async function cancelMessages(invocation: Invocation): Promise<number> {
   const { given, out, connect } = invocation;
   if (given.words.length === 0) return runBulk(invocation, 'cancel');
   const { client } = connect();
-  let missing = 0;
-  for (const id of given.words) {
-    try {
-      const answer = await client.cancelMessage(id);
-      if (out.isJson) await out.record({ messageId: id, ...answer });
-      else out.line(`${printable(id)}  ${answer.detail ? printable(answer.detail) : 'cancelled'}`);
-    } catch (error) {
-      // If one of several messages has ended meanwhile, the others are still handled.
-      if (given.words.length === 1) throw error;
-      await tellMissing(id, error, out);
-      missing += 1;
-    }
-  }
-  return missing === 0 ? EXIT.done : EXIT.notFound;
-}
-
-async function tellMissing(id: string, error: unknown, out: Output): Promise<void> {
-  const { status, message } = error as { readonly status?: number; readonly message: string };
-  if (status !== 404) throw error;
-  if (out.isJson) await out.record({ messageId: id, error: message });
-  else out.warn(`${id}: ${message}`);
+  return handleEach(invocation, 'messageId', async (id) => {
+    const answer = await client.cancelMessage(id);
+    if (out.isJson) await out.record({ messageId: id, ...answer });
+    else out.line(`${printable(id)}  ${answer.detail ? printable(answer.detail) : 'cancelled'}`);
+  });
 }
 
 export async function deliverMessageNow({ given, out, connect }: Invocation): Promise<number> {
@@ -215,6 +207,8 @@ export async function why({ given, out, connect }: Invocation): Promise<number> 
         ? null
         : `${timeText(answer.nextAttemptAt)}${answer.isEarliest ? ' or later' : ''}`,
     ],
+    ['estimated', answer.estimatedAt === undefined ? null : `about ${timeText(answer.estimatedAt)}`],
+    ['level', answer.level === undefined ? null : String(answer.level)],
     ['behind', answer.behindMessageId],
     ['ahead', count],
   ]);

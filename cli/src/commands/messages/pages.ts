@@ -3,7 +3,7 @@
 const PAGE_MAX = 1000;
 const LIMIT_BY_DEFAULT = 50;
 
-export interface Listed<T> {
+export interface LimitedList<T> {
   readonly entries: readonly T[];
   /** Whether entries were left out because of the limit. */
   readonly isCut: boolean;
@@ -15,7 +15,7 @@ export async function readUpTo<T>(
     readonly count: number;
     readonly cursor?: string;
   }) => Promise<{ entries: readonly T[]; cursor?: string | undefined }>,
-): Promise<Listed<T>> {
+): Promise<LimitedList<T>> {
   const limit = limitGiven === 0 ? Number.POSITIVE_INFINITY : (limitGiven ?? LIMIT_BY_DEFAULT);
   const entries: T[] = [];
   let cursor: string | undefined;

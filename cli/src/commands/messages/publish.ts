@@ -1,14 +1,14 @@
 // `postrider publish` and `postrider enqueue`: sends a message, and with --wait follows it to its end.
 
 import { type Call, calls, type Published, type PublishSettings } from 'postrider-sdk';
-import type { Given } from '../../frame/arguments.ts';
+import type { Args } from '../../frame/arguments.ts';
 import type { Invocation } from '../../frame/command.ts';
 import type { Connection } from '../../frame/connection.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
 import type { Io } from '../../frame/terminal.ts';
-import { guessedType, readBody, readHeaders } from './body.ts';
+import { addGuessedType, readBody, readHeaders } from './body.ts';
 import { type WaitOptions, waitForEnd } from './wait-for-end.ts';
 
 type Answer = Published | readonly Published[];
@@ -57,15 +57,20 @@ async function wait({ client }: Connection, published: readonly Published[], opt
   }
 }
 
-/** What is printed for an accepted message: only its id if a script reads the output. */
-function acceptedText({ messageId, url, deduplicated }: Published, isQuiet: boolean): string {
+/** What is printed for an accepted message: with --quiet only its id, so that a script can read it. */
+function acceptedText({ messageId, url, deduplicated, debounced }: Published, isQuiet: boolean): string {
   if (isQuiet) return printable(messageId);
-  return `${printable(messageId)}  ${printable(url)}${deduplicated ? '  (a duplicate: nothing new was accepted)' : ''}`;
+  const note = deduplicated
+    ? '  (a duplicate: nothing new was accepted)'
+    : debounced !== undefined && debounced > 1
+      ? `  (the newest of ${debounced} messages with its debounce key)`
+      : '';
+  return `${printable(messageId)}  ${printable(url)}${note}`;
 }
 
 /** The request that the flags describe. Schedules use this too, because their messages have the same settings. */
 export async function readRequest(
-  given: Given,
+  given: Args,
   io: Io,
   prefix: string,
 ): Promise<{ readonly request: Request; readonly headers: Readonly<Record<string, string>> }> {
@@ -73,9 +78,7 @@ export async function readRequest(
   const settings = settingsOf(given);
   refuseDuplicateSettings(headers, settings, prefix);
   const body = await readBody(given.text('data'), io);
-  const hasType = [...headers.keys()].some((name) => name.toLowerCase() === 'content-type');
-  const type = hasType ? undefined : guessedType(body);
-  if (type !== undefined) headers.set('Content-Type', type);
+  addGuessedType(headers, body);
   return {
     request: { ...(body !== undefined && { body }), settings },
     headers: Object.fromEntries(headers),
@@ -97,37 +100,45 @@ export function refuseDuplicateSettings(
   });
 }
 
-function settingsOf(given: Given): PublishSettings {
+/** The settings that the flags describe. */
+export function settingsOf(given: Args): PublishSettings {
   const texts = [
     ['Method', given.text('method')?.toUpperCase()],
     ['Delay', given.text('delay')],
-    ['Not-Before', notBefore(given.text('at'))],
+    ['Not-Before', secondsOf(given, 'at', 'For a delay from now, use --delay.')],
+    ['Expires', given.text('expires')],
+    ['Expires-At', secondsOf(given, 'expires-at', 'For a duration from now, use --expires.')],
     ['Retries', given.text('retries')],
     ['Retry-Delay', given.text('retry-delay')],
+    ['Retry-Jitter', given.text('retry-jitter')],
     ['Timeout', given.text('timeout')],
     ['Callback', given.text('callback')],
     ['Failure-Callback', given.text('failure-callback')],
     ['Label', given.list('label').join(',') || undefined],
+    ['Debounce-Key', given.text('debounce-key')],
+    ['Debounce', given.text('debounce')],
+    ['Debounce-Max', given.text('debounce-max')],
     ['Deduplication-Id', given.text('deduplication-id')],
     ['Content-Based-Deduplication', given.has('content-deduplication') ? 'true' : undefined],
     ['Flow-Control-Key', given.text('flow-key')],
     ['Flow-Control-Value', given.text('flow-limit')],
     ['Order-Key', given.text('order-key')],
+    ['Priority', given.text('priority')],
+    ['Outage', given.text('outage')],
+    ['Await-Ack', given.text('await-ack')],
     ['Redact-Fields', given.list('redact').join(',') || undefined],
   ] as const;
   return Object.fromEntries(texts.filter(([, value]) => value !== undefined)) as PublishSettings;
 }
 
-/** The time in seconds since 1970, as the API expects it. */
-function notBefore(text: string | undefined): string | undefined {
+/** The time that a flag gives, in seconds since 1970, as the API expects it. */
+function secondsOf(given: Args, flag: string, hint: string): string | undefined {
+  const text = given.text(flag);
   if (text === undefined || /^\d+$/.test(text)) return text;
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(at)) return String(Math.ceil(at / 1000));
   throw new Failure(
-    `--at must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not ${JSON.stringify(text)}`,
-    {
-      exit: EXIT.usage,
-      hint: 'For a delay from now, use --delay.',
-    },
+    `--${flag} must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not ${JSON.stringify(text)}`,
+    { exit: EXIT.usage, hint },
   );
 }

@@ -1,14 +1,14 @@
 // `postrider tail`: events as they happen, until Ctrl-C.
 
 import type { Invocation } from '../../frame/command.ts';
-import { interruptedExit } from '../../frame/command-line.ts';
+import { interruptedExit } from '../../frame/exit-codes.ts';
 import { eventText } from './event-text.ts';
-import { filterOf, nowFor } from './filter.ts';
+import { filterOf, serviceTimeFor } from './filter.ts';
 import { follow } from './follow.ts';
 
 export async function tail({ given, out, io, connect }: Invocation): Promise<number> {
   const { client, url } = connect();
-  const from = given.time('since', await nowFor(given, client, 'since'));
+  const from = given.time('since', await serviceTimeFor(given, client, 'since'));
   const { state, ...filter } = await filterOf(given, client);
   const events = follow(
     client,

@@ -1,8 +1,7 @@
 // Follows messages until each of them has ended, and prints every step.
 
 import type { Client, MessageEvent } from 'postrider-sdk';
-import { interruptedExit } from '../../frame/command-line.ts';
-import { EXIT } from '../../frame/exit-codes.ts';
+import { EXIT, interruptedExit } from '../../frame/exit-codes.ts';
 import type { Output } from '../../frame/output.ts';
 import type { Io } from '../../frame/terminal.ts';
 import { eventText } from './event-text.ts';

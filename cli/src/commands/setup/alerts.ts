@@ -38,7 +38,7 @@ export async function getAlert({ given, out, connect }: Invocation): Promise<num
     ['reminder', alert.remindEvery === undefined ? null : `every ${alert.remindEvery}`],
     ['state', stateOf(alert)],
     ['notified', alert.notifiedAt === undefined ? null : timeText(alert.notifiedAt)],
-    ['said', alert.text],
+    ['text', alert.text],
     ['message', alert.messageId],
     ['problem', alert.problem],
     ['created', timeText(alert.createdAt)],

@@ -5,15 +5,15 @@ import type { Tier } from '../../../../server/src/rules/limits/tier.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { confirm } from '../../frame/confirm.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
-import type { Output } from '../../frame/output.ts';
+import { countOf, type Output } from '../../frame/output.ts';
 import { printable, printableLines } from '../../frame/printable.ts';
 import type { Io } from '../../frame/terminal.ts';
 import { writeWhole } from '../../frame/whole-file.ts';
 import { cannotApply, fileName, readFileState } from './desired-file.ts';
-import { limitProblems, type ServiceSide } from './desired-limits.ts';
+import { limitProblems, type ServiceFacts } from './desired-limits.ts';
 import { settingProblems } from './desired-settings.ts';
 import { type Change, diffStates, type State } from './desired-state.ts';
-import { makeChanges, type Work } from './make-changes.ts';
+import { type ChangeContext, makeChanges } from './make-changes.ts';
 import { readService } from './service-state.ts';
 
 export async function apply(invocation: Invocation): Promise<number> {
@@ -26,7 +26,7 @@ export async function apply(invocation: Invocation): Promise<number> {
   refuse(settingProblems(desired, headerPrefix));
   const { state: actual, leftOut } = await readService(client, desired);
   const all = diffStates(desired, actual, given.has('prune'));
-  // No file can describe such a schedule, so it is missing from every file. Its absence does not mean that it should be
+  // No file can describe the schedules in `leftOut`, so every file lacks them. That does not mean that they should be
   // deleted.
   const isSpared = ({ action, kind, name }: Change) =>
     action === 'delete' && kind === 'schedule' && leftOut.includes(name);
@@ -59,10 +59,10 @@ function nothingMade(
   return EXIT.done;
 }
 
-async function make(invocation: Invocation, work: Work, changes: readonly Change[]): Promise<number> {
+async function make(invocation: Invocation, work: ChangeContext, changes: readonly Change[]): Promise<number> {
   const { out } = invocation;
   const deletes = changes.filter(({ action }) => action === 'delete');
-  if (deletes.length > 0) await confirm(invocation, `Delete ${deletes.length} of them?`);
+  if (deletes.length > 0) await confirm(invocation, `Delete what the file does not name (${deletes.length} in all)?`);
   const failed = await makeChanges(work, changes);
   if (out.isJson) out.json({ changes, failed });
   for (const { kind, name, error } of failed) out.warn(`${kind} ${name}: ${error}`);
@@ -74,7 +74,7 @@ async function make(invocation: Invocation, work: Work, changes: readonly Change
 async function serviceSide(
   client: Client,
   { desired, actual, headerPrefix, io }: { desired: State; actual: State; headerPrefix: string; io: Io },
-): Promise<ServiceSide> {
+): Promise<ServiceFacts> {
   const { tier, limits } = await client.getAccount();
   const topics = desired.schedules?.length ? await client.listTopics() : [];
   const { clock } = io.world;
@@ -108,7 +108,7 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
   const isReplacing = given.has('force');
   writeWhole({ path: file, data: text, mode: 0o600, isReplacing, hintIfThere: '--force overwrites it' });
   out.note(
-    `${file}: ${kept.queues!.length} queues, ${kept.topics!.length} topics, ${kept.schedules!.length} schedules, ${kept.alerts?.length ?? 0} alerts.`,
+    `${file}: ${countOf(kept.queues!.length, 'queue')}, ${countOf(kept.topics!.length, 'topic')}, ${countOf(kept.schedules!.length, 'schedule')}, ${countOf(kept.alerts?.length ?? 0, 'alert')}.`,
   );
   return EXIT.done;
 }
@@ -134,5 +134,5 @@ function showChange({ action, kind, name, fields }: Change, out: Output): void {
 function summary(changes: readonly Change[]): string {
   const count = (action: Change['action']) => changes.filter((change) => change.action === action).length;
   const parts = [`${count('create')} created`, `${count('update')} changed`, `${count('delete')} deleted`];
-  return `${changes.length} change${changes.length === 1 ? '' : 's'} (${parts.join(', ')})`;
+  return `${countOf(changes.length, 'change')} (${parts.join(', ')})`;
 }

@@ -10,7 +10,7 @@ export interface AlertState {
   readonly remindEvery?: string | number;
 }
 
-/** A placeholder for the default of the service, which only the service knows. */
+/** A placeholder for the default of `freeBytes`, which only the service knows. */
 const SERVICE_DEFAULT = { freeBytes: 1 };
 
 /** Everything that is wrong with an entry. */

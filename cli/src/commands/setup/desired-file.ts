@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
-import { collect, unreadable } from '../../frame/read-input.ts';
+import { collect, unreadableFailure } from '../../frame/read-input.ts';
 import type { Io } from '../../frame/terminal.ts';
 import { readState, type State } from './desired-state.ts';
 
@@ -57,6 +57,6 @@ async function readText(path: string, io: Io): Promise<string> {
     const bytes = await collect(source, FILE_BYTES_MAX, () => new Error('it is larger than 10 MiB'));
     return bytes.toString('utf8');
   } catch (error) {
-    throw unreadable(printable(path), error);
+    throw unreadableFailure(printable(path), error);
   }
 }

@@ -8,7 +8,7 @@ import { parsePublishSettings } from '../../../../server/src/rules/publish/publi
 import { headerRules, scheduleHeaders, topicHeaders } from './desired-settings.ts';
 import type { Change, Kind, ScheduleState, State, TopicState } from './desired-state.ts';
 
-export interface ServiceSide {
+export interface ServiceFacts {
   /** The tier of the account, with its limits. */
   readonly tier: Tier;
   /** All topics of the service, by name and by id. */
@@ -19,7 +19,7 @@ export interface ServiceSide {
 }
 
 /** The problems, each with its place in the file. What the service already has is not checked. */
-export function limitProblems(desired: State, changes: readonly Change[], service: ServiceSide): string[] {
+export function limitProblems(desired: State, changes: readonly Change[], service: ServiceFacts): string[] {
   const isChanged = (kind: Kind, name: string) =>
     changes.some((change) => change.kind === kind && change.name === name && change.action !== 'delete');
   const { topics = [], schedules = [] } = desired;
@@ -44,7 +44,7 @@ function tooMany(kind: Kind, max: number | null, there: readonly unknown[] = [],
   return [`${kind}s: the result would be ${count}; the limit of the account is ${max}`];
 }
 
-function wrongTopic(topic: TopicState, at: string, { tier, headerPrefix, time }: ServiceSide): string[] {
+function wrongTopic(topic: TopicState, at: string, { tier, headerPrefix, time }: ServiceFacts): string[] {
   const { endpointsPerTopicMax: max } = tier;
   const count = topic.endpoints.length;
   const settings = parsePublishSettings(topicHeaders(topic), headerRules(headerPrefix));
@@ -59,7 +59,7 @@ function wrongSchedule(
   schedule: ScheduleState,
   at: string,
   made: readonly TopicState[],
-  { tier, topics, headerPrefix, time }: ServiceSide,
+  { tier, topics, headerPrefix, time }: ServiceFacts,
 ): string[] {
   const { queue: queueName = null, body = '', bodyBase64 } = schedule;
   const bytes = bodyBase64 === undefined ? Buffer.from(body) : Buffer.from(bodyBase64, 'base64');
@@ -76,7 +76,7 @@ function wrongDestination(
   { destination }: ScheduleState,
   at: string,
   made: readonly TopicState[],
-  topics: ServiceSide['topics'],
+  topics: ServiceFacts['topics'],
 ): string[] {
   const parsed = parseDestination(destination);
   if ('problem' in parsed || parsed.kind !== 'topic') return [];

@@ -4,9 +4,9 @@
 import type { HeaderList } from '../../../../server/src/rules/delivery/message.ts';
 import { misspeltProblem } from '../../../../server/src/rules/publish/misspelt-settings.ts';
 import {
-  cronProblem,
   type HeaderRules,
   parsePublishSettings,
+  scheduleOnlyProblem,
 } from '../../../../server/src/rules/publish/publish-settings.ts';
 import { isName, NAME_RULE } from '../../../../server/src/rules/requests/name.ts';
 import { isForQstashClients } from '../../../../server/src/rules/requests/qstash.ts';
@@ -60,7 +60,7 @@ export function scheduleHeaders(
   return [...forwarded, ...own, ...(method === undefined ? [] : [[`${headerPrefix}Method`, method] as const])];
 }
 
-/** The rules for headers that follow from their format. The service may have stricter rules. */
+/** Rules for the format of headers, without limits for their number and size: these limits are the service's. */
 export function headerRules(headerPrefix: string): HeaderRules {
   const most = Number.MAX_SAFE_INTEGER;
   return { headerPrefix, forwardHeadersMax: most, forwardHeaderBytesMax: most, hopsMax: most };
@@ -70,6 +70,7 @@ function wrongHeaders(headers: HeaderList, at: string, headerPrefix: string, isS
   const rules = headerRules(headerPrefix);
   const read = parsePublishSettings(headers, rules);
   if ('problem' in read) return [`${at}: ${read.problem.message}`];
-  const wrong = (isSchedule ? null : cronProblem(read, rules)) ?? misspeltProblem(read.unknownNames, headerPrefix);
+  const wrong =
+    (isSchedule ? null : scheduleOnlyProblem(read, rules)) ?? misspeltProblem(read.unknownNames, headerPrefix);
   return wrong === null ? [] : [`${at}: ${wrong.problem.message}`];
 }

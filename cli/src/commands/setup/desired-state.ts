@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../../../server/src/rules/requests/nearest-name.ts';
+import { formatDurationMs, parseAnyDurationMs } from '../../../../server/src/rules/time/duration.ts';
 import { type AlertState, alertProblems, withAlertDefaults } from './desired-alerts.ts';
 import { valueProblems } from './state-values.ts';
 
@@ -10,6 +11,10 @@ export interface QueueState {
   readonly name: string;
   readonly parallelism?: number;
   readonly paused?: boolean;
+  /** A duration, as the service writes it: `10m`. */
+  readonly expires?: string;
+  readonly priority?: number;
+  readonly outage?: 'retry' | 'park';
 }
 
 export interface TopicState {
@@ -24,6 +29,8 @@ export interface ScheduleState {
   readonly destination: string;
   readonly queue?: string;
   readonly paused?: boolean;
+  readonly overlap?: string;
+  readonly jitter?: string;
   readonly method?: string;
   /** Headers for the destination, including Content-Type. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -51,13 +58,16 @@ export interface Change {
 }
 
 /** `checked` means that the field is checked together with the rest of its entry. */
-type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
+type Shape = 'text' | 'number' | 'count' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
 
 const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
   queue: new Map<string, Shape>([
     ['name', 'text'],
     ['parallelism', 'number'],
     ['paused', 'switch'],
+    ['expires', 'text'],
+    ['priority', 'count'],
+    ['outage', 'text'],
   ]),
   topic: new Map<string, Shape>([
     ['name', 'text'],
@@ -70,6 +80,8 @@ const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
     ['destination', 'text'],
     ['queue', 'text'],
     ['paused', 'switch'],
+    ['overlap', 'text'],
+    ['jitter', 'text'],
     ['method', 'text'],
     ['headers', 'texts'],
     ['body', 'text'],
@@ -166,6 +178,7 @@ const PLAIN: ReadonlyMap<Shape, readonly [isRight: (value: unknown) => boolean, 
   ['checked', [() => true, '']],
   ['text', [isText, 'must be a text: put it in quotes']],
   ['number', [(value) => Number.isInteger(value) && (value as number) > 0, 'must be a whole number, 1 or more']],
+  ['count', [(value) => Number.isInteger(value) && (value as number) >= 0, 'must be a whole number']],
   ['switch', [(value) => typeof value === 'boolean', 'must be true or false']],
 ]);
 
@@ -198,21 +211,35 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
     );
   const state = value as State;
   return {
-    ...(state.queues && { queues: state.queues }),
+    ...(state.queues && { queues: state.queues.map(withShownExpiry) }),
     ...(state.alerts && { alerts: state.alerts }),
     ...(state.topics && {
       topics: state.topics.map((topic) => ({ ...topic, ...(topic.headers && { headers: texts(topic.headers)! }) })),
     }),
     ...(state.schedules && {
       // The service does not return the default method of a schedule.
-      schedules: state.schedules.map(({ method, ...schedule }) => ({
+      schedules: state.schedules.map(({ method, overlap, jitter, ...schedule }) => ({
         ...schedule,
+        // Nor does it return `allow`, and it returns a jitter as a number.
+        ...(overlap !== undefined && overlap.toLowerCase() !== 'allow' && { overlap: overlap.toLowerCase() }),
+        ...jitterState(parseAnyDurationMs(jitter ?? '0') ?? 0),
         ...(method !== undefined && method !== 'POST' && { method }),
         ...(schedule.headers && { headers: texts(schedule.headers) as Record<string, string> }),
         ...(schedule.settings && { settings: texts(schedule.settings) as Record<string, string> }),
       })),
     }),
   };
+}
+
+/** A jitter in one notation, so that `60s` and `1m` are the same. None is left out. */
+export function jitterState(ms: number): { readonly jitter?: string } {
+  return ms === 0 ? {} : { jitter: formatDurationMs(ms) };
+}
+
+/** The service returns a duration in one form, whatever the file says. */
+function withShownExpiry({ expires, ...queue }: QueueState): QueueState {
+  const ms = expires === undefined ? null : parseAnyDurationMs(expires);
+  return { ...queue, ...(ms !== null && { expires: formatDurationMs(ms) }) };
 }
 
 /** The changes after which `actual` is like `desired`. Without `isPruned`, what the file does not name stays. */

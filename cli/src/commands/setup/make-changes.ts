@@ -4,13 +4,13 @@ import { type AlertRequest, type Client, calls, type PublishSettings } from 'pos
 import type { Output } from '../../frame/output.ts';
 import type { Change, ScheduleState, State } from './desired-state.ts';
 
-export interface Failed {
+export interface FailedChange {
   readonly kind: string;
   readonly name: string;
   readonly error: string;
 }
 
-export interface Work {
+export interface ChangeContext {
   readonly client: Client;
   readonly prefix: string;
   readonly desired: State;
@@ -19,8 +19,8 @@ export interface Work {
 }
 
 /** Makes all changes. If one of them fails, the others are still made. */
-export async function makeChanges(work: Work, changes: readonly Change[]): Promise<Failed[]> {
-  const failed: Failed[] = [];
+export async function makeChanges(work: ChangeContext, changes: readonly Change[]): Promise<FailedChange[]> {
+  const failed: FailedChange[] = [];
   // Schedules and alerts may need queues and topics, so they are created last and deleted first.
   const [deletes, others] = [
     changes.filter(({ action }) => action === 'delete'),
@@ -55,43 +55,46 @@ const DELETE: Readonly<Record<Kind, (client: Client, name: string) => Promise<un
   alert: (client, name) => client.deleteAlert(name),
 };
 
-const SAVE: Readonly<Record<Kind, (work: Work, change: Change) => Promise<void>>> = {
+const SAVE: Readonly<Record<Kind, (work: ChangeContext, change: Change) => Promise<void>>> = {
   queue: saveQueue,
   topic: saveTopic,
   schedule: saveSchedule,
   alert: saveAlert,
 };
 
-async function makeChange(work: Work, change: Change): Promise<void> {
+async function makeChange(work: ChangeContext, change: Change): Promise<void> {
   const { action, kind, name } = change;
   if (action === 'delete') await DELETE[kind](work.client, name);
   else await SAVE[kind](work, change);
 }
 
-async function saveQueue({ client, desired }: Work, { name }: Change): Promise<void> {
-  const { parallelism, paused } = desired.queues!.find((each) => each.name === name)!;
+async function saveQueue({ client, desired }: ChangeContext, { name }: Change): Promise<void> {
+  const { parallelism, paused, expires, priority, outage } = desired.queues!.find((each) => each.name === name)!;
   await client.saveQueue({
     queueName: name,
     ...(parallelism !== undefined && { parallelism }),
     ...(paused !== undefined && { paused }),
+    ...(expires !== undefined && { expires }),
+    ...(priority !== undefined && { priority }),
+    ...(outage !== undefined && { outage }),
   });
 }
 
-async function saveTopic({ client, desired }: Work, { action, name }: Change): Promise<void> {
+async function saveTopic({ client, desired }: ChangeContext, { action, name }: Change): Promise<void> {
   const { endpoints, headers } = desired.topics!.find((each) => each.name === name)!;
   if (action === 'create') await client.addEndpoints(name, endpoints);
   if (action === 'update' || headers !== undefined)
     await client.changeTopic(name, { endpoints, ...(headers && { headers }) });
 }
 
-async function saveAlert({ client, desired }: Work, { name }: Change): Promise<void> {
+async function saveAlert({ client, desired }: ChangeContext, { name }: Change): Promise<void> {
   const { id: _id, ...alert } = desired.alerts!.find((each) => each.id === name)!;
   // The file was checked by the rules of the service, so `alert` is a valid request.
   await client.saveAlert(name, alert as unknown as AlertRequest);
 }
 
 async function saveSchedule(
-  { client, prefix, desired, actual }: Work,
+  { client, prefix, desired, actual }: ChangeContext,
   { action, name, fields }: Change,
 ): Promise<void> {
   const schedule = desired.schedules!.find((each) => each.id === name)!;
@@ -104,7 +107,19 @@ async function saveSchedule(
 }
 
 function scheduleCall(schedule: ScheduleState, prefix: string) {
-  const { id, cron, destination, queue, method, headers = {}, body, bodyBase64, settings = {} } = schedule;
+  const {
+    id,
+    cron,
+    destination,
+    queue,
+    overlap,
+    jitter,
+    method,
+    headers = {},
+    body,
+    bodyBase64,
+    settings = {},
+  } = schedule;
   const bytes = bodyBase64 === undefined ? body : Buffer.from(bodyBase64, 'base64');
   const call = calls.createSchedule({
     destination,
@@ -114,6 +129,8 @@ function scheduleCall(schedule: ScheduleState, prefix: string) {
       Cron: cron,
       'Schedule-Id': id,
       ...(queue !== undefined && { 'Queue-Name': queue }),
+      ...(overlap !== undefined && { 'Schedule-Overlap': overlap }),
+      ...(jitter !== undefined && { 'Schedule-Jitter': jitter }),
       ...(method !== undefined && { Method: method }),
     },
   });

@@ -1,10 +1,12 @@
 // `postrider queues …`.
 
 import type { Queue } from 'postrider-sdk';
+import { parsePriority } from '../../../../server/src/rules/publish/setting-values.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { confirm } from '../../frame/confirm.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
+import { countOf } from '../../frame/output.ts';
 import { printable } from '../../frame/printable.ts';
 import { timeText } from '../../frame/time-text.ts';
 
@@ -40,6 +42,9 @@ function show(out: Invocation['out'], queue: Queue): void {
       ['queue', queue.name],
       ['state', stateOf(queue)],
       ['parallelism', String(queue.parallelism)],
+      ['expires after', queue.expires],
+      ['priority', queue.priority?.toString()],
+      ['outage', queue.outage],
       ['open messages', lagOf(queue)],
       ['created', timeText(queue.createdAt)],
       ['changed', timeText(queue.updatedAt)],
@@ -49,11 +54,27 @@ function show(out: Invocation['out'], queue: Queue): void {
 
 export async function setQueue({ given, out, connect }: Invocation): Promise<number> {
   const parallelism = given.number('parallelism');
-  show(
-    out,
-    await connect().client.saveQueue({ queueName: given.words[0]!, ...(parallelism !== undefined && { parallelism }) }),
-  );
+  const expires = given.text('expires');
+  const priority = priorityOf(given.text('priority'));
+  const outage = given.text('outage') as 'retry' | 'park' | 'none' | undefined;
+  const change = {
+    queueName: given.words[0]!,
+    ...(parallelism !== undefined && { parallelism }),
+    ...(expires !== undefined && { expires: expires === 'none' ? null : expires }),
+    ...(priority !== undefined && { priority }),
+    ...(outage !== undefined && { outage: outage === 'none' ? null : outage }),
+  };
+  show(out, await connect().client.saveQueue(change));
   return EXIT.done;
+}
+
+/** `none` removes it. */
+function priorityOf(text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'none') return null;
+  const parsed = parsePriority(text);
+  if ('problem' in parsed) throw new Failure(`--priority ${parsed.problem}, or none`, { exit: EXIT.usage });
+  return parsed.value;
 }
 
 export async function pauseQueue({ given, out, connect }: Invocation): Promise<number> {
@@ -72,7 +93,7 @@ export async function deleteQueue(invocation: Invocation): Promise<number> {
   const name = given.words[0]!;
   if (given.has('force')) {
     const { lag } = await client.getQueue(name);
-    if (lag > 0) await confirm(invocation, `Delete the queue ${name} and cancel its ${lag} open messages?`);
+    if (lag > 0) await confirm(invocation, `Delete the queue ${name} and cancel its ${countOf(lag, 'open message')}?`);
   }
   try {
     const answer = await client.deleteQueue(name, { force: given.has('force') });

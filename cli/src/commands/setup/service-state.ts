@@ -2,7 +2,7 @@
 
 import type { Alert, Client, Schedule } from 'postrider-sdk';
 import type { AlertState } from './desired-alerts.ts';
-import type { ScheduleState, State } from './desired-state.ts';
+import { jitterState, type ScheduleState, type State } from './desired-state.ts';
 
 /** What the service has, in the format of the file. `leftOut` names the schedules that a file cannot hold. */
 export async function readService(client: Client, wanted: State | null): Promise<{ state: State; leftOut: string[] }> {
@@ -17,7 +17,14 @@ export async function readService(client: Client, wanted: State | null): Promise
   return {
     leftOut,
     state: {
-      queues: queues.map(({ name, parallelism, paused }) => ({ name, parallelism, ...(paused && { paused }) })),
+      queues: queues.map(({ name, parallelism, paused, expires, priority, outage }) => ({
+        name,
+        parallelism,
+        ...(paused && { paused }),
+        ...(expires !== undefined && { expires }),
+        ...(priority !== undefined && { priority }),
+        ...(outage !== undefined && { outage }),
+      })),
       topics: topics.map(({ name, endpoints, headers }) => ({
         name,
         endpoints: endpoints.map(({ url, name: called }) => ({ url, ...(called !== undefined && { name: called }) })),
@@ -30,8 +37,8 @@ export async function readService(client: Client, wanted: State | null): Promise
 }
 
 /**
- * The alerts of the service. Null if the token may not read them, or the service does not know alerts; an export then
- * leaves them out. If they are needed, that is an error.
+ * The alerts of the service. If the token may not read them, or the service does not know alerts, this throws when they
+ * are needed, and otherwise returns null: an export leaves them out.
  */
 async function readAlerts(client: Client, isNeeded: boolean): Promise<readonly Alert[] | null> {
   try {
@@ -48,7 +55,7 @@ function alertState({ alertId, rule, target, remindEvery }: Alert): AlertState {
 }
 
 function scheduleState(schedule: Schedule): ScheduleState {
-  const { method, queueName, isPaused, body, bodyBase64, settings = {} } = schedule;
+  const { method, queueName, isPaused, overlap, jitter = 0, body, bodyBase64, settings = {} } = schedule;
   const headers = Object.entries(schedule.header).map(([name, values]) => [name, values.join(', ')]);
   return {
     id: schedule.scheduleId,
@@ -56,6 +63,8 @@ function scheduleState(schedule: Schedule): ScheduleState {
     destination: schedule.destination,
     ...(queueName !== undefined && { queue: queueName }),
     ...(isPaused && { paused: true }),
+    ...(overlap !== undefined && { overlap }),
+    ...jitterState(jitter * 1000),
     ...(method !== 'POST' && { method }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers) as Record<string, string> }),
     ...(body !== undefined && body !== '' && { body }),

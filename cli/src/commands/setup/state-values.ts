@@ -3,8 +3,15 @@
 
 import { QUEUE_PARALLELISM_MAX } from '../../../../server/src/rules/lines/queue.ts';
 import { parseDestination, parseTargetUrl } from '../../../../server/src/rules/publish/destination.ts';
-import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../../server/src/rules/requests/name.ts';
-import { parseCron } from '../../../../server/src/rules/schedules/cron.ts';
+import {
+  parseJitter,
+  parseOutage,
+  parseOverlap,
+  parsePriority,
+  parseTimeout,
+} from '../../../../server/src/rules/publish/setting-values.ts';
+import { ENDPOINT_NAME_RULE, isEndpointName, isName, NAME_RULE } from '../../../../server/src/rules/requests/name.ts';
+import { parseTickTimes } from '../../../../server/src/rules/schedules/tick-times.ts';
 
 type Rule = (value: unknown) => readonly string[];
 
@@ -27,13 +34,19 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
     'queue.parallelism',
     (value) => ((value as number) <= QUEUE_PARALLELISM_MAX ? [] : [` must be at most ${QUEUE_PARALLELISM_MAX}`]),
   ],
-  ['schedule.cron', (value) => problemOf(parseCron(value as string))],
+  ['queue.priority', (value) => problemOf(parsePriority(String(value)))],
+  ['queue.outage', (value) => problemOf(parseOutage(value as string))],
+  ['queue.expires', (value) => problemOf(parseTimeout(value as string))],
+  ['schedule.cron', (value) => problemOf(parseTickTimes(value as string))],
+  ['schedule.overlap', (value) => problemOf(parseOverlap(value as string))],
+  ['schedule.jitter', (value) => problemOf(parseJitter(value as string))],
   ['schedule.destination', (value) => problemOf(parseDestination(value as string))],
   ['topic.endpoints', (value) => (value as readonly Endpoint[]).flatMap(wrongEndpoint)],
 ]);
 
 function wrongEndpoint(endpoint: Endpoint, index: number): string[] {
-  const ofName = endpoint.name === undefined || isTextName(endpoint.name) ? [] : [` must have ${TEXT_NAME_RULE}`];
+  const ofName =
+    endpoint.name === undefined || isEndpointName(endpoint.name) ? [] : [` must have ${ENDPOINT_NAME_RULE}`];
   return [
     ...problemOf(parseTargetUrl(endpoint.url)).map((problem) => `[${index}].url${problem}`),
     ...ofName.map((problem) => `[${index}].name${problem}`),

@@ -87,8 +87,8 @@ export async function removeEndpoints({ given, out, connect }: Invocation): Prom
 }
 
 /**
- * The topic before it is deleted. The API deletes a missing topic without an error, but a person may have misspelt the
- * name. Null when the token may not read topics.
+ * Reads a topic before a command changes or deletes it. Throws if the topic is missing: the name may be misspelt, and
+ * the API deletes a missing topic without an error. Null when the token may not read topics.
  */
 async function topicBefore(client: Client, name: string): Promise<Topic | null> {
   try {

@@ -85,6 +85,13 @@ spec:
               name: {{ .Values.metrics.existingSecret }}
               key: {{ .Values.metrics.key }}
         {{- end }}
+        {{- if .Values.adminToken.existingSecret }}
+        - name: POSTRIDER_ADMIN_TOKEN
+          valueFrom:
+            secretKeyRef:
+              name: {{ .Values.adminToken.existingSecret }}
+              key: {{ .Values.adminToken.key }}
+        {{- end }}
         {{- range $name, $value := .Values.settings }}
         - name: {{ $name }}
           value: {{ $value | quote }}

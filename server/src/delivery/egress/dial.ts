@@ -5,11 +5,11 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TargetUrl } from '../../rules/publish/destination.ts';
-import { connectWords, tlsWords } from '../http/failure.ts';
-import { checkAddress, type EgressPolicy } from './egress.ts';
+import { connectErrorText, tlsErrorText } from '../http/failure.ts';
+import { type EgressPolicy, whyAddressRefused } from './egress.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
-/** A retry cannot help. Users see the text of this error. */
+/** The destination is refused, and a retry cannot help. Users see the text of this error. */
 export class RefusedError extends Error {
   /** The text with the address, for the operator. Null when there is nothing to add. */
   readonly detail: string | null;
@@ -26,8 +26,8 @@ export interface Network {
 }
 
 /**
- * This is `dns.lookup` and not the resolver of Node.js, because only `dns.lookup` honours /etc/hosts and the search
- * domains that short names in Docker and Kubernetes need. It runs on libuv's pool, of which look-ups get half:
+ * Look-ups use `dns.lookup` and not the resolver of Node.js, because only `dns.lookup` honours /etc/hosts and the
+ * search domains that short names in Docker and Kubernetes need. It runs on libuv's pool, of which look-ups get half:
  * bin/postrider.js makes that half as large as the budget of look-ups (docs/decisions/0017-name-look-ups.md).
  */
 export const systemNetwork: Network = {
@@ -54,7 +54,7 @@ export function createDial(world: {
   const { policy, network, lookups } = world;
 
   function refuseUnlessAllowed(address: string, { hostname, port }: DialTarget): void {
-    const objection = checkAddress(address, port, policy);
+    const objection = whyAddressRefused(address, port, policy);
     if (objection === null) return;
     if (address === hostname) throw new RefusedError(`refused by the egress guard: ${objection}`, null);
     // The account must not learn what a name resolves to, and in what kind of network that is.
@@ -88,11 +88,11 @@ export function createDial(world: {
   };
 }
 
-/** A bare address has no name to send. Then the certificate must be valid for the address itself. */
+/** Starts TLS. A URL with an address has no server name to send: then the certificate must be valid for the address. */
 async function secure(socket: Socket, hostname: string): Promise<Socket> {
   const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
   const secured = connectTls({ socket, host: hostname, servername, ALPNProtocols: ['http/1.1'] });
-  await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsWords(error)));
+  await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsErrorText(error)));
   return secured;
 }
 
@@ -108,8 +108,8 @@ function answerWith(addresses: readonly string[]): LookupFunction {
 /** The account gets the name that it requested. The addresses behind it are for the operator. */
 function connectFailure(error: Error, hostname: string, port: number): UnreachableError {
   const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`;
-  const reason = connectWords(error, host, 'byName');
-  const detail = connectWords(error, host, 'byAddress');
+  const reason = connectErrorText(error, host, 'byName');
+  const detail = connectErrorText(error, host, 'byAddress');
   return new UnreachableError(reason, detail === reason ? null : detail);
 }
 

@@ -19,7 +19,7 @@ export interface ListenAddress {
 }
 
 /**
- * Public addresses are always allowed, all others only when listed. To turn the guard off, allow 0.0.0.0/0 and ::/0.
+ * Public addresses are always allowed, all others only if listed here. To turn the guard off, allow 0.0.0.0/0 and ::/0.
  */
 export interface EgressPolicy {
   readonly allowed: readonly AddressRange[];
@@ -59,7 +59,7 @@ const CLOUD_PLATFORMS = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].ma
 );
 
 /** Why nothing may be sent to this address, as text. Null when it is allowed. */
-export function checkAddress(ip: string, port: number, policy: EgressPolicy): string | null {
+export function whyAddressRefused(ip: string, port: number, policy: EgressPolicy): string | null {
   if (isIP(ip) === 0) return `${JSON.stringify(ip)} is not an IP address`;
   const address = parseAddress(ip);
   if (policy.allowed.some((range) => contains(range, address))) return null;
@@ -123,7 +123,8 @@ function parseRange(item: string): AddressRange | string {
 }
 
 /**
- * A server bound to "any" address (0.0.0.0 or ::) listens on every address of the machine: `os.networkInterfaces()`.
+ * The addresses on which a server listens. If it is bound to "any" address (0.0.0.0 or ::), these are all addresses of
+ * the machine. `interfaces` comes from `os.networkInterfaces()`.
  */
 export function listenAddresses(
   bound: ListenAddress,

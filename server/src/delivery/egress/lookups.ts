@@ -1,15 +1,15 @@
 // Resolves host names for all accounts: one look-up of a name at a time, with results kept for a few seconds. An
-// account whose names never resolve leaves room for the others. A caller that must wait for room is notified, because
-// that wait is not part of an attempt.
+// account whose names never resolve leaves room for the others. A caller that must wait for room is called back when
+// there is room, because this wait is not part of an attempt.
 
 import { isIP } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
 import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
-import { lookupWords } from '../http/failure.ts';
+import { lookupErrorText } from '../http/failure.ts';
 
-/** A retry may help. Users see the text of this error. */
+/** The destination cannot be reached now, and a retry may help. Users see the text of this error. */
 export class UnreachableError extends Error {
   /** The text with addresses, for the operator. Null when there is nothing to add. */
   readonly detail: string | null;
@@ -25,7 +25,7 @@ export class NoLookupError extends Error {}
 /** Returns addresses. For an unknown name it rejects or returns an empty list. */
 export type LookUp = (hostname: string) => Promise<readonly string[]>;
 
-/** How long callers wait. After this they get an error, but the look-up continues, because it cannot be cancelled. */
+/** How long callers wait for a look-up. Then they get an error, but the look-up continues: it cannot be cancelled. */
 const SILENT_MS = 5_000;
 /** How long a result is kept: long enough for many connections to one host, short enough for a change of address. */
 const KEPT_MS = 5_000;
@@ -102,7 +102,7 @@ export class Lookups {
   }
 
   #known(hostname: string): Answer | null {
-    // A literal address needs no look-up. Node.js and undici would call no lookup hook for it.
+    // A literal address needs no look-up: it is its own result.
     if (isIP(hostname) !== 0) return [hostname];
     const kept = this.#kept.get(hostname);
     if (kept === undefined) return null;
@@ -132,7 +132,7 @@ export class Lookups {
     };
     this.#lookUp(hostname).then(
       (addresses) => end(addresses.length === 0 ? notFound(hostname) : addresses.slice(0, eachMax('lookupAddresses'))),
-      (error: Error) => end(new UnreachableError(lookupWords(error, hostname))),
+      (error: Error) => end(new UnreachableError(lookupErrorText(error, hostname))),
     );
     this.#goAll(hostname);
     return true;
@@ -173,7 +173,7 @@ export class Lookups {
 }
 
 function silence(hostname: string): UnreachableError {
-  return new UnreachableError(`name lookup took over ${SILENT_MS / 1_000} s: ${hostname}`);
+  return new UnreachableError(`name lookup took longer than ${SILENT_MS / 1_000} s: ${hostname}`);
 }
 
 function notFound(hostname: string): UnreachableError {

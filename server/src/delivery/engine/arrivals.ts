@@ -5,7 +5,7 @@ import type { Claim } from '../../rules/delivery/message.ts';
 import { takeInTurn } from '../../rules/limits/take-in-turn.ts';
 import type { Clock } from '../../runtime/world.ts';
 
-/** How many attempts one piece starts. Up to this many attempts start in a single piece. */
+/** How many attempts one piece starts at most. */
 const STARTED_AT_ONCE = 16;
 /** How long attempts may be started before the event loop handles everything else that has reached the process. */
 const STARTING_MS_MAX = 4;

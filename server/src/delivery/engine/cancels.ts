@@ -12,7 +12,7 @@ export interface CancelsOptions {
 
 export class Cancels {
   readonly #options: CancelsOptions;
-  /** The cancelled leases found by the last look. Claims with these leases may still arrive from the store later. */
+  /** The cancelled leases that the last look found. Claims with these leases may still arrive from the store later. */
   #leases: ReadonlySet<string> = new Set();
   #looking: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -21,15 +21,16 @@ export class Cancels {
     this.#options = options;
   }
 
-  /** Returns the claims that may start. */
+  /** Returns the claims that are not known to be cancelled. Only these may start. */
   without(claims: readonly Claim[]): readonly Claim[] {
     if (this.#leases.size === 0) return claims;
     return claims.filter(({ lease }) => !this.#leases.has(lease));
   }
 
   /**
-   * Resolves when no message that was cancelled before the call can start any more. One look runs at a time. All
-   * callers that come during a look share the next one, because the current one may have read before their cancels.
+   * Looks in the store for cancelled claims. Resolves when no message that was cancelled before the call can start any
+   * more. One look runs at a time. All calls that come during a look share the next look, because the current one may
+   * have read before their cancels.
    */
   look(): Promise<void> {
     if (!this.#looking) {

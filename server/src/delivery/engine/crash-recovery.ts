@@ -2,7 +2,7 @@
 // at a time. A message that was in flight in several crashes starts alone.
 
 import type { Claim, Outcome } from '../../rules/delivery/message.ts';
-import { aloneInCrash } from '../../rules/delivery/recovery.ts';
+import { indexOfLoneAttempt } from '../../rules/delivery/recovery.ts';
 import { RecoveryPace } from '../../rules/delivery/recovery-pace.ts';
 import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
 import type { Clock } from '../../runtime/world.ts';
@@ -10,8 +10,8 @@ import type { DeliveryStore, Recovery } from '../../store/ports/delivery-store.t
 
 const REASON = 'the node stopped or crashed before this attempt ended';
 
-/** An attempt that was made, and its outcome. */
-export interface Ended {
+/** The outcome of an attempt that was made, and when the attempt started and ended. */
+export interface AttemptResult {
   readonly outcome: Outcome;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -22,8 +22,8 @@ export interface CrashRecoveryOptions {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly inFlight: () => number;
-  readonly settle: (ended: readonly (readonly [Claim, Ended])[]) => Promise<void>;
-  /** Called when more attempts may start than before. */
+  readonly settle: (ended: readonly (readonly [Claim, AttemptResult])[]) => Promise<void>;
+  /** Called when the number of attempts that may start has changed, so that the engine makes a new offer. */
   readonly wake: () => void;
 }
 
@@ -39,12 +39,12 @@ export class CrashRecovery {
     this.#pace = new RecoveryPace(options.concurrency);
   }
 
-  /** How many messages were held back at the last look. */
+  /** How many messages of all accounts were held, after too many crashes, at the last look. */
   get held(): number {
     return this.#held;
   }
 
-  /** When true, only a message that starts alone may start. */
+  /** While true, nothing starts except the message that must start alone. */
   get isClosed(): boolean {
     return this.#pace.isClosed;
   }
@@ -54,7 +54,7 @@ export class CrashRecovery {
     return this.#isKnown && this.#aloneAt === null && this.#pace.isOver;
   }
 
-  /** After this call nothing may start until the attempts left by the last crash are known. */
+  /** After this call nothing may start until a look has shown which attempts the last crash has left. */
   waitForLook(): void {
     this.#isKnown = false;
   }
@@ -66,7 +66,7 @@ export class CrashRecovery {
     this.#pace.noteCrash(claims.length, inFlight(), clock.monotonicMs());
     // The current offer was made before this crash was found, and has too many slots.
     this.#options.wake();
-    const alone = claims[aloneInCrash(claims.map(({ message }) => message))];
+    const alone = claims[indexOfLoneAttempt(claims.map(({ message }) => message))];
     await settle(
       claims.map((claim) => {
         const outcome = {
@@ -99,14 +99,15 @@ export class CrashRecovery {
   }
 
   /**
-   * Whether a message that starts alone may start now. Call this before other messages are claimed: it holds them back.
+   * Whether a message that must start alone may start now. Call this before other messages are claimed: if such a
+   * message is due, the call closes recovery, so that no other message starts.
    */
   mayStartAlone(): boolean {
     const { clock, inFlight } = this.#options;
     return this.#isKnown && this.#pace.mayStartAlone(this.#isAloneDue, inFlight(), clock.monotonicMs());
   }
 
-  /** Claims the message whose turn it is to start alone. Null when that message must wait for a reason of its own. */
+  /** Claims the message whose turn it is to start alone. Null if it cannot start yet, for example for its flow key. */
   async claimAlone(): Promise<Claim | null> {
     const { store, clock } = this.#options;
     const { claim, nextAt } = await store.claimAlone(clock.now());
@@ -116,7 +117,7 @@ export class CrashRecovery {
     return claim;
   }
 
-  /** In how many milliseconds more attempts may start, if nothing else happens. */
+  /** In how many milliseconds more attempts may start, if no attempt ends before. Infinity if time changes nothing. */
   changesInMs(): number {
     const { clock } = this.#options;
     if (!this.#isKnown) return Number.POSITIVE_INFINITY;

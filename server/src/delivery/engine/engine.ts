@@ -2,6 +2,7 @@
 // rules/delivery/settle.ts decides. It does not poll: it sleeps until the next known deadline or until it is woken.
 // Only the heartbeat may delay a claim; schedules and upkeep run in loops of their own.
 
+import { withoutExpired } from '../../rules/delivery/expiry.ts';
 import type { Claim } from '../../rules/delivery/message.ts';
 import { isAwaited } from '../../rules/delivery/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../../rules/delivery/slots.ts';
@@ -13,20 +14,20 @@ import { Cancels } from './cancels.ts';
 import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
+import { isAnyLate, SendPermit } from './send-permit.ts';
 import type { SendReport } from './sender.ts';
 import {
   accountOf,
   accountOfEnded,
+  accountsPassingSlots,
   type EndedAttempt,
-  inPieces,
-  passingOn,
+  separateUnsent,
   settlementDecider,
-  sorted,
+  settlementPieces,
 } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
-import { areLate, WirePulse } from './wire-pulse.ts';
 
-export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
+export type { EngineEvent, EngineOptions, UpkeepTask } from './engine-options.ts';
 
 /**
  * How long a drain waits for a store that does not respond. The next start finds the attempts that are still unsettled.
@@ -42,12 +43,12 @@ export class Engine {
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #cancels: Cancels;
-  readonly #wirePulse: WirePulse | null;
+  readonly #sendPermit: SendPermit | null;
   readonly #heart: Loop | null;
   readonly #claims: Loop;
   readonly #schedules: Loop;
   readonly #upkeep: readonly Loop[];
-  /** The upkeep tasks whose work becomes due by the time of the service. */
+  /** The upkeep tasks that also wait for work to become due by the time of the service. */
   readonly #paced: readonly Loop[];
   /** The number of trust lapses after which unsent claims have been released. */
   #lapsesSeen = 0;
@@ -88,9 +89,12 @@ export class Engine {
     });
     const tasks = options.upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined);
     this.#upkeep = tasks.map((task) => this.#loop(task.name, () => task.run(world.clock.now()), task.dueBelowMs));
+    for (const [index, task] of tasks.entries()) task.onStart?.(() => this.#upkeep[index]!.wake());
     this.#paced = this.#upkeep.filter((_loop, index) => tasks[index]!.dueBelowMs !== undefined);
-    this.#wirePulse = heartbeat && new WirePulse(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
+    this.#sendPermit =
+      heartbeat && new SendPermit(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
     this.#cancels = new Cancels({ store, drop: (leases) => this.#drop(leases) });
+    options.parking?.onChange(() => this.#wake());
     store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
     store.onClaims((claims) => this.#receive(claims));
@@ -103,7 +107,7 @@ export class Engine {
     return this.#inFlight.count;
   }
 
-  /** The shared pools, by name in the table of budgets. They refuse nothing: messages wait. */
+  /** How much of the shared pools is used, by pool name in the table of budgets. A full pool makes messages wait. */
   get pools() {
     return this.#inFlight.pools;
   }
@@ -124,7 +128,7 @@ export class Engine {
 
   readonly underWay = (): Iterable<Claim> => this.#inFlight.claims();
 
-  /** Looks for new upkeep work that becomes due by the time of the service. */
+  /** Makes the upkeep tasks that work by the time of the service look for work that has become due. */
   lookAhead(): void {
     for (const loop of this.#paced) loop.wake();
   }
@@ -134,17 +138,17 @@ export class Engine {
   }
 
   /**
-   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of them. No
-   * message is accepted after `accepted` resolves. Returns how many attempts it could not settle because the store did
-   * not respond in time.
+   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of them.
+   * `accepted` must resolve when no more messages are accepted. Returns how many attempts it could not settle because
+   * the store did not respond in time.
    */
   async stop(drainMs: number, accepted: Promise<void> = Promise.resolve()): Promise<number> {
     this.#isStopping = true;
     await this.#within(drainMs, this.#drain(accepted));
     await this.#options.sender.close();
     await this.#within(LAST_SETTLING_MS_MAX, this.#drain(accepted));
-    // Heartbeats end only now: without them another node would take over the attempts. The last heartbeat keeps the
-    // time for the next start.
+    // Heartbeats end only now: without them another node would take over the attempts. The last heartbeat stores the
+    // time, from which the next start continues.
     const last = this.#heart?.stop().then(async () => void (await this.#options.heartbeat!.run()));
     if (last) await this.#within(LAST_BEAT_MS_MAX, last).catch((error) => this.#trouble('heartbeat', error));
     this.#isOver = true;
@@ -166,7 +170,7 @@ export class Engine {
     const startedAtMs = clock.monotonicMs();
     const againMs = await heartbeat.run();
     this.#trust.renew(startedAtMs);
-    this.#wirePulse?.allowUntil(startedAtMs + heartbeat.wireForMs);
+    this.#sendPermit?.allowUntil(startedAtMs + heartbeat.wireForMs);
     // A node that cancels our claims notifies us, but the notification may be missed.
     if (this.#inFlight.count > 0) void this.#cancels.look().catch((error) => this.#trouble('cancelling', error));
     // Wakes the loop even if trust was never lost: a notification of new work may have been missed.
@@ -194,8 +198,8 @@ export class Engine {
     const isOff = this.#isTimeOff;
     if (isOff || lapses !== this.#lapsesSeen) this.#withdraw();
     this.#lapsesSeen = lapses;
-    // The next heartbeat wakes this loop.
-    if (isOff || !this.#isTrusted) return Number.POSITIVE_INFINITY;
+    // The next heartbeat wakes this loop, and so do the parked hosts when they are known.
+    if (isOff || !this.#isTrusted || this.#options.parking?.isKnown === false) return Number.POSITIVE_INFINITY;
     this.#recovery.mayStartAlone();
     this.#offer();
     this.#isLooking = true;
@@ -213,7 +217,9 @@ export class Engine {
   }
 
   #freeSlots(): ClaimLimits {
-    return this.#recovery.limit(this.#inFlight.free());
+    const free = this.#recovery.limit(this.#inFlight.free());
+    const { parking } = this.#options;
+    return parking ? { ...free, parked: parking.rooms() } : free;
   }
 
   #offer(): void {
@@ -228,12 +234,17 @@ export class Engine {
 
   /** Takes slots for the claims at once. The claims start together with the other claims of this turn. */
   #receive(claims: readonly Claim[]): void {
-    for (const claim of claims) this.#inFlight.add(claim);
+    for (const claim of claims) this.#takeOn(claim);
     this.#arrived.add(claims);
   }
 
+  #takeOn(claim: Claim): void {
+    this.#inFlight.add(claim);
+    this.#options.parking?.started(claim);
+  }
+
   #start(claims: readonly Claim[]): void {
-    if (!areLate(claims, this.#options.world.clock.now())) this.#send(claims);
+    if (!isAnyLate(claims, this.#options.world.clock.now())) this.#send(claims);
     else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
   }
 
@@ -252,11 +263,12 @@ export class Engine {
     }
   }
 
+  /** Messages that were cancelled or have expired since they were claimed are not sent. */
   #send(claims: readonly Claim[]): void {
-    const live = this.#cancels.without(claims);
+    const live = withoutExpired(this.#cancels.without(claims), this.#options.world.clock.now());
     const gone = live.length === claims.length ? [] : claims.filter((claim) => !live.includes(claim));
     if (gone.length > 0) this.#giveBack(gone).catch((error) => this.#trouble('releasing', error));
-    this.#wirePulse?.start();
+    this.#sendPermit?.start();
     if (live.length === 0) return;
     const { sender, turns } = this.#options;
     const sinceMs = turns.nowMs();
@@ -268,7 +280,10 @@ export class Engine {
     await this.#giveBack(this.#options.sender.drop(leases).flatMap((lease) => this.#inFlight.get(lease) ?? []));
   }
 
-  /** Releases claims that have not started. Their slots are freed even if the release fails. */
+  /**
+   * Releases claims that have not started. Their slots are freed even if the release fails. A message that has expired
+   * is then ended by an upkeep task.
+   */
   async #giveBack(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return;
     try {
@@ -276,14 +291,15 @@ export class Engine {
     } finally {
       this.#leave(claims, 0);
       this.#noteRoom();
+      if (withoutExpired(claims, this.#options.world.clock.now()).length < claims.length) this.lookAhead();
     }
   }
 
-  /** Returns whether other messages may start at once. */
+  /** Starts the message that must start alone, if it may. Returns whether other messages may start at once. */
   async #startAlone(): Promise<boolean> {
     const claim = this.#recovery.mayStartAlone() ? await this.#recovery.claimAlone() : null;
     if (claim && this.#isTrusted) {
-      this.#inFlight.add(claim);
+      this.#takeOn(claim);
       this.#start([claim]);
     } else if (claim) await this.#release([claim]);
     return !this.#recovery.isClosed;
@@ -328,7 +344,7 @@ export class Engine {
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
-    const { ended, unsent } = sorted(reports, (lease) => this.#inFlight.get(lease));
+    const { ended, unsent } = separateUnsent(reports, (lease) => this.#inFlight.get(lease));
     try {
       if (unsent.length === 0) await this.#settleSome(ended);
       else await Promise.all([this.#settleSome(ended), this.#giveBack(unsent)]);
@@ -348,18 +364,26 @@ export class Engine {
 
   /** `known`: how many of the claims ended with a known result. */
   #leave(claims: readonly Claim[], known: number): void {
-    for (const claim of claims) this.#inFlight.remove(claim);
+    for (const claim of claims) {
+      this.#inFlight.remove(claim);
+      this.#options.parking?.ended(claim);
+    }
     this.#recovery.noteEnds(claims, known);
   }
 
   async #settleSome(ended: readonly EndedAttempt[]): Promise<void> {
-    for (const piece of inPieces(ended)) {
+    for (const piece of settlementPieces(ended)) {
       const known = piece.filter(([, { outcome }]) => outcome.kind !== 'interrupted').length;
       const claims = piece.map(([claim]) => claim);
       const isClosed = !this.#mayStart || this.#recovery.isClosed;
-      const takesOver = isClosed ? [] : passingOn(claims, (claim) => this.#inFlight.mayPassOn(claim));
+      const takesOver = isClosed ? [] : accountsPassingSlots(claims, (claim) => this.#mayPassOn(claim));
       await this.#settle(piece, takesOver).finally(() => this.#leave(claims, known));
     }
+  }
+
+  /** The next message of the queue may be one that must not be sent to a parked host. */
+  #mayPassOn(claim: Claim): boolean {
+    return this.#inFlight.mayPassOn(claim) && this.#options.parking?.isParked(claim.message) !== true;
   }
 
   /**

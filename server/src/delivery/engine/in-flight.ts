@@ -1,8 +1,8 @@
-// The attempts in flight on this node, counted by account and host, and how many more may start. It also counts the
-// pools that accounts share, for the metrics: slots, and the bytes of large bodies until they are released.
+// The attempts in flight on this node, counted by account and host, and how many more may start. For the metrics it
+// also counts how much of the shared pools is used: slots, and the bytes of large bodies until they are released.
 
 import type { Claim, Message } from '../../rules/delivery/message.ts';
-import { type ClaimLimits, countedBytes, fitsShare, slotsRoom } from '../../rules/delivery/slots.ts';
+import { type ClaimLimits, countedBytes, fitsShare, NO_SLOTS, slotsRoom } from '../../rules/delivery/slots.ts';
 import { TurnoverMap } from '../../runtime/collections/turnover.ts';
 
 export interface EngineLimits {
@@ -14,7 +14,7 @@ export interface EngineLimits {
   readonly bodyBytes: number;
 }
 
-export interface UsedPool {
+export interface PoolUse {
   readonly max: number;
   readonly used: number;
 }
@@ -39,8 +39,8 @@ interface Flight {
 }
 
 /**
- * Limit for the accounts that a claim names. With more accounts in flight, a claim names only the busy ones, so that it
- * stays short when there are thousands.
+ * Limit for the accounts that an offer names. With more accounts in flight, an offer names only the busy ones, so that
+ * it stays short when there are thousands.
  */
 const NAMED_ACCOUNTS_MAX = 256;
 const NAMED_HOSTS_MAX = 32;
@@ -63,7 +63,7 @@ export class InFlight {
     return this.#flights.size;
   }
 
-  /** How much of the shared pools is used. Oversized bodies are counted outside them. */
+  /** How much of the shared pools is used. The bytes of oversized bodies are not counted here. */
   readonly pools = {
     slots: this.#pool(() => [this.#limits.concurrency, this.#flights.size]),
     inFlightBytes: this.#pool(() => [this.#limits.bodyBytes, this.#bytes]),
@@ -138,7 +138,7 @@ export class InFlight {
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
     const atHost = this.#hosts.get(host);
     const ownAtHost = atHost?.accounts.get(accountId) ?? 0;
-    // These numbers are as if this attempt had already ended.
+    // The numbers of free slots as they are after this attempt has ended.
     const free = concurrency - this.#flights.size + 1;
     const freeAtHost = hostConcurrency - (atHost?.attempts ?? 0) + 1;
     return slotsRoom(free, account - 1, true) > 0 && slotsRoom(freeAtHost, ownAtHost - 1, true) > 0;
@@ -162,13 +162,14 @@ export class InFlight {
       accountsBusy,
       accountsOther,
       ...this.#freeAtHosts(),
+      parked: NO_SLOTS.parked,
     };
   }
 
   #freeAtHosts(): Pick<ClaimLimits, 'hostsFree' | 'hostsOther' | 'busyAtHosts'> {
     const { hostConcurrency } = this.#limits;
-    // A host that is not named has at most this many attempts. As this is only a quarter of the limit of a host, it is
-    // safe for any account, whatever it has in flight at that host.
+    // A host that the offer does not name has at most this many attempts. That is a quarter of the host's limit, so
+    // even an account to which all of them belong may start more there.
     const leftOut = this.#hosts.size <= NAMED_HOSTS_MAX ? 0 : Math.floor(hostConcurrency / 4);
     const hostsFree: [string, number, number][] = [];
     const busyAtHosts: [string, string, number][] = [];
@@ -180,7 +181,7 @@ export class InFlight {
     return { hostsFree, hostsOther: [hostConcurrency - leftOut, leftOut], busyAtHosts };
   }
 
-  #pool(read: () => readonly [max: number, used: number]): UsedPool {
+  #pool(read: () => readonly [max: number, used: number]): PoolUse {
     return {
       get max() {
         return read()[0];

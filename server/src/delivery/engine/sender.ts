@@ -17,8 +17,10 @@ export interface Delivery {
   /** All headers of the request but Host, Content-Length and the signatures. */
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** Limit for the whole exchange, from connecting to the last byte of the response. */
+  /** Limit for the whole attempt: the wait for a connection, and the exchange up to the last byte of the response. */
   readonly timeoutMs: number;
+  /** From this time on not a byte of the request may be written: then it is reported as `unsent`. Null: no limit. */
+  readonly mustStartBefore: number | null;
   readonly signingKey: string;
 }
 
@@ -26,18 +28,21 @@ export interface SendReport {
   readonly lease: string;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `unsent`: the attempt was too late to start, or never had its turn. Not a byte of its request was written. */
+  /**
+   * `unsent`: the attempt was too late to start, its message had expired, or it never had its turn. Not a byte of its
+   * request was written.
+   */
   readonly outcome: Outcome | 'unsent';
 }
 
 export interface Sender {
-  /** Starts the attempts. Each one is reported exactly once, whatever happens. */
+  /** Starts the attempts. Each is reported exactly once, whatever happens, unless `drop` returns it. */
   send(deliveries: readonly Delivery[]): void;
   /** The listener gets the attempts that have ended since its last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
   /**
-   * The listener gets the attempts whose bodies are written to their connections: nothing here holds these bodies any
-   * more. Only attempts with large bodies are named, because only large bodies count among the bytes in flight. Set
+   * The listener gets the attempts whose bodies are written to their connections: the sender no longer holds these
+   * bodies. Only attempts with large bodies are named, because only large bodies count among the bytes in flight. Set
    * once, before the first `send`.
    */
   onWritten(listener: (leases: readonly string[]) => void): void;

@@ -4,12 +4,13 @@
 import type { Claim, Settlement } from '../../rules/delivery/message.ts';
 import { decideSafely } from '../../rules/delivery/settle.ts';
 import { bytesOfAttempt } from '../../rules/limits/stored-bytes.ts';
-import type { Ended } from './crash-recovery.ts';
+import { HARD_LIMITS } from '../../rules/limits/tier.ts';
+import type { AttemptResult } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import type { SendReport } from './sender.ts';
 
 /** The claim, and the result of its attempt. */
-export type EndedAttempt = readonly [Claim, Ended];
+export type EndedAttempt = readonly [Claim, AttemptResult];
 
 export function accountOf({ message }: Claim): string {
   return message.accountId;
@@ -22,8 +23,8 @@ export function accountOfEnded([claim]: EndedAttempt): string {
 /** Limit for the bodies of messages settled together. A larger body is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Separates attempts that were made from claims that were not sent. A lease that is not known any more is left out. */
-export function sorted(
+/** Separates attempts that were made from claims that were not sent. Skips a report whose lease is no longer known. */
+export function separateUnsent(
   reports: readonly SendReport[],
   claimOf: (lease: string) => Claim | undefined,
 ): { readonly ended: EndedAttempt[]; readonly unsent: Claim[] } {
@@ -38,14 +39,15 @@ export function sorted(
   return { ended, unsent };
 }
 
-function isMade(report: SendReport): report is SendReport & Ended {
+function isMade(report: SendReport): report is SendReport & AttemptResult {
   return report.outcome !== 'unsent';
 }
 
 /**
- * Splits many attempts into pieces, which are settled separately: callbacks repeat the sent body and make it larger.
+ * Splits attempts into pieces that are settled separately, so that no transaction is too large. The callbacks in a
+ * settlement repeat the body that was sent, in a longer form.
  */
-export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly EndedAttempt[]> {
+export function* settlementPieces(ended: readonly EndedAttempt[]): Iterable<readonly EndedAttempt[]> {
   for (let at = 0; at < ended.length; ) {
     let bytes = 0;
     let end = at;
@@ -59,15 +61,30 @@ export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly End
 }
 
 export function settlementDecider(
-  { tiers, newId, style, keepsAnswers = () => true }: Pick<EngineOptions, 'tiers' | 'newId' | 'style' | 'keepsAnswers'>,
+  {
+    tiers,
+    newId,
+    style,
+    keepsAnswers = () => true,
+    parking,
+  }: Pick<EngineOptions, 'tiers' | 'newId' | 'style' | 'keepsAnswers' | 'parking'>,
   onFault: (error: unknown) => void,
 ): (ended: readonly EndedAttempt[]) => Settlement[] {
   const { headerPrefix } = style;
   return (ended) =>
     ended.map(([claim, end]) => {
-      const { retentionMs, retriesDefault, retryDelayMsMin } = tiers[claim.tier];
+      const { retentionMs, retriesDefault, retryDelayMsMin, awaitAckMsMax } = tiers[claim.tier];
       const retryFloor = { afterRetries: retriesDefault, ms: retryDelayMsMin };
-      const settlement = decideSafely(claim, end, { headerPrefix, retentionMs, retryFloor, newId }, onFault);
+      const trial = parking?.trialOf(claim) ?? null;
+      const context = {
+        headerPrefix,
+        retentionMs,
+        retryFloor,
+        newId,
+        trial,
+        awaitAckMsMax: awaitAckMsMax ?? HARD_LIMITS.awaitAckMsMax,
+      };
+      const settlement = decideSafely(claim, end, context, onFault);
       const account = { id: claim.message.accountId, tier: claim.tier };
       return keepsAnswers(account, bytesOfAttempt(settlement.attempt)) ? settlement : withoutAnswer(settlement);
     });
@@ -83,7 +100,7 @@ function withoutAnswer(settlement: Settlement): Settlement {
 }
 
 /** The accounts whose messages pass their slots to the next message of their queue. */
-export function passingOn(claims: readonly Claim[], mayPassOn: (claim: Claim) => boolean): string[] {
+export function accountsPassingSlots(claims: readonly Claim[], mayPassOn: (claim: Claim) => boolean): string[] {
   const accounts = new Map<string, boolean>();
   for (const claim of claims) {
     const { queueName, accountId } = claim.message;

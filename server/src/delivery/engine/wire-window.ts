@@ -2,13 +2,14 @@
 // that was paused, or lost the store, may have lost its claims to another node, and must not send the same messages. So
 // the check is made when a request is about to be written, not when its message was claimed.
 
+import { isExpired } from '../../rules/delivery/expiry.ts';
 import type { Clock } from '../../runtime/world.ts';
 
 export class WireWindow {
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
   #untilMs = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'now'>) {
     this.#clock = clock;
   }
 
@@ -16,7 +17,12 @@ export class WireWindow {
     return this.#clock.monotonicMs() < this.#untilMs;
   }
 
-  /** Returns true if the window was closed before: jobs that waited then must not start any more. */
+  /** Whether a request may be written now whose attempt must start before this time, if it is not null. */
+  mayWrite(mustStartBefore: number | null): boolean {
+    return this.isOpen && (mustStartBefore === null || !isExpired({ mustStartBefore }, this.#clock.now()));
+  }
+
+  /** Returns true if the window was closed: requests that were waiting for it must not be sent any more. */
   extend(untilMs: number): boolean {
     const hadClosed = !this.isOpen;
     this.#untilMs = untilMs;

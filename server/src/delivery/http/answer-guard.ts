@@ -12,7 +12,7 @@ import { ChunkFollower } from './chunk-follower.ts';
 export class AnswerTooLargeError extends Error {}
 
 /** Takes memory for a part of a response. Returns false when none is left. */
-export type TakeBytes = (bytes: number) => boolean;
+export type TakeMemory = (bytes: number) => boolean;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_FEED = 0x0a;
@@ -25,12 +25,12 @@ const TRANSFER_ENCODING = '\r\ntransfer-encoding:';
 const SWITCHING_PROTOCOLS = 101;
 
 /**
- * The socket that undici shall use. Call `expectAnswer` for every request on it: the next byte read starts its
- * response.
+ * The socket that undici shall use. Call `expectAnswer` before every request on the socket: the next byte that is read
+ * then starts a new response.
  */
 export interface GuardedSocket {
   readonly socket: Socket;
-  expectAnswer(takeBytes: TakeBytes): void;
+  expectAnswer(takeMemory: TakeMemory): void;
 }
 
 export function guardAnswer(given: Socket): GuardedSocket {
@@ -47,8 +47,8 @@ export function guardAnswer(given: Socket): GuardedSocket {
   });
   return {
     socket,
-    expectAnswer: (takeBytes) => {
-      answer = new GuardedAnswer(takeBytes);
+    expectAnswer: (takeMemory) => {
+      answer = new GuardedAnswer(takeMemory);
     },
   };
 }
@@ -60,15 +60,16 @@ function isInterim(status: number): boolean {
 
 /** One response, from its first byte. */
 export class GuardedAnswer {
-  /** If set: why no bytes are read after those already passed on. */
+  /** Why the rest of the response is not read: it is over a limit. Null while it is within the limits. */
   failure: AnswerTooLargeError | null = null;
   /**
-   * The final head without the empty line at its end. Null until it was passed on, and if it did not look like a head.
+   * The final head, without the empty line at its end. Null until the head was passed on. Stays null if the response
+   * does not look like HTTP.
    */
   head: string | null = null;
   /** Whether a chunked body follows the head. */
   isChunked = false;
-  readonly #takeBytes: TakeBytes;
+  readonly #takeMemory: TakeMemory;
   /** The bytes of a head that did not arrive in one piece. */
   #held: HeldBytes | null = null;
   #interimCount = 0;
@@ -76,11 +77,11 @@ export class GuardedAnswer {
   /** Handles the bytes after the head. Null until the head has ended. */
   #rest: ((bytes: Buffer) => Buffer) | null = null;
 
-  constructor(takeBytes: TakeBytes) {
-    this.#takeBytes = takeBytes;
+  constructor(takeMemory: TakeMemory) {
+    this.#takeMemory = takeMemory;
   }
 
-  /** Returns the bytes that the parser may read now. Throws an AnswerTooLargeError. */
+  /** Returns the bytes that the parser may read now. Throws an AnswerTooLargeError if the head is over a limit. */
   pass(chunk: Buffer): Buffer {
     if (this.#rest !== null) return this.#rest(chunk);
     this.#headBytes += chunk.length;
@@ -112,7 +113,7 @@ export class GuardedAnswer {
 
   #hold(bytes: Buffer): Buffer {
     if (this.#headBytes > eachMax('answerHeadBytes')) throw headTooLarge();
-    this.#held ??= new HeldBytes(this.#takeBytes);
+    this.#held ??= new HeldBytes(this.#takeMemory);
     this.#held.set(bytes);
     return NOTHING;
   }
@@ -147,8 +148,8 @@ export class GuardedAnswer {
   }
 
   /**
-   * These bytes are probably not HTTP. The parser will find that out by itself, so it gets them, but no more than a
-   * head may have.
+   * Passes on bytes that are probably not HTTP, so that the parser refuses them. The parser gets no more of these bytes
+   * than a head may have.
    */
   #giveUp(bytes: Buffer): Buffer {
     let leftBytes = eachMax('answerHeadBytes');
@@ -167,12 +168,12 @@ const PASS_ON = (rest: Buffer) => rest;
 
 /** Holds bytes in one growing buffer. A list of one-byte chunks would need a hundred times the memory. */
 class HeldBytes {
-  readonly #takeBytes: TakeBytes;
+  readonly #takeMemory: TakeMemory;
   #buffer: Buffer = NOTHING;
   #length = 0;
 
-  constructor(takeBytes: TakeBytes) {
-    this.#takeBytes = takeBytes;
+  constructor(takeMemory: TakeMemory) {
+    this.#takeMemory = takeMemory;
   }
 
   /** Returns all held bytes, followed by the chunk. */
@@ -197,7 +198,7 @@ class HeldBytes {
     const neededBytes = this.#length + bytes.length;
     if (neededBytes > this.#buffer.length) {
       const size = Math.max(neededBytes, 2 * this.#buffer.length, 512);
-      if (!this.#takeBytes(size - this.#buffer.length)) {
+      if (!this.#takeMemory(size - this.#buffer.length)) {
         throw new AnswerTooLargeError('this server has no room for more unfinished responses');
       }
       const grown = Buffer.allocUnsafeSlow(size);
@@ -241,8 +242,8 @@ function isDigit(byte: number): boolean {
 }
 
 /**
- * Whether there is a bare line feed. It is not HTTP: the parser refuses it at once, while the end of such a head may
- * never come.
+ * Whether there is a line feed without a carriage return before it. A head that contains one is not HTTP, and the parser
+ * refuses it at once. Its end may never come, so it must not be held until then.
  */
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {

@@ -7,7 +7,7 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 import { GuardedAnswer } from './answer-guard.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { NotHttpError } from './failure.ts';
-import { type Exchange, IDLE_MS_MAX } from './http-client.ts';
+import { type ExchangeListener, IDLE_MS_MAX } from './http-client.ts';
 
 /** The reason phrase at the end of the line is ignored. */
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?$/;
@@ -22,18 +22,18 @@ const KEPT_SHORTER_MS = 2_000;
 const NO_HEADERS: HeaderList = [];
 
 export class AnswerReader {
-  /** How long the connection may be kept after this response. */
+  /** How long the connection may be kept after this response. 0: it must be closed. */
   reusableMs = 0;
-  readonly #exchange: Exchange;
+  readonly #exchange: ExchangeListener;
   readonly #guard: GuardedAnswer;
   /** How many bytes of the body are still to come. Infinite when the body ends with the connection. */
   #leftBytes = 0;
   #chunks: ChunkReader | null = null;
   #isHeadRead = false;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: ExchangeListener) {
     this.#exchange = exchange;
-    this.#guard = new GuardedAnswer((bytes) => exchange.takeBytes(bytes));
+    this.#guard = new GuardedAnswer((bytes) => exchange.takeMemory(bytes));
   }
 
   /** Whether the end of the connection is the end of the response. */
@@ -42,8 +42,8 @@ export class AnswerReader {
   }
 
   /**
-   * Returns how many bytes of `chunk` are left when the response is complete, or null while it is not. Throws when the
-   * response is too large or not HTTP.
+   * Returns null while the response is not complete. When it is complete, returns how many bytes of `chunk` come after
+   * it. Throws when the response is too large or not HTTP.
    */
   read(chunk: Buffer): number | null {
     let bytes = this.#guard.pass(chunk);
@@ -142,7 +142,7 @@ class FramingHeaders {
     this.#isLatest = isLatest;
   }
 
-  /** For how long the connection may be kept. */
+  /** For how long the connection may be kept. 0: it must be closed. */
   get keepsMs(): number {
     if (this.#closes || !(this.#isLatest || this.#keeps)) return 0;
     // HTTP/1.0 knows no encodings, so the bytes after the head may be anything.

@@ -6,15 +6,15 @@ import type { HeaderList, Outcome } from '../../rules/delivery/message.ts';
 import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../../rules/limits/budgets.ts';
 import type { TargetUrl } from '../../rules/publish/destination.ts';
 import type { Pool } from '../../runtime/collections/pool.ts';
-import { type Deadlines, Timed } from '../../runtime/deadlines.ts';
+import { DeadlineMember, type Deadlines } from '../../runtime/deadlines.ts';
 import { RefusedError } from '../egress/dial.ts';
 import { NoLookupError, UnreachableError } from '../egress/lookups.ts';
 import type { WireWindow } from '../engine/wire-window.ts';
 import { AnswerTooLargeError } from './answer-guard.ts';
 import type { Connection, Connections, ConnectionTaker, ExchangeEnd } from './connections.ts';
-import { exchangeWords, NotHttpError, UnwrittenError } from './failure.ts';
+import { exchangeErrorText, NotHttpError, UnwrittenError } from './failure.ts';
 import { TooLateError } from './first-write.ts';
-import type { Exchange, HttpRequest } from './http-client.ts';
+import type { ExchangeListener, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 
 export interface AttemptRequest extends HttpRequest {
@@ -45,18 +45,19 @@ export interface AttemptWorld {
   readonly answers: Pool;
 }
 
-/** One owner serves all attempts: each call names the attempt. */
+/** What an attempt reports to. One owner serves all attempts, so each call names the attempt by its lease. */
 export interface AttemptOwner {
   attemptEnded(lease: string, startedAt: number, outcome: Outcome | 'unsent'): void;
   bodyWritten(lease: string): void;
 }
 
-export class Attempt extends Timed implements Exchange, ConnectionTaker {
+export class NetworkAttempt extends DeadlineMember implements ExchangeListener, ConnectionTaker {
   readonly #world: AttemptWorld;
   readonly #owner: AttemptOwner;
   readonly #lease: string;
   readonly #startedAt: number;
   #timeoutMs = 0;
+  #mustStartBefore: number | null = null;
   /** The request, until it is given to a connection. */
   #request: HttpRequest | null = null;
   #cancelWaiting = NOTHING_TO_CANCEL;
@@ -81,17 +82,18 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
 
   /**
    * Call this once. The owner is notified exactly once that the attempt ended, possibly before this returns. Before
-   * that, the owner is notified when a large body is written and nothing here holds the body any more.
+   * that, the owner is notified when a large body is written and the attempt no longer holds it.
    */
   start(request: AttemptRequest): void {
     const { accountId, target, body, timeoutMs } = request;
     this.#accountId = accountId;
     this.#timeoutMs = timeoutMs;
+    this.#mustStartBefore = request.mustStartBefore;
     const isLarge = body.length > UNCOUNTED_BODY_BYTES_MAX;
     this.#request = isLarge
       ? { ...request, body: new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) }
       : request;
-    // The deadline includes the wait for a connection: the engine computes the lease from here.
+    // The deadline includes the wait for a connection, because the attempt counts as started from here.
     this.#world.deadlines.start(this, timeoutMs);
     this.#cancelWaiting = this.#world.connections.acquire(target, accountId, this);
   }
@@ -122,7 +124,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
 
   onStart(): boolean {
     if (this.#isOver) return false;
-    if (!this.#world.wire.isOpen) {
+    if (!this.#world.wire.mayWrite(this.#mustStartBefore)) {
       this.#end('unsent');
       return false;
     }
@@ -162,10 +164,10 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   #reasonOf(error: Error & { code?: string }): string {
     if (error instanceof UnreachableError || error instanceof AnswerTooLargeError) return error.message;
     if (error instanceof NotHttpError) return `response is not HTTP: ${error.message}`;
-    return exchangeWords(error, this.#status !== null);
+    return exchangeErrorText(error, this.#status !== null);
   }
 
-  takeBytes(bytes: number): boolean {
+  takeMemory(bytes: number): boolean {
     if (this.#isOver || this.#world.answers.take(this.#accountId, bytes) !== null) return false;
     this.#takenBytes += bytes;
     return true;
@@ -179,7 +181,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     const needed = this.#bodyBytes + bytes.length;
     if (needed > this.#body.length) {
       const size = Math.min(Math.max(needed, 2 * this.#body.length), BODY_BYTES_MAX);
-      if (!this.takeBytes(size - this.#body.length)) return false;
+      if (!this.takeMemory(size - this.#body.length)) return false;
       const grown = Buffer.alloc(size);
       this.#body.copy(grown, 0, 0, this.#bodyBytes);
       this.#body = grown;
@@ -205,7 +207,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#world.deadlines.cancel(this, this.#timeoutMs);
     this.#cancelWaiting();
     this.#world.answers.give(this.#accountId, this.#takenBytes);
-    // The outcome has the headers and the body now. A connection of undici keeps this attempt until the next one, so
+    // The outcome has the headers and the body now. undici's connection keeps this attempt until its next request, so
     // this attempt must not keep them.
     this.#headers = NO_HEADERS;
     this.#body = NOTHING;

@@ -25,6 +25,8 @@ export class ChunkFollower {
   #leftChunks: number;
   /** Length of the current trailer line, without its end. */
   #lineBytes = 0;
+  /** The last byte of it, which may have come in an earlier piece. */
+  #lineLast = 0;
 
   constructor(framingBytesMax: number, chunksMax: number) {
     this.#leftBytes = framingBytesMax;
@@ -105,12 +107,12 @@ export class ChunkFollower {
     for (let at = from; at < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, at);
       const end = found === -1 ? bytes.length : found;
-      const last = end > at ? bytes[end - 1] : undefined;
+      if (end > at) this.#lineLast = bytes[end - 1]!;
       this.#lineBytes += end - at;
       this.#leftBytes -= end - at;
       if (found === -1) return null;
       at = found + 1;
-      const isEmpty = this.#lineBytes === 1 && (last === undefined || last === CARRIAGE_RETURN);
+      const isEmpty = this.#lineBytes === 1 && this.#lineLast === CARRIAGE_RETURN;
       this.#lineBytes = 0;
       if (isEmpty) {
         this.#state = 'over';

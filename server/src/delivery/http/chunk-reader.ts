@@ -2,7 +2,7 @@
 // before they come here.
 
 import { NotHttpError } from './failure.ts';
-import type { Exchange } from './http-client.ts';
+import type { ExchangeListener } from './http-client.ts';
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -16,7 +16,7 @@ export class ChunkReader {
   #size = 0;
   #hasDigit = false;
 
-  #readData(bytes: Buffer, at: number, exchange: Pick<Exchange, 'onBody'>): number {
+  #readData(bytes: Buffer, at: number, exchange: Pick<ExchangeListener, 'onBody'>): number {
     const end = Math.min(bytes.length, at + this.#size);
     this.#size -= end - at;
     if (this.#size === 0) this.#next = 'dataEnd';
@@ -24,8 +24,8 @@ export class ChunkReader {
     return end;
   }
 
-  /** Returns how many bytes are left when the body has ended, or null while it has not. */
-  read(bytes: Buffer, exchange: Pick<Exchange, 'onBody'>): number | null {
+  /** Returns null while the body has not ended. When it has ended, returns how many of the bytes come after it. */
+  read(bytes: Buffer, exchange: Pick<ExchangeListener, 'onBody'>): number | null {
     let at = 0;
     while (at < bytes.length) {
       if (this.#next === 'data') {

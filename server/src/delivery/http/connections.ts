@@ -14,7 +14,7 @@ import { OneShotOrigins } from './one-shot-origins.ts';
 import { PlainClient } from './plain-client.ts';
 import { UndiciClient } from './undici-client.ts';
 
-/** How long a connection is used, so that a busy connection does not outlive a change of DNS indefinitely. */
+/** How long a connection is used at most, so that a busy one does not outlive a change of DNS indefinitely. */
 const AGE_MS_MAX = 60_000;
 
 const NOTHING_TO_TAKE_BACK = () => {};
@@ -26,7 +26,7 @@ interface Origin {
   readonly idle: Connection[];
   readonly waiting: Waiting[];
   openCount: number;
-  /** How many connections have rested and are free in the next turn, if no bytes have come on them. */
+  /** How many connections have ended their rest. They are free in the next turn, if no bytes have come on them. */
   restedCount: number;
 }
 
@@ -44,9 +44,9 @@ export interface ConnectionTaker {
 export type ExchangeEnd = 'whole' | 'cut' | 'lost';
 
 /**
- * Some receivers close the connection after each response without saying so, and some send a second response without a
- * request. This arrives shortly after the response: a request written before it is read is lost, or gets the wrong
- * response. So a connection rests, and what has arrived on it is read (docs/decisions/0033-connections-rest.md).
+ * A connection rests after a response, because some receivers then close it without saying so, and some send a second
+ * response without a request. This arrives shortly after the response. A request that is written before it is read is
+ * lost, or gets the wrong response (docs/decisions/0033-connections-rest.md).
  */
 type Stage = 'lent' | 'resting' | 'rested' | 'idle';
 
@@ -84,7 +84,7 @@ export class Connections {
   /** All idle connections, longest idle first. */
   readonly #idle = new TurnoverSet<Connection>();
   readonly #oneShot = new OneShotOrigins();
-  /** Connections that began to rest in this turn. */
+  /** The connections that began to rest in this turn of the event loop. Null if there are none. */
   #resting: Connection[] | null = null;
   /** How many connections are idle or resting, and so not in use by an attempt. */
   #unusedCount = 0;
@@ -112,9 +112,7 @@ export class Connections {
     return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
-  /**
-   * Gives the taker a connection at once, or when the host has a free one. Returns a function that cancels the wait.
-   */
+  /** Gives the taker a connection at once, or when the host has a free one. Returns a function that ends the wait. */
   acquire(target: Target, accountId: string, taker: ConnectionTaker): () => void {
     const key = target.origin;
     const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0, restedCount: 0 };
@@ -140,7 +138,7 @@ export class Connections {
     return NOTHING_TO_TAKE_BACK;
   }
 
-  /** A connection can be reused only if its exchange ended properly. */
+  /** Takes a connection back from its attempt. It can be reused only if its exchange ended with a whole response. */
   release(connection: Connection, end: ExchangeEnd): void {
     const { origin, client } = connection;
     const nowMs = this.#clock.monotonicMs();

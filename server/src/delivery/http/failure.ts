@@ -14,11 +14,11 @@ interface SystemError extends Error {
   readonly code?: string;
   readonly address?: string;
   readonly port?: number;
-  /** OpenSSL's own short reason. The full text of the error is a line of internals. */
+  /** OpenSSL's short reason. It is shown in place of the error's message, which describes OpenSSL's internals. */
   readonly reason?: string;
 }
 
-export function lookupWords(error: SystemError, hostname: string): string {
+export function lookupErrorText(error: SystemError, hostname: string): string {
   switch (error.code) {
     case 'ENOTFOUND':
     case 'EAI_NONAME':
@@ -32,10 +32,10 @@ export function lookupWords(error: SystemError, hostname: string): string {
   }
 }
 
-/** `host` is the requested host. `byAddress` maps its addresses to the text that replaces them. */
-export function connectWords(error: SystemError, host: string, naming: 'byName' | 'byAddress'): string {
+/** `host` is the requested host. `byName`: the text names only this host. `byAddress`: it names the address tried. */
+export function connectErrorText(error: SystemError, host: string, naming: 'byName' | 'byAddress'): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
-    return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, host, naming)))].join('; ');
+    return [...new Set((error.errors as SystemError[]).map((each) => connectErrorText(each, host, naming)))].join('; ');
   }
   const address = error.address?.includes(':') ? `[${error.address}]` : error.address;
   const where = address === undefined || naming === 'byName' ? host : `${address}:${error.port}`;
@@ -58,7 +58,7 @@ export function connectWords(error: SystemError, host: string, naming: 'byName' 
   }
 }
 
-export function tlsWords(error: SystemError): string {
+export function tlsErrorText(error: SystemError): string {
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return 'TLS: connection closed during the handshake';
   if (error.code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `TLS: certificate is for another name: ${error.reason}`;
   const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? ' (the port may not use TLS)' : '';
@@ -66,7 +66,8 @@ export function tlsWords(error: SystemError): string {
 }
 
 /**
- * The text for an error of undici. It is found by the error's message, because undici has one code for all of these.
+ * The text for an error of undici, found by the error's message: undici has one code for all errors of a socket. Null
+ * if there is no text.
  */
 function undiciWords({ message }: SystemError): string | null {
   if (message === 'bad upgrade') {
@@ -76,7 +77,7 @@ function undiciWords({ message }: SystemError): string | null {
 }
 
 /** What happened to an exchange on an established connection, as text. */
-export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
+export function exchangeErrorText(error: SystemError, isAnswerBegun: boolean): string {
   const until = isAnswerBegun ? 'before the response was complete' : 'before a response';
   if (error instanceof ClosedError) return `connection closed ${until}`;
   switch (error.code) {
@@ -95,6 +96,6 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
   if (error.name === 'HTTPParserError') {
     return `response is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
   }
-  if (error.code?.startsWith('ERR_SSL_')) return tlsWords(error);
+  if (error.code?.startsWith('ERR_SSL_')) return tlsErrorText(error);
   return `connection failed ${until}: ${error.code ?? error.message}`;
 }

@@ -13,22 +13,28 @@ export class TooLateError extends Error {
 }
 
 /**
- * Returns a function. Call it for every request on the socket: the request's first write then fails if it is too late.
+ * Returns a function. Call it before each request on the socket: if its first write is too late, the request fails. The
+ * function gets the time before which the attempt must start, or null.
  */
-export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>): () => void {
+export function guardFirstWrite(
+  socket: Socket,
+  wire: Pick<WireWindow, 'mayWrite'>,
+): (mustStartBefore: number | null) => void {
   const tooLate = () => new TooLateError('the attempt could not start in time');
   if (!isFeatureWorking('firstWrite')) {
-    return () => {
-      if (!wire.isOpen) socket.destroy(tooLate());
+    return (mustStartBefore) => {
+      if (!wire.mayWrite(mustStartBefore)) socket.destroy(tooLate());
     };
   }
   let isStarting = false;
+  let startsBefore: number | null = null;
   checkBeforeWrite(socket, () => {
     const isFirst = isStarting;
     isStarting = false;
-    return isFirst && !wire.isOpen ? tooLate() : null;
+    return isFirst && !wire.mayWrite(startsBefore) ? tooLate() : null;
   });
-  return () => {
+  return (mustStartBefore) => {
     isStarting = true;
+    startsBefore = mustStartBefore;
   };
 }

@@ -13,10 +13,12 @@ export interface HttpRequest {
   /** The headers of the signatures: a name, its value, the next name, … */
   readonly signature: readonly string[];
   readonly body: Uint8Array | LargeBody;
+  /** Its first byte must be written before this time. Null: no limit. */
+  readonly mustStartBefore: number | null;
 }
 
 /** The events of an exchange. After `onEnd` or `onError` there are no more. */
-export interface Exchange {
+export interface ExchangeListener {
   /** Called just before the first byte is written. When it returns false, nothing is written. */
   onStart(): boolean;
   /** The final response has begun. Interim responses are skipped. */
@@ -27,16 +29,13 @@ export interface Exchange {
   onEnd(): void;
   onError(error: Error & { readonly code?: string }): void;
   /** Takes memory for a part of the response. Returns false when none is left. */
-  takeBytes(bytes: number): boolean;
+  takeMemory(bytes: number): boolean;
 }
 
 /** One connection. It carries one exchange at a time, and connects when the first exchange needs it. */
 export interface HttpClient {
-  send(request: HttpRequest, exchange: Exchange): void;
-  /**
-   * After an exchange has ended: how long the connection may be kept for the next one. 0 when it must not be used
-   * again.
-   */
+  send(request: HttpRequest, exchange: ExchangeListener): void;
+  /** After an exchange: how long the connection may be kept for the next one. 0 when it must not be used again. */
   readonly reusableMs: number;
   /** Whether bytes came that belong to no request. */
   readonly hasUnasked: boolean;

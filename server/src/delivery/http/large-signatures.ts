@@ -1,5 +1,5 @@
-// Signs large bodies on threads beside the event loop, because signing 1 MB takes 6 ms. It signs one body at a time, by
-// turns of accounts, because look-ups of names need the same threads.
+// Signs large bodies on threads beside the event loop, because signing 1 MB takes 6 ms. It signs one body at a time,
+// because DNS look-ups need the same threads; accounts take turns.
 
 export interface LargeSignature {
   readonly accountId: string;

@@ -1,6 +1,6 @@
 // HMAC-SHA-256 for short messages, made of two one-shot hashes (RFC 2104). It takes half the time of `createHmac`,
 // which prepares its key again for every message. A long message is not copied: `createHmac` handles it. Functions
-// named `…Beside` run on other threads, which get a copy.
+// named `…OnThread` run on other threads, which get a copy.
 
 import { createHmac, hash, webcrypto } from 'node:crypto';
 
@@ -68,7 +68,7 @@ export function hmacSha256(
 }
 
 /** Like `hmacSha256`, but for a long body, on another thread. `start` is ASCII. */
-export async function hmacSha256Beside(
+export async function hmacSha256OnThread(
   key: string,
   start: string,
   body: Uint8Array,
@@ -79,13 +79,13 @@ export async function hmacSha256Beside(
   bytes.set(pads.inner);
   bytes.write(start, BLOCK_BYTES, 'latin1');
   bytes.set(body, BLOCK_BYTES + start.length);
-  const innerHash = await sha256Beside(bytes, 'latin1');
+  const innerHash = await sha256OnThread(bytes, 'latin1');
   outer.set(pads.outer);
   outer.write(innerHash, BLOCK_BYTES, 'latin1');
   return hash('sha256', outer, encoding);
 }
 
-export async function sha256Beside(bytes: Uint8Array, encoding: Encoding | 'latin1'): Promise<string> {
+export async function sha256OnThread(bytes: Uint8Array, encoding: Encoding | 'latin1'): Promise<string> {
   // WebCrypto rejects memory that threads share. No body is in such memory.
   const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
   return Buffer.from(digest).toString(encoding);

@@ -13,15 +13,15 @@ import type { EgressPolicy } from '../egress/egress.ts';
 import { Lookups } from '../egress/lookups.ts';
 import type { Delivery, Sender, SendReport } from '../engine/sender.ts';
 import { WireWindow } from '../engine/wire-window.ts';
-import { Attempt, type AttemptOwner, type AttemptWorld } from './attempt.ts';
+import { type AttemptOwner, type AttemptWorld, NetworkAttempt } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { LargeSignatures } from './large-signatures.ts';
-import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeadersBeside } from './sign.ts';
+import { base64urlOfBytes, type SignatureInput, signatureHeaders, signatureHeadersOnThreads } from './sign.ts';
 
 export interface NetworkSenderOptions {
   readonly world: World;
   readonly policy: EgressPolicy;
-  /** Limit for connections to one host and port. A delivery beyond it waits, within its own deadline. */
+  /** Limit for connections to one host and port. An attempt without a connection waits, while its deadline runs. */
   readonly hostConnectionsMax: number;
   /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
@@ -29,7 +29,7 @@ export interface NetworkSenderOptions {
 }
 
 /**
- * Smaller bodies are signed on this thread. That takes a few microseconds, less than handing a body to another thread.
+ * From this size on, a body is signed on another thread. Signing a smaller body takes less time than handing it over.
  */
 const SIGNED_BESIDE_FROM_BYTES = 64 * 1024;
 
@@ -58,7 +58,7 @@ class SenderHere implements NetworkSender {
     },
     bodyWritten: (lease) => this.#onWritten([lease]),
   };
-  readonly #running = new TurnoverMap<string, Attempt>();
+  readonly #running = new TurnoverMap<string, NetworkAttempt>();
   /** Attempts that have not begun, each with a function that cancels it. */
   readonly #waiting = new Map<string, () => void>();
   #listener: (reports: readonly SendReport[]) => void = () => {};
@@ -152,7 +152,7 @@ class SenderHere implements NetworkSender {
       this.#attempt(delivery, target, this.#signer.signatureOf(delivery));
       return;
     }
-    // Until the delivery is signed, the attempt has not begun either.
+    // The attempt begins when the delivery is signed.
     const takeBack = this.#largeSignatures.add({
       accountId: delivery.accountId,
       sign: () => this.#signer.largeSignatureOf(delivery),
@@ -165,10 +165,10 @@ class SenderHere implements NetworkSender {
   }
 
   #attempt(delivery: Delivery, target: TargetUrl, signature: string[]): void {
-    const { lease, accountId, method, headers, body, timeoutMs } = delivery;
-    const attempt = new Attempt(this.#means, this.#owner, lease, this.#world.clock.now());
+    const { lease, accountId, method, headers, body, timeoutMs, mustStartBefore } = delivery;
+    const attempt = new NetworkAttempt(this.#means, this.#owner, lease, this.#world.clock.now());
     this.#running.set(lease, attempt);
-    attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
+    attempt.start({ accountId, target, method, headers, signature, body, timeoutMs, mustStartBefore });
   }
 
   #giveBackWaiting(): void {
@@ -209,7 +209,7 @@ class SenderHere implements NetworkSender {
 /** Shared by all calls, because no call waits while it uses the array. */
 const JTI = new Uint8Array(16);
 
-/** The signatures of a request as it goes out. */
+/** Signs requests when they are sent. */
 class Signer {
   readonly #world: World;
   readonly #issuer: string;
@@ -229,7 +229,9 @@ class Signer {
   largeSignatureOf(delivery: Delivery): Promise<string[]> {
     const input = this.#inputOf(delivery);
     // If there is no memory for a copy of the body, the body is signed on this thread.
-    return signatureHeadersBeside(this.#signatureName, input).catch(() => signatureHeaders(this.#signatureName, input));
+    return signatureHeadersOnThreads(this.#signatureName, input).catch(() =>
+      signatureHeaders(this.#signatureName, input),
+    );
   }
 
   #inputOf({ signingKey: key, messageId, url, body }: Delivery): SignatureInput {

@@ -6,12 +6,13 @@ import { laneMax } from '../../runtime/lane-part.ts';
 
 const ONE_SHOT_MS = 60_000;
 /**
- * How soon after a response a receiver closes a connection that it does not keep. Others close after a second or more.
+ * A receiver that serves one request on a connection closes it within this time after the response. A receiver that
+ * keeps connections closes them after a second or more.
  */
 const CLOSED_AT_ONCE_MS = 100;
 
 /** How a connection ended. */
-export interface Loss {
+export interface ConnectionEnd {
   /** How many responses were read on the connection. */
   readonly servedCount: number;
   readonly idleMs: number;
@@ -34,7 +35,7 @@ export class OneShotOrigins {
   }
 
   /** Returns whether connections to the origin are now known to serve only one request. */
-  note(origin: string, { servedCount, idleMs, isUnasked }: Loss, nowMs: number): boolean {
+  note(origin: string, { servedCount, idleMs, isUnasked }: ConnectionEnd, nowMs: number): boolean {
     if (!isUnasked && (servedCount !== 1 || idleMs > CLOSED_AT_ONCE_MS)) return false;
     this.#untilMs.delete(origin);
     this.#untilMs.set(origin, nowMs + ONE_SHOT_MS);

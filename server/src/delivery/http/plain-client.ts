@@ -6,7 +6,7 @@ import type { WireWindow } from '../engine/wire-window.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ClosedError, NotHttpError, UnwrittenError } from './failure.ts';
 import { guardFirstWrite } from './first-write.ts';
-import type { Exchange, HttpClient, HttpRequest } from './http-client.ts';
+import type { ExchangeListener, HttpClient, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 import { isCopied, requestBytes } from './request-bytes.ts';
 
@@ -26,8 +26,8 @@ export class PlainClient implements HttpClient {
   readonly #onLost: () => void;
   /** Null while there is no usable connection. */
   #socket: Socket | null = null;
-  #expectWrite = () => {};
-  #exchange: Exchange | null = null;
+  #expectWrite: (mustStartBefore: number | null) => void = () => {};
+  #exchange: ExchangeListener | null = null;
   /** The reader of the response. Null until the request of the exchange is written. */
   #answer: AnswerReader | null = null;
   #isPouring = false;
@@ -42,7 +42,7 @@ export class PlainClient implements HttpClient {
     this.#onLost = onLost;
   }
 
-  send(request: HttpRequest, exchange: Exchange): void {
+  send(request: HttpRequest, exchange: ExchangeListener): void {
     this.#exchange = exchange;
     if (this.#socket !== null) this.#write(this.#socket, request, exchange);
     else this.#connect(request, exchange);
@@ -71,7 +71,7 @@ export class PlainClient implements HttpClient {
     return { buffer: READ_BUFFER, callback };
   }
 
-  #connect(request: HttpRequest, exchange: Exchange): void {
+  #connect(request: HttpRequest, exchange: ExchangeListener): void {
     this.#open(this.#reading()).then(
       (socket) => {
         if (this.#isDestroyed) {
@@ -85,7 +85,7 @@ export class PlainClient implements HttpClient {
     );
   }
 
-  /** A separate function, for the same reason as `#reading`. */
+  /** A separate function, so that the listeners of the socket do not keep the first request and its response. */
   #take(socket: Socket): void {
     this.#socket = socket;
     this.#expectWrite = guardFirstWrite(socket, this.#wire);
@@ -94,12 +94,12 @@ export class PlainClient implements HttpClient {
     socket.on('close', () => this.#lose(new ClosedError('closed')));
   }
 
-  #write(socket: Socket, request: HttpRequest, exchange: Exchange): void {
+  #write(socket: Socket, request: HttpRequest, exchange: ExchangeListener): void {
     const bytes = requestBytes(request);
     const { body } = request;
     if (!exchange.onStart()) return;
     this.#answer = new AnswerReader(exchange);
-    this.#expectWrite();
+    this.#expectWrite(request.mustStartBefore);
     if (body instanceof LargeBody) {
       socket.write(bytes);
       this.#isPouring = true;
@@ -111,8 +111,8 @@ export class PlainClient implements HttpClient {
       socket.write(body);
       socket.uncork();
     }
-    // An error that is known here came from the first write: the system took no bytes, and the request can be sent
-    // again.
+    // If the socket is not writable any more, the first write failed: the system took no bytes, so the request can be
+    // sent again.
     if (this.#hasServed && !socket.writable) this.#lose(new UnwrittenError('closed'));
   }
 
@@ -129,7 +129,7 @@ export class PlainClient implements HttpClient {
     const answer = this.#answer;
     const exchange = this.#exchange;
     if (this.#isDestroyed) return;
-    // There is no request, or the request is not written yet.
+    // The bytes belong to no request: there is none, or it is not written yet.
     if (answer === null || exchange === null) {
       this.hasUnasked = true;
       this.#lose(new NotHttpError('it does not belong to the request'));
@@ -148,8 +148,8 @@ export class PlainClient implements HttpClient {
     this.#finish(exchange, this.hasUnasked ? 0 : answer.reusableMs);
   }
 
-  /** The response is complete. The connection serves another exchange only if nothing of this one is left on it. */
-  #finish(exchange: Exchange, reusableMs: number): void {
+  /** The response is complete. The connection may serve another exchange only if the whole request was written. */
+  #finish(exchange: ExchangeListener, reusableMs: number): void {
     this.reusableMs = this.#isPouring || this.#socket?.writableLength !== 0 ? 0 : reusableMs;
     this.#hasServed = true;
     this.#exchange = null;

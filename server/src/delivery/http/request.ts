@@ -1,8 +1,8 @@
 // The request that delivers a message: which headers go with it. The signature is added when the request is sent.
 
 import { descendantsOfRequest } from '../../rules/delivery/descent.ts';
-import type { Claim, HeaderList } from '../../rules/delivery/message.ts';
-import { isNamed } from '../../rules/publish/headers.ts';
+import type { Claim, HeaderList, Message } from '../../rules/delivery/message.ts';
+import { isHeaderNamed } from '../../rules/publish/headers.ts';
 import type { Delivery } from '../engine/sender.ts';
 
 type Header = HeaderList[number];
@@ -10,21 +10,27 @@ type Header = HeaderList[number];
 export interface RequestStyle {
   readonly headerPrefix: string;
   readonly userAgent: string;
+  /** Where the receiver of an attempt reports how its work has ended. Absent: receivers are not asked to. */
+  readonly ackUrlOf?: (message: Message) => string;
 }
 
 /** The maker is made once for all claims of a node, so that header names are not built for every message. */
-export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => Delivery {
+export function deliveryMaker({ headerPrefix, userAgent, ackUrlOf }: RequestStyle): (claim: Claim) => Delivery {
   const names = {
     messageId: `${headerPrefix}Message-Id`,
     topicName: `${headerPrefix}Topic-Name`,
     scheduleId: `${headerPrefix}Schedule-Id`,
     queueName: `${headerPrefix}Queue-Name`,
+    ackUrl: `${headerPrefix}Ack-Url`,
   };
   const retried = mostlySame(`${headerPrefix}Retried`);
   const callerIp = mostlySame(`${headerPrefix}Caller-Ip`);
   const hops = mostlySame(`${headerPrefix}Hops`);
   const descendantsLeft = mostlySame(`${headerPrefix}Descendants-Left`);
   const ownAgent: Header = ['User-Agent', userAgent];
+  const addAckUrl = (headers: Header[], message: Message) => {
+    if (message.awaitAckMs !== null && ackUrlOf) headers.push([names.ackUrl, ackUrlOf(message)]);
+  };
   return (claim) => {
     const { message } = claim;
     const headers: Header[] = [];
@@ -33,8 +39,9 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
     if (message.topicName !== null) headers.push([names.topicName, message.topicName]);
     if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
     if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
+    addAckUrl(headers, message);
     if (message.callerIp !== null) headers.push(callerIp(message.callerIp));
-    // If this request reaches one of our calls that make messages, that call reads these headers.
+    // If the destination is a call of this service that makes messages, the call reads these headers: they bound loops.
     headers.push(hops(message.hops + 1), descendantsLeft(descendantsOfRequest(message)));
     return {
       lease: claim.lease,
@@ -45,6 +52,7 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
       headers,
       body: message.body,
       timeoutMs: message.timeoutMs,
+      mustStartBefore: message.mustStartBefore,
       signingKey: claim.signingKey,
     };
   };
@@ -55,7 +63,7 @@ function addForwarded(headers: Header[], forwarded: HeaderList): boolean {
   let hasAgent = false;
   for (const header of forwarded) {
     headers.push(header);
-    hasAgent ||= isNamed(header[0], 'user-agent');
+    hasAgent ||= isHeaderNamed(header[0], 'user-agent');
   }
   return hasAgent;
 }

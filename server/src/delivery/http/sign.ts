@@ -2,7 +2,7 @@
 // Standard Webhooks headers. The caller gives the key and the time.
 
 import { hash } from 'node:crypto';
-import { hmacSha256, hmacSha256Beside, sha256Beside } from './mac.ts';
+import { hmacSha256, hmacSha256OnThread, sha256OnThread } from './mac.ts';
 
 const JWT_LIFETIME_S = 300;
 const JWT_START = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')}.`;
@@ -28,11 +28,9 @@ const BASE64_LENGTH_A_BYTE = 4 / 3;
 /** Limit for the rest of a token beside its claims: the header, two dots, the signature, and what base64 rounds up. */
 const BESIDE_CLAIMS_BYTES = 128;
 
-/**
- * A JWT with HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body.
- */
+/** A JWT with HS256 over the claims that receivers check: the issuer, the URL, the time, the SHA-256 of the body. */
 export function signJwt(input: JwtInput): string {
-  // The hash has no padding. The public QStash clients strip the padding of both sides before they compare.
+  // The hash has no base64 padding. QStash's public clients accept that: they strip the padding before they compare.
   return jwtOf(input, hash('sha256', input.body, 'base64url'));
 }
 
@@ -123,12 +121,12 @@ export function signatureHeaders(name: string, input: SignatureInput): string[] 
 }
 
 /** Like `signatureHeaders`, but other threads read the body, so that the event loop continues. */
-export async function signatureHeadersBeside(name: string, input: SignatureInput): Promise<string[]> {
+export async function signatureHeadersOnThreads(name: string, input: SignatureInput): Promise<string[]> {
   const { key, messageId, body, nowMs } = input;
   const timestamp = timestampOf(nowMs);
   const [bodyHash, mac] = await Promise.all([
-    sha256Beside(body, 'base64url'),
-    hmacSha256Beside(key, `${messageId}.${timestamp}.`, body, 'base64'),
+    sha256OnThread(body, 'base64url'),
+    hmacSha256OnThread(key, `${messageId}.${timestamp}.`, body, 'base64'),
   ]);
   return headersOf(name, jwtOf(input, bodyHash), messageId, timestamp, mac);
 }

@@ -8,9 +8,9 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 import { testFeature } from '../../runtime/node-internals/features.ts';
 import { testReadGuard } from '../../runtime/node-internals/read-guard.ts';
 import type { WireWindow } from '../engine/wire-window.ts';
-import { guardAnswer, type TakeBytes } from './answer-guard.ts';
+import { guardAnswer, type TakeMemory } from './answer-guard.ts';
 import { guardFirstWrite } from './first-write.ts';
-import { type Exchange, type HttpClient, type HttpRequest, IDLE_MS_MAX } from './http-client.ts';
+import { type ExchangeListener, type HttpClient, type HttpRequest, IDLE_MS_MAX } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 
 type Undici = typeof import('undici');
@@ -24,7 +24,7 @@ export class UndiciClient implements HttpClient {
   readonly #opened: Promise<void>;
   #isDestroyed = false;
   /** Called for each request as it starts. */
-  #requestStarts: (takeBytes: TakeBytes) => void = () => {};
+  #requestStarts: (takeMemory: TakeMemory, mustStartBefore: number | null) => void = () => {};
 
   /** `onLost` is called when the connection is gone. */
   constructor(origin: string, wire: WireWindow, dial: () => Promise<Socket>, onLost: () => void) {
@@ -40,7 +40,7 @@ export class UndiciClient implements HttpClient {
     this.#opened = undici === null ? loadUndici().then(open) : Promise.resolve(open(undici));
   }
 
-  send(request: HttpRequest, exchange: Exchange): void {
+  send(request: HttpRequest, exchange: ExchangeListener): void {
     if (this.#client !== null) this.#dispatch(this.#client, request, exchange);
     else {
       this.#opened.then(
@@ -62,9 +62,9 @@ export class UndiciClient implements HttpClient {
           (dialled) => {
             const { socket, expectAnswer } = guardAnswer(dialled);
             const expectWrite = guardFirstWrite(socket, wire);
-            this.#requestStarts = (takeBytes) => {
-              expectAnswer(takeBytes);
-              expectWrite();
+            this.#requestStarts = (takeMemory, mustStartBefore) => {
+              expectAnswer(takeMemory);
+              expectWrite(mustStartBefore);
             };
             done(null, socket);
           },
@@ -76,17 +76,21 @@ export class UndiciClient implements HttpClient {
       keepAliveTimeout: IDLE_MS_MAX,
       keepAliveMaxTimeout: IDLE_MS_MAX,
       maxHeaderSize: eachMax('answerHeadBytes'),
-      // Both are idle timers. The whole attempt has one deadline instead.
+      // undici's two timers limit only the time without a byte. The whole attempt has one deadline instead.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  #dispatch(client: Client, { method, target, headers, signature, body }: HttpRequest, exchange: Exchange): void {
+  #dispatch(
+    client: Client,
+    { method, target, headers, signature, body, mustStartBefore }: HttpRequest,
+    exchange: ExchangeListener,
+  ): void {
     const all = ['Host', target.hostHeader, ...headers.flat(), ...signature];
     if (body instanceof LargeBody) all.push('Content-Length', String(body.length));
     const request = { path: target.path, method, headers: all, body };
-    const onStart = () => this.#requestStarts((bytes) => exchange.takeBytes(bytes));
+    const onStart = () => this.#requestStarts((bytes) => exchange.takeMemory(bytes), mustStartBefore);
     const onClosing = () => {
       this.reusableMs = 0;
     };
@@ -103,12 +107,12 @@ async function loadUndici(): Promise<Undici> {
 
 /** Passes on the events of one request from undici. */
 class Handler implements Dispatcher.DispatchHandler {
-  readonly #exchange: Exchange;
+  readonly #exchange: ExchangeListener;
   readonly #starts: () => void;
   readonly #closes: () => void;
 
   /** `closes` is called when the receiver says that it will close the connection. */
-  constructor(exchange: Exchange, starts: () => void, closes: () => void) {
+  constructor(exchange: ExchangeListener, starts: () => void, closes: () => void) {
     this.#exchange = exchange;
     this.#starts = starts;
     this.#closes = closes;

@@ -1,5 +1,5 @@
-// Writes large responses piece by piece. The next piece is made when the caller has read the one before. A slow caller
-// then holds in memory the data read from the store, but not its JSON text.
+// Writes large responses piece by piece. The next piece is made when the caller has read the one before. So while a
+// slow caller reads, the data from the store is in memory, but not its whole JSON text.
 
 import type { ServerResponse } from 'node:http';
 import type { EventLoopYielder } from './event-loop-yielder.ts';
@@ -8,8 +8,8 @@ import type { EventLoopYielder } from './event-loop-yielder.ts';
 export const PIECE_BYTES = 64 * 1024;
 
 /** A response whose text is made while it is written. */
-export class StreamedAnswer {
-  /** How much memory the response holds. */
+export class StreamedResponse {
+  /** How many bytes the data of the response takes in memory. */
   readonly bytes: number;
   readonly pieces: () => Iterable<string>;
 
@@ -47,7 +47,7 @@ function* arrayPieces(entries: Iterable<object>): Iterable<string> {
 const isLong = (value: unknown): value is string => typeof value === 'string' && value.length > PIECE_BYTES;
 
 /** The total length of the fields that are too long to be converted to JSON at once, such as a body. */
-export function longLength(entry: object): number {
+export function longFieldsLength(entry: object): number {
   let length = 0;
   for (const value of Object.values(entry)) if (isLong(value)) length += value.length;
   return length;
@@ -55,7 +55,7 @@ export function longLength(entry: object): number {
 
 /** Makes the same text as `JSON.stringify`. A long field comes in pieces: 10 MB at once would take 20 ms. */
 export function* entryPieces(entry: object): Iterable<string> {
-  if (longLength(entry) === 0) {
+  if (longFieldsLength(entry) === 0) {
     yield JSON.stringify(entry);
     return;
   }
@@ -86,9 +86,7 @@ export function* textInPieces(text: string): Iterable<string> {
   }
 }
 
-/**
- * Writes the body of a response whose head is set, in turns with other callers. Stops when the caller has disconnected.
- */
+/** Writes the body of a response after its head, in turns with other callers. Stops if the caller disconnects. */
 export async function writePieces(
   response: ServerResponse,
   pieces: Iterable<string>,

@@ -1,30 +1,43 @@
-// All calls except publishing, on Fastify. Each route declares its scope and its schemas, and a route without a scope
-// cannot be added.
+// All calls except publishing, on Fastify. Each route declares its scope and its schemas. Only `addPublic` adds a route
+// without a scope.
 
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Accounts } from '../../accounts/accounts.ts';
+import type { Audit, AuditNote } from '../../audit/audit.ts';
 import type { Publications } from '../../publish/publications.ts';
 import type { StoredRoom } from '../../publish/stored-room.ts';
 import type { Scope } from '../../rules/accounts/account.ts';
+import type { AuditFacts, AuditKind } from '../../rules/accounts/audit.ts';
 import { type NodeFacts, whyNothingIsChanged } from '../../rules/limits/acceptance.ts';
 import type { Tiers } from '../../rules/limits/tier.ts';
 import type { HeaderRules } from '../../rules/publish/publish-settings.ts';
 import type { NewId } from '../../rules/requests/id.ts';
+import type { ProblemCode } from '../../rules/requests/problem.ts';
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import type { World } from '../../runtime/world.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 import { CallerGone } from '../../store/ports/store.ts';
+import { type CountRequest, NO_ROUTE } from '../../telemetry/request-metrics.ts';
 import type { BodyReader } from '../publish/body.ts';
-import type { Requests } from '../server/requests.ts';
-import { entryPieces, longLength, PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
-import { authenticate, refuseSuspended } from './authenticate.ts';
+import type { CallerAddresses } from '../server/caller.ts';
+import type { RequestsInProgress } from '../server/requests.ts';
+import {
+  entryPieces,
+  longFieldsLength,
+  PIECE_BYTES,
+  StreamedResponse,
+  textInPieces,
+  writePieces,
+} from './answer-stream.ts';
+import { auditFacts } from './audit-facts.ts';
+import { authenticate, callerOf, refuseSuspended } from './authenticate.ts';
 import { compileOnUse } from './compile-on-use.ts';
-import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
+import { ApiError, errorResponse, problemOf, RESPONSE_HEADERS } from './errors.ts';
 import { EventLoopYielder } from './event-loop-yielder.ts';
 import { fastifyProblem, PARAMETER_LENGTH_MAX } from './fastify-problem.ts';
-import { ManagementBodies, type ReadBody } from './management-bodies.ts';
-import type { ReadGate, Visit } from './read-gate.ts';
+import { ManagementBodies, type ManagementBody } from './management-bodies.ts';
+import type { AdmittedRead, ReadGate } from './read-gate.ts';
 import type { Readiness } from './readiness.ts';
 import Type, { type Static, type TSchema } from './shapes/schema.ts';
 
@@ -34,10 +47,11 @@ export interface ApiContext {
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly publications: Publications;
-  /** Whether an account may store more. */
+  /** Checks whether an account may store more. */
   readonly room: Pick<StoredRoom, 'problem' | 'cancelledUntil'>;
   readonly bodies: BodyReader;
-  readonly requests: Requests;
+  readonly requestBytesMax: number;
+  readonly requests: RequestsInProgress;
   readonly rules: HeaderRules;
   /** Whether a setting that looks misspelt is refused. */
   readonly strictSettings: boolean;
@@ -55,11 +69,11 @@ export interface ApiContext {
   readonly whyNotReady: Readiness;
   /** Why no messages are accepted now (`whyNothingIsAccepted`), or null. */
   readonly refusal: () => ApiError | null;
-  /** False while the node drains. */
+  /** False while the node shuts down: it starts no attempts, and waits for those that run. */
   readonly isServing: () => boolean;
-  readonly onFault: (error: unknown) => string;
-  /** Writes to the log what an operator has done. */
-  readonly audit: (facts: Readonly<Record<string, string>>, text: string) => void;
+  readonly onFault: (error: unknown, requestId?: string) => string;
+  readonly audit: Audit;
+  readonly callers: CallerAddresses;
   readonly gate: ReadGate;
   /**
    * Runs a call. When its caller has disconnected, its reads from the store are dropped. `isGone` is null when the call
@@ -67,9 +81,10 @@ export interface ApiContext {
    */
   readonly runForCaller: <T>(isGone: (() => boolean) | null, call: () => Promise<T>) => Promise<T>;
   readonly turns: LoopTurns;
+  readonly countRequest: CountRequest;
 }
 
-/** What a route gets: the store port that it needs, and everything else. */
+/** What the routes of one file get: the store ports that they need, and the context that all routes share. */
 export type RouteContext<S> = ApiContext & { readonly store: S };
 
 export interface ApiCall<P, Q, B> {
@@ -78,6 +93,10 @@ export interface ApiCall<P, Q, B> {
   readonly query: Q;
   readonly body: B;
   readonly reply: FastifyReply;
+  /** Tells the audit what the call is about. By default, this is what the parameters of the path name. */
+  readonly about: (target: string) => void;
+  /** Tells the audit that the call has only read. */
+  readonly changesNothing: () => void;
 }
 
 export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> {
@@ -95,23 +114,31 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly statuses?: readonly number[];
   /** The media type of the response. Default: JSON. */
   readonly mediaType?: string;
+  /** The response has the header ETag; with `ETagAndIfMatch`, the call also reads the header If-Match. */
+  readonly versions?: 'ETag' | 'ETagAndIfMatch';
   /** The call makes messages. It is refused like a publish while the node accepts none. */
   readonly makesMessages?: boolean;
   /** The call stores nothing new, although it is neither a GET nor a DELETE. It is allowed on a full disk. */
   readonly storesNothing?: boolean;
-  /** Whether the call searches stored data and waits for its turn. Default: true for GET. */
+  /** The JSON of the call may contain the body of a message, so it may be longer than that of other calls. */
+  readonly carriesMessage?: true;
+  /** Whether the call searches stored data and so may have to wait (read-gate.ts). Default: true for GET. */
   readonly isRead?: boolean;
-  /** Returns a value, which becomes JSON, or a StreamedAnswer. */
+  /** What the audit keeps of the calls. Default: `none` for GET, else `change`. */
+  readonly audit?: AuditKind;
+  /** Returns a value, which becomes JSON, or a StreamedResponse. */
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
-/** A route as other parts see it. Without a scope it is public. */
+/** A route without its handler, as the OpenAPI document needs it. Scope null: no token of an account is needed. */
 export interface RouteEntry {
   readonly method: string;
   readonly path: string;
   readonly scope: Scope | null;
   /** What the route needs in place of a token of an account, in words. */
   readonly ownToken?: string | undefined;
+  /** The path contains a secret that is the only authority. */
+  readonly isBySecret?: true;
   readonly summary: string;
   readonly params?: TSchema | undefined;
   readonly query?: TSchema | undefined;
@@ -119,12 +146,22 @@ export interface RouteEntry {
   readonly answer?: TSchema | undefined;
   readonly statuses?: readonly number[] | undefined;
   readonly mediaType?: string | undefined;
+  readonly versions?: 'ETag' | 'ETagAndIfMatch' | undefined;
+  readonly audit?: AuditKind;
 }
 
 /** A route that needs no token of an account. */
 export interface PublicRoute
   extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType' | 'ownToken'> {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+/** A call whose path contains a secret that is its only authority. */
+export interface SecretRoute extends Pick<RouteEntry, 'path' | 'summary' | 'params' | 'body' | 'answer' | 'statuses'> {
+  readonly bodyBytesMax: number;
+  /** The account that the call works for. Throws if the secret is not valid, and reads nothing. */
+  readonly accountOf: (secret: string) => string;
+  readonly handle: (secret: string, body: unknown) => Promise<unknown>;
 }
 
 export class Api {
@@ -157,7 +194,10 @@ export class Api {
     this.fastify.removeAllContentTypeParsers();
     this.fastify.addContentTypeParser('*', async (request: FastifyRequest) => this.#read(request));
     this.fastify.addHook('onRequest', async (_request, reply) => {
-      reply.headers(ANSWER_HEADERS);
+      reply.headers(RESPONSE_HEADERS);
+    });
+    this.fastify.addHook('onResponse', async ({ method, routeOptions: { url } }, { statusCode }) => {
+      context.countRequest(url === undefined ? NO_ROUTE : `${method} ${pathTemplate(url)}`, statusCode);
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
@@ -172,17 +212,19 @@ export class Api {
   }
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    const { handle, makesMessages = false, isRead = route.method === 'GET', storesNothing = false, ...entry } = route;
+    const { handle, makesMessages = false, isRead = route.method === 'GET', storesNothing = false, ...rest } = route;
+    const { carriesMessage = false, audit = route.method === 'GET' ? 'none' : 'change', ...entry } = rest;
     const isChange = route.method !== 'GET' && route.method !== 'DELETE';
     const storesMore = isChange && !storesNothing;
-    this.#routes.push({ ...entry, pattern: patternOf(route.path) });
+    this.#routes.push({ ...entry, audit, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
       url: route.path,
+      config: { carriesMessage, audit, successStatus: route.statuses?.[0] ?? 200 },
       schema: {
         ...(route.params && { params: route.params }),
         ...(route.query && { querystring: route.query }),
-        // Fastify validates an absent body as null.
+        // Fastify validates an absent body as null, so the schema of an optional body allows null.
         ...(route.body && { body: Type.IsOptional(route.body) ? Type.Union([route.body, Type.Null()]) : route.body }),
       },
       // Runs before the body is read: a caller without permission learns nothing about the body.
@@ -206,12 +248,17 @@ export class Api {
           query: request.query as Static<Q>,
           body: request.body as Static<B>,
           reply,
+          about: (target: string) => {
+            request.auditTarget = target;
+            request.auditNote?.about(target);
+          },
+          changesNothing: () => request.auditNote?.drop(),
         };
         // A call that changes something runs to its end, even if its caller has disconnected.
         const isGone = route.method === 'GET' ? () => hasCallerGone(reply.raw) : null;
         try {
-          const value = await this.#context.runForCaller(isGone, () =>
-            this.#charged(principal.account.id, () => handle(call)),
+          const value = await this.#audited(request, reply, () =>
+            this.#context.runForCaller(isGone, () => this.#charged(principal.account.id, () => handle(call))),
           );
           return reply.sent ? reply : this.#answer(reply, value, principal.account.id, visit);
         } catch (error) {
@@ -221,6 +268,40 @@ export class Api {
           request.readBody?.release();
         }
       },
+    });
+  }
+
+  /** Carries out a call, and tells the audit of it. */
+  async #audited<T>(request: FastifyRequest, reply: FastifyReply, call: () => Promise<T>): Promise<T> {
+    const { audit } = this.#context;
+    const { audit: kind, successStatus = 200 } = request.routeOptions.config;
+    if (kind === 'change') {
+      const facts = this.#auditFacts(request, successStatus, null);
+      return audit.carryOut(
+        facts,
+        () => reply.statusCode,
+        (note) => {
+          request.auditNote = note;
+          return call();
+        },
+      );
+    }
+    const value = await call();
+    if (kind === 'message') audit.count(messageFacts(this.#auditFacts(request, reply.statusCode, null)));
+    return value;
+  }
+
+  #auditFacts(request: FastifyRequest, status: number, code: ProblemCode | null, principal = request.principal) {
+    const { method, params, raw, routeOptions } = request;
+    const named = Object.values((params ?? {}) as Readonly<Record<string, string>>);
+    return auditFacts({
+      principal,
+      address: this.#context.callers.ipOf(raw),
+      call: `${method} ${pathTemplate(routeOptions?.url ?? '')}`,
+      target: request.auditTarget ?? (named.length === 0 ? null : named.join('/')),
+      status,
+      code,
+      requestId: raw.requestId,
     });
   }
 
@@ -243,15 +324,15 @@ export class Api {
     return result;
   }
 
-  #answer(reply: FastifyReply, value: unknown, accountId: string, visit: Visit | null): string | FastifyReply {
+  #answer(reply: FastifyReply, value: unknown, accountId: string, visit: AdmittedRead | null): string | FastifyReply {
     reply.header('Content-Type', 'application/json; charset=utf-8');
-    if (value instanceof StreamedAnswer) {
+    if (value instanceof StreamedResponse) {
       visit?.keep(value.bytes);
       return this.#write(reply, value.pieces(), accountId, visit);
     }
     const { turns } = this.#context;
     const sinceMs = turns.nowMs();
-    const long = typeof value === 'object' && value !== null && !Array.isArray(value) ? longLength(value) : 0;
+    const long = typeof value === 'object' && value !== null && !Array.isArray(value) ? longFieldsLength(value) : 0;
     if (long > 0) {
       visit?.keep(long);
       return this.#write(reply, entryPieces(value as object), accountId, visit);
@@ -265,28 +346,58 @@ export class Api {
   }
 
   /** Writes the response without Fastify, which would hold the whole text in memory. */
-  #write(reply: FastifyReply, pieces: Iterable<string>, accountId: string, visit: Visit | null): FastifyReply {
+  #write(reply: FastifyReply, pieces: Iterable<string>, accountId: string, visit: AdmittedRead | null): FastifyReply {
     const { raw } = reply.hijack();
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
     const isHead = reply.request.method === 'HEAD';
     const inTurn = new EventLoopYielder(this.#context.turns, accountId);
     writePieces(raw, isHead ? [] : pieces, inTurn, () => visit?.hasProgressed()).catch((error) => {
-      this.#context.onFault(error);
+      this.#context.onFault(error, reply.request.raw.requestId);
       raw.destroy();
     });
     return reply;
   }
 
-  addOpen({ handle, ...entry }: PublicRoute): void {
+  addPublic({ handle, ...entry }: PublicRoute): void {
     this.#routes.push({ ...entry, method: 'GET', scope: null, pattern: patternOf(entry.path) });
     this.fastify.get(entry.path, handle);
   }
 
+  /** The body is checked by the handler: a caller without a token gets one plain text for each mistake. */
+  addBySecret({ handle, accountOf, bodyBytesMax, ...entry }: SecretRoute): void {
+    this.#routes.push({ ...entry, method: 'POST', scope: null, isBySecret: true, pattern: patternOf(entry.path) });
+    const secretOf = (request: FastifyRequest) => (request.params as { readonly secret: string }).secret;
+    this.fastify.post(entry.path, {
+      config: { bodyBytesMax },
+      onRequest: async (request, reply) => {
+        reply.raw.once('close', () => !request.isHandled && request.readBody?.release());
+        request.bodyOwner = accountOf(secretOf(request));
+        this.#context.requests.begin(request.bodyOwner, request.raw.socket, reply.raw);
+        this.#requireChanging(false);
+      },
+      handler: async (request, reply) => {
+        request.isHandled = true;
+        const accountId = request.bodyOwner!;
+        try {
+          const value = await this.#context.runForCaller(null, () =>
+            this.#charged(accountId, () => handle(secretOf(request), request.body)),
+          );
+          return this.#answer(reply, value, accountId, null);
+        } finally {
+          request.readBody?.release();
+        }
+      },
+    });
+  }
+
   async #read(request: FastifyRequest): Promise<unknown> {
-    const { principal, raw } = request;
+    const { principal, bodyOwner, raw, routeOptions } = request;
     // Only an authenticated caller may send a body. A public route has no body.
-    if (!principal) return undefined;
-    request.readBody = await this.#bodies.read(raw, principal.account.id, () => raw.socket.destroyed);
+    const owner = principal?.account ?? (bodyOwner === undefined ? null : { id: bodyOwner, tier: 'free' as const });
+    if (!owner) return undefined;
+    const { carriesMessage = false, bodyBytesMax } = routeOptions.config;
+    const size = bodyBytesMax ?? carriesMessage;
+    request.readBody = await this.#bodies.read(raw, owner, size, () => raw.socket.destroyed);
     return request.readBody.value;
   }
 
@@ -299,11 +410,23 @@ export class Api {
   }
 
   #fail(reply: FastifyReply, error: unknown): FastifyReply {
-    reply.request.readBody?.release();
-    const problem = problemOf(error) ?? fastifyProblem(error) ?? internalProblem(this.#context.onFault(error));
+    const { request } = reply;
+    request.readBody?.release();
+    const problem =
+      problemOf(error) ?? fastifyProblem(error) ?? internalProblem(this.#context.onFault(error, request.raw.requestId));
     const { status, headers, body } = errorResponse(problem);
+    const facts = () => this.#auditFacts(request, status, problem.code, callerOf(error) ?? request.principal);
+    this.#context.audit.refused(facts, request.routeOptions?.config.audit ?? 'none', problem.code);
     return reply.status(status).headers(headers).send(JSON.stringify(body));
   }
+}
+
+/**
+ * Calls for single messages are counted: a program may make many of them. Those of a person, in the console, are told
+ * apart by the message.
+ */
+function messageFacts(facts: AuditFacts): AuditFacts {
+  return facts.via === 'session' ? facts : { ...facts, target: null };
 }
 
 /** Whether the caller has disconnected. A caller that has closed only its side may still wait for the response. */
@@ -313,10 +436,22 @@ function hasCallerGone(response: ServerResponse): boolean {
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    carriesMessage?: boolean;
+    bodyBytesMax?: number;
+    audit?: AuditKind;
+    /** The status of the response, unless the call is refused or its handler sets another. */
+    successStatus?: number;
+  }
   interface FastifyRequest {
     principal?: Principal;
-    readBody?: ReadBody;
+    /** For a call by a secret: the account that it works for. */
+    bodyOwner?: string;
+    readBody?: ManagementBody;
     isHandled?: true;
+    /** What the call is about, for the audit. */
+    auditTarget?: string;
+    auditNote?: AuditNote;
   }
 }
 
@@ -325,6 +460,11 @@ export function internalProblem(faultId: string) {
     code: 'internal' as const,
     message: `internal error of the server; the log has the details under ${faultId}`,
   };
+}
+
+/** The path of a route as in the OpenAPI document. */
+export function pathTemplate(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}');
 }
 
 /** Turns `/v2/topics/:name` into a pattern, to distinguish an unknown path from a wrong method. */

@@ -8,7 +8,7 @@ import type { Principal } from '../../store/ports/access-store.ts';
 import { sessionSecret } from '../console/session.ts';
 import { ApiError } from './errors.ts';
 
-/** Not async, because an async function would make each publish slower. */
+/** Throws unless the caller has the scope. Not async, because an async function would make each publish slower. */
 export function authenticate(
   accounts: Accounts,
   headers: IncomingHttpHeaders,
@@ -34,12 +34,23 @@ function find(accounts: Accounts, headers: IncomingHttpHeaders): Principal | Pro
 function requireScope(principal: Principal | null, scope: Scope): Principal {
   if (!principal) throw new ApiError('unauthorized', 'Authorization: the token is not known or was revoked');
   if (!principal.token.scopes.includes(scope)) {
-    throw new ApiError(
-      'forbidden',
-      `this call needs a token with the scope "${scope}"; this one has ${scopesOf(principal)}`,
-    );
+    throw new ScopeError(principal, scope);
   }
   return principal;
+}
+
+/** The caller is known, but lacks the scope of the call. */
+class ScopeError extends ApiError {
+  readonly principal: Principal;
+  constructor(principal: Principal, scope: Scope) {
+    super('forbidden', `this call needs a token with the scope "${scope}"; this token has ${scopesOf(principal)}`);
+    this.principal = principal;
+  }
+}
+
+/** The caller whom an error of `authenticate` refuses, if it is known. */
+export function callerOf(error: unknown): Principal | undefined {
+  return error instanceof ScopeError ? error.principal : undefined;
 }
 
 function scopesOf(principal: Principal): string {

@@ -11,8 +11,8 @@ import type { MessageStore } from '../../store/ports/message-store.ts';
 /** How long a caller waits until the nodes confirm. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
 
-/** How to search for messages that one transaction changes or deletes. */
-export const CHANGED = { withBodies: false, isForChange: true, bytesMax: eachMax('changedBytes') } as const;
+/** The options of a search for messages that one transaction will change or delete. */
+export const SEARCH_FOR_CHANGE = { withBodies: false, isForChange: true, bytesMax: eachMax('changedBytes') } as const;
 
 export interface CancelCount {
   /** How many messages are cancelled, or will be soon. */
@@ -61,11 +61,11 @@ export class CancelCall {
   }
 }
 
-/** Sets status 202 if a node has not confirmed in time. Returns a text about what happens to its messages. */
-export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
+/** Sets status 202 if a node has not confirmed in time. Returns the fields that tell what happens to these messages. */
+export function reportUnconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
   if (requested === 0) return {};
   reply.code(202);
   const who = requested === 1 ? 'One message is' : `${requested} messages are`;
-  const detail = `${who} claimed by a node that has not confirmed. The claimed attempt may still start. No other attempt starts, and after it the message is CANCELLED.`;
+  const detail = `${who} claimed by a node that has not confirmed the cancel. The claimed attempt may still start. No other attempt starts, and after that attempt the message is CANCELLED.`;
   return { requested, state: 'CANCEL_REQUESTED' as const, detail };
 }

@@ -2,12 +2,13 @@
 // are never allowed, and neither is the header that marks requests of the console.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { OWN_HEADER } from '../console/session.ts';
-import { ANSWER_HEADERS } from './errors.ts';
+import { REQUEST_ID_HEADER } from '../../rules/requests/request-id.ts';
+import { CONSOLE_HEADER } from '../console/session.ts';
+import { RESPONSE_HEADERS } from './errors.ts';
 
 export const ANY_ORIGIN = '*';
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
-/** The headers that a page may send, beside those of the service. */
+/** The headers that a page may send, in addition to those with the prefix of the service. */
 const SENT: ReadonlySet<string> = new Set([
   'accept',
   'authorization',
@@ -17,9 +18,18 @@ const SENT: ReadonlySet<string> = new Set([
   'last-event-id',
   'traceparent',
   'tracestate',
+  'x-request-id',
 ]);
-/** The headers that a page may read from a response, beside the warning of the service. */
-const READ = ['Link', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+/** The headers that a page may read from a response, in addition to the `Warning` header of the service. */
+const READ = [
+  'ETag',
+  'Link',
+  'Retry-After',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  REQUEST_ID_HEADER,
+];
 /** How long a browser caches the response to a preflight. */
 const REMEMBERED_SECONDS = '600';
 const ASKED_HEADERS_MAX = 100;
@@ -42,7 +52,7 @@ export class CrossOrigin {
   /** Adds the CORS headers for the page. Returns true when the request was a preflight and has its response. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isForPages(request.url ?? '')) return false;
-    // `Vary` is sent even without an allowed origin: a cache must not return that response to a page that may read it.
+    // `Vary` is sent to every origin: a cache must not give an allowed page a response that has no CORS headers.
     if (!this.#origins.has(ANY_ORIGIN)) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;
     if (origin === undefined || !this.isAllowed(origin)) return false;
@@ -53,7 +63,7 @@ export class CrossOrigin {
     }
     const headers = this.#headersOf(request.headers['access-control-request-headers'] ?? '');
     response.writeHead(204, {
-      ...ANSWER_HEADERS,
+      ...RESPONSE_HEADERS,
       'Access-Control-Allow-Methods': METHODS,
       ...(headers.length > 0 && { 'Access-Control-Allow-Headers': headers.join(', ') }),
       'Access-Control-Max-Age': REMEMBERED_SECONDS,
@@ -69,7 +79,7 @@ export class CrossOrigin {
       .split(',', ASKED_HEADERS_MAX)
       .map((name) => name.trim())
       .filter((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))
-      .filter((name) => name !== OWN_HEADER && (SENT.has(name) || name.startsWith(this.#prefix)));
+      .filter((name) => name !== CONSOLE_HEADER && (SENT.has(name) || name.startsWith(this.#prefix)));
   }
 }
 

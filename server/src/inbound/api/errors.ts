@@ -2,6 +2,7 @@
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { PROBLEMS, type Problem, type ProblemCode } from '../../rules/requests/problem.ts';
+import { REQUEST_ID_HEADER } from '../../rules/requests/request-id.ts';
 import type { PoolRefusal } from '../../runtime/collections/pool.ts';
 import { StoreUnavailable } from '../../store/ports/store.ts';
 import type { CallerResponse } from '../server/caller-response.ts';
@@ -14,8 +15,8 @@ export class ApiError extends Error {
   constructor(code: ProblemCode, message: string) {
     // The text of an error may repeat the caller's input, and a batch has an error for each element.
     const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
-    // Nobody needs the stack of an error that the caller made. Making a stack takes longer than all else that refusing
-    // an element takes.
+    // Nobody needs the stack of an error that the caller caused. Building it would take longer than the rest of the
+    // work to refuse an element of a batch.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(text);
@@ -28,7 +29,10 @@ export class ApiError extends Error {
 /** The error for a pool without room. `what` continues "the account has used its share of" and "the server has no room for more". */
 export function poolError(why: PoolRefusal, what: string): ApiError {
   return why === 'account'
-    ? new ApiError('share_used', `the account has used up its share of ${what}; try again when some have ended`)
+    ? new ApiError(
+        'share_used',
+        `the account has used up its share of ${what}; try again when some of its requests have ended`,
+      )
     : new ApiError('overloaded', `the server has no room for more ${what}; try again shortly`);
 }
 
@@ -42,13 +46,13 @@ export interface ErrorResponse {
 }
 
 /** Headers of every API response: no cache may keep it, and no browser may guess another content type. */
-export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+export const RESPONSE_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
 /** Headers of a response with JSON, as a list: a name, its value, the next name, … */
 export const JSON_HEADERS: readonly string[] = [
   'Content-Type',
   'application/json',
-  ...Object.entries(ANSWER_HEADERS).flat(),
+  ...Object.entries(RESPONSE_HEADERS).flat(),
 ];
 
 export function errorResponse(problem: Problem): ErrorResponse {
@@ -56,7 +60,7 @@ export function errorResponse(problem: Problem): ErrorResponse {
   const isLater = status === 503 || problem.code === 'share_used';
   const headers = {
     'Content-Type': 'application/json',
-    ...ANSWER_HEADERS,
+    ...RESPONSE_HEADERS,
     // Basic authentication works, but is not advertised: a browser would show its own password dialog over the page.
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider"' }),
     ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
@@ -97,9 +101,15 @@ export function problemOf(error: unknown): Problem | null {
   return null;
 }
 
-export function sendError(response: Pick<CallerResponse, 'writeHead'>, problem: Problem): void {
+/** Without an id, the response gets none here: a WholeResponse adds that of its request itself. */
+export function sendError(
+  response: Pick<CallerResponse, 'writeHead'>,
+  problem: Problem,
+  requestId: string | undefined = undefined,
+): void {
   const { status, headers, body } = errorResponse(problem);
   const text = JSON.stringify(body);
   const length = ['Content-Length', String(Buffer.byteLength(text))];
-  response.writeHead(status, [...Object.entries(headers).flat(), ...length]).end(text);
+  const named = requestId === undefined ? [] : [REQUEST_ID_HEADER, requestId];
+  response.writeHead(status, [...Object.entries(headers).flat(), ...named, ...length]).end(text);
 }

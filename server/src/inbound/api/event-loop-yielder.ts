@@ -15,7 +15,7 @@ export class EventLoopYielder {
   readonly #user: LoopUser;
   #sinceMs: number;
   #things = 0;
-  /** What was done since the clock was last read. */
+  /** How much was done since the clock was last read. */
   #lookedThings = 0;
   #lookedBytes = 0;
 
@@ -44,9 +44,11 @@ export class EventLoopYielder {
   /** Waits for a promise. The account is not charged for this time. */
   async waitFor<T>(others: Promise<T>): Promise<T> {
     this.end();
-    const result = await others;
-    this.#sinceMs = this.#turns.nowMs();
-    return result;
+    try {
+      return await others;
+    } finally {
+      this.#sinceMs = this.#turns.nowMs();
+    }
   }
 
   /** Call this after the last piece. */

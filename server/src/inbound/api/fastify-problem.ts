@@ -1,5 +1,5 @@
-// Gives the errors that Fastify finds our own texts: a body or a parameter does not match its schema, or a path is not
-// a URL.
+// Replaces the texts of errors that Fastify finds: a body or a parameter does not match its schema, a path is too long
+// in one part or wrongly encoded, or a Content-Type is not valid.
 
 import { nearestName } from '../../rules/requests/nearest-name.ts';
 
@@ -14,12 +14,21 @@ interface ValidationError {
   readonly parentSchema?: { readonly properties?: object };
 }
 
-/** The rule of several constants. A value that matches none fails once for each: the errors name the allowed values. */
+/** The text for a value that is none of the allowed constants, or null. There is one error for each constant. */
 function constantsRule(errors: readonly ValidationError[]): string | null {
   const allowed = errors
     .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
     .map(({ params }) => String(params?.allowedValue));
   return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
+}
+
+/** The text for a value of none of the allowed types, or null. There is one error for each of several types. */
+function typesRule(errors: readonly ValidationError[]): string | null {
+  const ofValue = errors.filter(({ keyword, instancePath }) => {
+    return keyword === 'type' && instancePath === errors[0]!.instancePath;
+  });
+  if (ofValue.length < 2 || errors[0]!.keyword !== 'type') return null;
+  return `must be ${[...new Set(ofValue.map(({ params }) => String(params?.type)))].join(' or ')}`;
 }
 
 /** How many allowed names an error lists. */
@@ -46,7 +55,7 @@ function validationProblem(validation: readonly ValidationError[], first: Valida
   const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || context;
   return {
     code: context === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
-    message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
+    message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? typesRule(validation) ?? first.message}`,
   };
 }
 

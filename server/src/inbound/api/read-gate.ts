@@ -1,6 +1,6 @@
 // Limits the lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their
-// responses hold until they are written. A read without free memory waits; one read too many is refused. A caller that
-// does not read its response is disconnected.
+// responses hold until they are written. A read for which no memory is free waits. A read over the limit of their
+// number is refused. A caller that does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -26,11 +26,11 @@ export class ReadGate {
     this.#clock = clock;
   }
 
-  /** Resolves when the read may begin. The read ends with its response, whether complete or not. */
-  async enter(accountId: string, response: ServerResponse): Promise<Visit> {
+  /** Resolves when the read may begin. The read counts until `done` is called and its response has ended in any way. */
+  async enter(accountId: string, response: ServerResponse): Promise<AdmittedRead> {
     const why = this.reads.take(accountId, 1);
     if (why !== null) throw poolError(why, 'lists and searches');
-    const visit = new Visit(this, accountId, response, this.#clock);
+    const visit = new AdmittedRead(this, accountId, response, this.#clock);
     if (this.#hasRoom(accountId)) visit.begin();
     else await this.#room(accountId, visit, response);
     return visit;
@@ -40,7 +40,7 @@ export class ReadGate {
     return !this.#waiting.has(accountId) && this.answers.room(accountId) >= RESERVED;
   }
 
-  #room(accountId: string, visit: Visit, response: ServerResponse): Promise<void> {
+  #room(accountId: string, visit: AdmittedRead, response: ServerResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       const line = this.#waiting.get(accountId) ?? new Set();
       this.#waiting.set(accountId, line);
@@ -60,7 +60,7 @@ export class ReadGate {
     });
   }
 
-  /** Starts waiting reads, because memory was released. */
+  /** Starts reads that wait. Called when memory was released. */
   admit(): void {
     for (const [accountId, line] of this.#waiting) {
       if (this.answers.room(accountId) < RESERVED) continue;
@@ -74,8 +74,8 @@ export class ReadGate {
   }
 }
 
-/** One read, from its admission until its response is written or its caller has disconnected. */
-export class Visit {
+/** One read, from its admission until the store has finished it and its response has ended. */
+export class AdmittedRead {
   readonly #gate: ReadGate;
   readonly #accountId: string;
   readonly #response: ServerResponse;
@@ -122,7 +122,7 @@ export class Visit {
   keep(bytes: number): void {
     if (this.#isOver) return;
     const { answers } = this.#gate;
-    // A response larger than a whole share counts as one share. Otherwise it could never be sent.
+    // A response larger than the share of an account counts as one share. Otherwise it could never be sent.
     const more = Math.min(bytes, Math.floor(answers.max / 2)) - this.#held;
     if (more > 0) {
       const why = answers.take(this.#accountId, more);

@@ -1,4 +1,4 @@
-// Decides whether the node should get traffic. /readyz and the metric share this one rule.
+// Decides whether the node should get traffic. /readyz and the metric for readiness share this one rule.
 
 import { type NodeFacts, STORE_SILENT, type StoreTrouble, whyNotReady } from '../../rules/limits/acceptance.ts';
 import type { Problem } from '../../rules/requests/problem.ts';

@@ -1,7 +1,7 @@
 // Turns for work that accounts share: one piece at a time for an account, a few pieces at once in total. An account
 // with more work goes to the end of the line, so that its work never blocks that of another account.
 
-export class Turns {
+export class AccountTurns {
   readonly #atOnceMax: number;
   readonly #work: (accountId: string) => Promise<boolean>;
   /** Accounts in the order of their turns. */

@@ -5,11 +5,18 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../../accounts/accounts.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { AuditFacts } from '../../rules/accounts/audit.ts';
+import { PROBLEMS, type ProblemCode } from '../../rules/requests/problem.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
+import { auditFacts } from '../api/audit-facts.ts';
 import { ApiError } from '../api/errors.ts';
 import type { BodyReader } from '../publish/body.ts';
-import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './session.ts';
+import type { CallerAddresses } from '../server/caller.ts';
+import { expiredSessionCookie, isFromConsole, sessionCookie, sessionSecret } from './session.ts';
 
 const ROOT = '/console';
+const SESSION = `${ROOT}/session`;
 const PAGE = 'index.html';
 const SIGN_IN_BYTES_MAX = 4096;
 const SIGN_IN_LIMIT = {
@@ -36,6 +43,13 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
 
 const NOT_BUILT = 'The console is not built yet. In the directory of Postrider, run: npm run build\n';
 
+export interface ConsoleContext {
+  readonly accounts: Accounts;
+  readonly audit: Audit;
+  readonly callers: CallerAddresses;
+  readonly bodies: BodyReader;
+}
+
 interface StaticFile {
   readonly bytes: Buffer;
   readonly mediaType: string;
@@ -45,21 +59,24 @@ interface StaticFile {
 
 export class Console {
   readonly #accounts: Accounts;
+  readonly #audit: Audit;
+  readonly #callers: CallerAddresses;
   readonly #bodies: BodyReader;
   readonly #ownerOf: (request: IncomingMessage) => string;
   readonly #files: ReadonlyMap<string, StaticFile>;
 
   /**
-   * If the files were not built, the page says so. `ownerOf` returns the owner that the body of a sign-in is counted
-   * for, because the token in the body is not known yet.
+   * If `files` is empty, the console was not built, and the page says so. `ownerOf` returns the owner that the body of
+   * a sign-in is counted for, because the token in the body is not known yet.
    */
   constructor(
-    accounts: Accounts,
-    bodies: BodyReader,
+    { accounts, audit, callers, bodies }: ConsoleContext,
     ownerOf: (request: IncomingMessage) => string,
     files: ReadonlyMap<string, Buffer>,
   ) {
     this.#accounts = accounts;
+    this.#audit = audit;
+    this.#callers = callers;
     this.#bodies = bodies;
     this.#ownerOf = ownerOf;
     this.#files = new Map([...files].map(([name, bytes]) => [name, staticFile(name, bytes)]));
@@ -75,7 +92,7 @@ export class Console {
 
   async #answer(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-    if (path === `${ROOT}/session`) await this.#session(request, response);
+    if (path === SESSION) await this.#session(request, response);
     else if (request.method === 'GET' || request.method === 'HEAD') this.#serve(path, request, response);
     else {
       response.setHeader('Allow', 'GET, HEAD');
@@ -94,13 +111,37 @@ export class Console {
     }
     const before = sessionSecret(request.headers);
     if (request.method === 'DELETE') {
-      if (before !== null) await this.#accounts.endSession(before);
-      response.setHeader('Set-Cookie', noSessionCookie(request.headers));
+      if (before !== null) await this.#signOut(request, before);
+      response.setHeader('Set-Cookie', expiredSessionCookie(request.headers));
     } else {
-      const asked = signInOf(await this.#readText(request));
-      response.setHeader('Set-Cookie', sessionCookie(await this.#signIn(asked, before), request.headers));
+      const secret = await this.#signIn(request, signInOf(await this.#readText(request)), before);
+      response.setHeader('Set-Cookie', sessionCookie(secret, request.headers));
     }
     sendNothing(response);
+  }
+
+  /** What the audit says of a sign-in or sign-out. */
+  #facts(request: IncomingMessage, principal: Principal | undefined, code: ProblemCode | null): AuditFacts {
+    const { method, requestId } = request;
+    const status = code === null ? 204 : PROBLEMS[code][0];
+    const address = this.#callers.ipOf(request);
+    return auditFacts({ principal, address, call: `${method} ${SESSION}`, target: null, status, code, requestId });
+  }
+
+  #carryOut<T>(request: IncomingMessage, principal: Principal, change: () => Promise<T>): Promise<T> {
+    return this.#audit.carryOut(this.#facts(request, principal, null), () => 204, change);
+  }
+
+  async #signOut(request: IncomingMessage, secret: string): Promise<void> {
+    const principal = await this.#accounts.authenticateSession(secret);
+    const end = () => this.#accounts.endSession(secret);
+    await (principal ? this.#carryOut(request, principal, end) : end());
+  }
+
+  /** An error for the caller, which the audit counts. */
+  #refusal(request: IncomingMessage, principal: Principal | undefined, code: ProblemCode, message: string): ApiError {
+    this.#audit.refused(() => this.#facts(request, principal, code), 'change', code);
+    return new ApiError(code, message);
   }
 
   async #readText(request: IncomingMessage): Promise<string> {
@@ -111,24 +152,26 @@ export class Console {
   }
 
   /** Returns the secret of the new session. If the caller has confirmed the switch, the previous session ends. */
-  async #signIn({ token, isSwitch }: SignIn, before: string | null): Promise<string> {
-    const principal = await this.#accounts.authenticate(token);
-    if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
+  async #signIn(request: IncomingMessage, { token, isSwitch }: SignIn, before: string | null): Promise<string> {
+    const principal = (await this.#accounts.authenticate(token)) ?? undefined;
+    const refusal = (code: ProblemCode, text: string) => this.#refusal(request, principal, code, text);
+    if (!principal) throw refusal('unauthorized', 'the token is not known or was revoked');
     if (!principal.token.scopes.includes('read')) {
-      throw new ApiError(
+      throw refusal(
         'forbidden',
         'this token lacks the scope "read", which the console needs; sign in with another token',
       );
     }
     const current = before === null ? null : await this.#accounts.authenticateSession(before);
     if (current && current.token.id !== principal.token.id && !isSwitch) {
-      throw new ApiError(
+      throw refusal(
         'session_active',
         `the console is signed in with the token "${current.token.name}" of the account "${current.account.name}"; ` +
           'sign out first, or send {"switch": true}',
       );
     }
-    const secret = await this.#accounts.createSession(principal.token.id);
+    const signIn = () => this.#accounts.createSession(principal.token.id);
+    const secret = await this.#carryOut(request, principal, signIn);
     if (before !== null) await this.#accounts.endSession(before);
     return secret;
   }

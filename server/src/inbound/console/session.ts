@@ -10,7 +10,7 @@ const COOKIE = 'postrider_session';
  * The header that the console sets on each of its requests. A page of another origin cannot set it without a CORS
  * preflight, and no preflight allows it (cross-origin.ts).
  */
-export const OWN_HEADER = 'x-postrider-console';
+export const CONSOLE_HEADER = 'x-postrider-console';
 
 /** The secret of a session, or null when there is none or the request was not made by the console itself. */
 export function sessionSecret(headers: IncomingHttpHeaders): string | null {
@@ -23,14 +23,14 @@ export function sessionSecret(headers: IncomingHttpHeaders): string | null {
 }
 
 export function isFromConsole(headers: IncomingHttpHeaders): boolean {
-  if (headers[OWN_HEADER] !== '1') return false;
+  if (headers[CONSOLE_HEADER] !== '1') return false;
   // Browsers say in this header which page made the request. They omit it over plain HTTP to another machine.
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin } = headers;
   if (origin === undefined) return true;
   const host = URL.canParse(origin) ? new URL(origin).host : null;
-  // A proxy may have put its own name into Host. A page of another origin can set neither of the two headers.
+  // A proxy may put its own name into `Host`, and ours into `X-Forwarded-Host`. No page of another origin can set them.
   return host !== null && [headers.host, headers['x-forwarded-host']].includes(host);
 }
 
@@ -39,7 +39,8 @@ export function sessionCookie(secret: string, { origin }: IncomingHttpHeaders): 
   return `${COOKIE}=${secret}${attributes(origin)}`;
 }
 
-export function noSessionCookie({ origin }: IncomingHttpHeaders): string {
+/** A cookie that makes the browser delete the cookie of a session. */
+export function expiredSessionCookie({ origin }: IncomingHttpHeaders): string {
   return `${COOKIE}=${attributes(origin)}; Max-Age=0`;
 }
 

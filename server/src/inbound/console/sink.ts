@@ -52,7 +52,7 @@ export class Sink {
     else {
       sendError(response, {
         code: 'not_found',
-        message: 'the paths of the sink are ok, status/503, fail?times=2 and slow?ms=1000',
+        message: 'the paths below /dev/sink/ are ok, status/503, fail?times=2 and slow?ms=1000',
       });
     }
     return true;

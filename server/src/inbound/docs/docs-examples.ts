@@ -59,6 +59,13 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     },
   ],
   [
+    'PATCH /v2/messages/{messageId}',
+    {
+      curl: 'curl -X PATCH http://127.0.0.1:8411/v2/messages/msg_01M7EZ927YM48C125CV0AFAWDP \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  -H \'If-Match: "0-0"\' \\\n  --data-raw \'{"delay":"10m","body":"{\\"order\\":8}","headers":{"Service-Retries":"5"}}\'',
+      sdk: "await postrider.messages.update('msg_01M7EZ927YM48C125CV0AFAWDP', {\n  delay: '10m',\n  body: '{\"order\":8}',\n  headers: { 'Service-Retries': '5' },\n  ifMatch: '0-0',\n});",
+    },
+  ],
+  [
     'POST /v2/messages/{messageId}/retry',
     {
       curl: 'curl -X POST http://127.0.0.1:8411/v2/messages/msg_01M7EZ927YM48C125CV0AFAWDP/retry \\\n  -H "Authorization: Bearer $TOKEN"',
@@ -196,6 +203,13 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     {
       curl: 'curl http://127.0.0.1:8411/v2/schedules/daily-report \\\n  -H "Authorization: Bearer $TOKEN"',
       sdk: "await postrider.schedules.get('daily-report');",
+    },
+  ],
+  [
+    'PATCH /v2/schedules/{scheduleId}',
+    {
+      curl: 'curl -X PATCH http://127.0.0.1:8411/v2/schedules/daily-report \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  --data-raw \'{"cron":"CRON_TZ=Europe/Berlin 0 8 * * 1-5"}\'',
+      sdk: "await postrider.schedules.change('daily-report', { cron: 'CRON_TZ=Europe/Berlin 0 8 * * 1-5' });",
     },
   ],
   [
@@ -416,6 +430,41 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     },
   ],
   [
+    'GET /v2/hosts',
+    {
+      curl: 'curl http://127.0.0.1:8411/v2/hosts \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: 'for await (const host of postrider.hosts.list()) console.log(host.host, host.state, host.waiting);',
+    },
+  ],
+  [
+    'GET /v2/hosts/{host}',
+    {
+      curl: 'curl http://127.0.0.1:8411/v2/hosts/api.example.com \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.hosts.get('api.example.com');",
+    },
+  ],
+  [
+    'POST /v2/hosts/{host}/park',
+    {
+      curl: 'curl -X POST http://127.0.0.1:8411/v2/hosts/api.example.com/park \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.hosts.park('api.example.com');",
+    },
+  ],
+  [
+    'POST /v2/hosts/{host}/resume',
+    {
+      curl: 'curl -X POST http://127.0.0.1:8411/v2/hosts/api.example.com/resume \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.hosts.resume('api.example.com');",
+    },
+  ],
+  [
+    'POST /v2/acks/{secret}',
+    {
+      curl: "curl -X POST http://127.0.0.1:8411/v2/acks/SECRET \\\n  -H 'Content-Type: application/json' \\\n  --data-raw '{\"ok\":true}'",
+      sdk: "await acknowledge('http://127.0.0.1:8411/v2/acks/SECRET', { ok: true });",
+    },
+  ],
+  [
     'POST /v2/bulk',
     {
       curl: 'curl -X POST http://127.0.0.1:8411/v2/bulk \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  --data-raw \'{"action":"retry","filter":{"host":["example.com"]},"perSecond":100}\'',
@@ -451,6 +500,13 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     },
   ],
   [
+    'PATCH /v2/account',
+    {
+      curl: 'curl -X PATCH http://127.0.0.1:8411/v2/account \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  --data-raw \'{"outage":"park"}\'',
+      sdk: "await postrider.account.setOutage('park');",
+    },
+  ],
+  [
     'GET /v2/keys',
     {
       curl: 'curl http://127.0.0.1:8411/v2/keys \\\n  -H "Authorization: Bearer $TOKEN"',
@@ -469,6 +525,20 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     {
       curl: 'curl \'http://127.0.0.1:8411/v2/usage?fromDay=2026-01-01&toDay=2026-01-31\' \\\n  -H "Authorization: Bearer $TOKEN"',
       sdk: "await postrider.account.usage({ fromDay: '2026-01-01', toDay: '2026-01-31' });",
+    },
+  ],
+  [
+    'GET /v2/audit',
+    {
+      curl: 'curl \'http://127.0.0.1:8411/v2/audit?result=refused\' \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "for await (const entry of postrider.audit.list({ result: 'refused' })) console.log(entry.call, entry.code);",
+    },
+  ],
+  [
+    'GET /v2/admin/audit',
+    {
+      curl: 'curl \'http://127.0.0.1:8411/v2/admin/audit?target=orders\' \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "for await (const entry of postrider.audit.listAll({ target: 'orders' })) console.log(entry.time, entry.tokenName);",
     },
   ],
   [

@@ -1,4 +1,5 @@
-// The style sheet and the script of the page /docs. The script searches, copies, and shows the address of this service.
+// The style sheet and the script of the page /docs. The script searches the calls, copies the examples, and puts the
+// address of this service into them.
 
 export const DOCS_STYLE = `:root{color-scheme:light dark;--ground:#fff;--ink:#17171c;--soft:#5c5c66;--line:#dcdce2;--sunken:#f5f5f7;--link:#4338ca;
 --get:#1d5fb8;--post:#14713a;--change:#8a5a00;--delete:#b3261e}

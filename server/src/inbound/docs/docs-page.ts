@@ -24,12 +24,13 @@ interface DocumentedCall {
 const TITLES: ReadonlyMap<string, string> = new Map([
   ['dlq', 'Dead letters'],
   ['flowControl', 'Flow control'],
+  ['hosts', 'Hosts'],
   ['bulk', 'Bulk operations'],
   ['dev', 'Development'],
   ['health', 'Service'],
 ]);
 
-/** Limit for the parameters that are shown at once. Further ones are folded. */
+/** A table with more parameters than this is folded. */
 const PARAMETERS_SHOWN_MAX = 6;
 const DEFAULT_PREFIX = 'Service-';
 
@@ -83,7 +84,7 @@ function start(document: Document, { headerPrefix, token, hasConsole }: DocsPage
   const where =
     token === null
       ? 'In the commands below, TOKEN is a variable of your shell. The first start of the service prints a token, and <code>postrider token create</code> makes others.'
-      : 'This is a development service. Its token is in the commands below, so they work as they are pasted.';
+      : 'This is a development service. Its token is in the commands below, so they work when you paste them.';
   const console = hasConsole ? ' Look at what happens in the <a href="console/">console</a>.' : '';
   return `<section id="start"><h2>Start</h2><p>${escaped(document.info.description)} Every call below <code>/v2</code> carries a token:
 <code>Authorization: Bearer …</code>. ${where}${console} The same for programs: <a href="openapi.json">OpenAPI 3.1</a>.</p>
@@ -137,7 +138,7 @@ function bodies(operation: Operation): string {
   if (request) parts.push(schemaDetails('Request body', request));
   for (const [status, response] of Object.entries(operation.responses)) {
     const schema = schemaOf(response);
-    if (schema) parts.push(schemaDetails(`Answer ${status}`, schema));
+    if (schema) parts.push(schemaDetails(`Response ${status}`, schema));
   }
   return parts.join('');
 }

@@ -1,5 +1,5 @@
-// Ends what a caller has open, such as a live stream, when its token or session is no longer valid. If this process
-// revoked it, that happens at once, else at the next check of the store.
+// Ends what a caller has open, such as a live stream, when its token or session is no longer valid. It ends at once if
+// this process has revoked the token or ended the session, else at the next check of the store.
 
 import type { Accounts, EndedAccess } from '../../accounts/accounts.ts';
 import type { Clock } from '../../runtime/world.ts';

@@ -4,26 +4,26 @@
 import type { ServerResponse } from 'node:http';
 import type { EventFilter } from '../../rules/delivery/event.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { pieceLook } from '../../rules/reads/look.ts';
+import { pieceReadMax } from '../../rules/reads/read-amount.ts';
 import { Pool } from '../../runtime/collections/pool.ts';
 import { laneMax } from '../../runtime/lane-part.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { EventPage, MessageStore } from '../../store/ports/message-store.ts';
-import { ANSWER_HEADERS, ApiError, poolError } from '../api/errors.ts';
+import { ApiError, poolError, RESPONSE_HEADERS } from '../api/errors.ts';
 import { eventView } from '../api/shapes/message-view.ts';
-import { Turns } from '../api/turns.ts';
+import { AccountTurns } from '../api/turns.ts';
 
 const PAGE = 100;
 /** How long a reader may leave its socket full. */
 const PATIENCE_MS = 30_000;
-/** How long a page is kept for a reader whose socket is full. A reader that keeps up is faster than this. */
+/** How long the rest of a page is kept for readers whose sockets are full. A reader that keeps up is faster. */
 const MOMENT_MS = 100;
 /** How long changes of the journal are collected before they are read together. */
 const GATHER_MS = 100;
 /** How often a ping is sent, so that proxies keep the connection open and a reader notices when the service hangs. */
 const PING_EVERY_MS = 5000;
 
-/** The position of a reader. It has read the journal up to `at`, and `seen` events of the step after that. */
+/** The position of a reader. It has received the events up to step `at` of the journal, and `seen` of the next step. */
 interface ReaderPosition {
   readonly at: number;
   readonly seen: number;
@@ -63,7 +63,7 @@ export class EventStreams {
   readonly #store: MessageStore;
   readonly #clock: Clock;
   readonly #audiences = new Map<string, Audience>();
-  readonly #turns = new Turns(laneMax('streamReads'), (accountId) => this.#feed(accountId));
+  readonly #turns = new AccountTurns(laneMax('streamReads'), (accountId) => this.#feed(accountId));
   #isClosed = false;
   #cancelGather: (() => void) | null = null;
   #cancelPing: (() => void) | null = null;
@@ -103,7 +103,7 @@ export class EventStreams {
     const filterKey = JSON.stringify(filter);
     const reader = { response, filter, filterKey, position, limit: PAGE, hasNews: false, isFull: false };
     response.writeHead(200, {
-      ...ANSWER_HEADERS,
+      ...RESPONSE_HEADERS,
       'Content-Type': 'text/event-stream',
       'X-Accel-Buffering': 'no',
     });
@@ -193,7 +193,7 @@ export class EventStreams {
       for (const reader of served) reader.hasNews = false;
       const from = { limit: first.limit, cursor: first.position.at } as const;
       // One call reads one piece. Before the next piece, other accounts are served, and readers may disconnect.
-      const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true, look: pieceLook() } as const;
+      const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true, look: pieceReadMax() } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.position))
         served = await this.#send(accountId, audience, served, piece);
@@ -268,7 +268,7 @@ export class EventStreams {
   }
 }
 
-/** The text of a position without an event. A reader that has seen no event yet can continue from it. */
+/** An id that is sent without an event, so that a reader that gets no event can still reconnect from this position. */
 function idOf({ at, seen }: ReaderPosition): string {
   return `id: ${at + 1}.${seen}\n\n`;
 }

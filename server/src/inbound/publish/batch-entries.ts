@@ -6,16 +6,19 @@ import { ApiError, type ErrorResponse } from '../api/errors.ts';
 /** For a batch without a valid element: how many elements the error lists with their reason. */
 const REASONS_MAX = 10;
 
-export type Slot = readonly NewMessage[] | ApiError;
+/** The messages that were made from one element of a batch, or the error of the element. */
+export type PlannedElement = readonly NewMessage[] | ApiError;
 
-export interface Result {
+export interface MessageResult {
   readonly messageId: string;
   readonly url?: string;
   readonly deduplicated?: true;
+  /** With a debounce key: for how many messages it stands. */
+  readonly debounced?: number;
 }
 
-/** An element to a topic has an array of results with URLs, an element to a URL only the id (Spec 4.2). */
-export function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
+/** The entry of an element to a topic is an array of results, that of an element to a URL is one result without URL. */
+export function batchEntries(slots: readonly PlannedElement[], results: readonly MessageResult[]): unknown[] {
   let at = 0;
   return slots.map((slot) => {
     if (slot instanceof ApiError) return { error: slot.problem.message, code: slot.problem.code };
@@ -28,7 +31,7 @@ export function batchEntries(slots: readonly Slot[], results: readonly Result[])
 }
 
 /** Makes one error object of all reasons, because the public clients accept no array for an error. */
-export function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
+export function batchErrorBody(slots: readonly PlannedElement[]): ErrorResponse['body'] {
   const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
   const [first] = problems;
   if (problems.length === 1) return { error: first!.message, code: first!.code };

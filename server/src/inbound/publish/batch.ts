@@ -4,6 +4,7 @@ import type { HeaderList } from '../../rules/delivery/message.ts';
 import { unknownFields } from '../../rules/publish/misspelt-settings.ts';
 import { isName, NAME_RULE } from '../../rules/requests/name.ts';
 import { ApiError } from '../api/errors.ts';
+import { MESSAGE_SHAPE } from './json.ts';
 import { JsonArrayReader } from './json-array.ts';
 
 export interface BatchElement {
@@ -11,21 +12,24 @@ export interface BatchElement {
   readonly queueName: string | null;
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** Fields of the element that are not known. */
+  /** The names of fields that the service does not know. */
   readonly unknownFields: readonly string[];
 }
 
 const UTF8 = new TextEncoder();
 
-/** Limits for an element. 64 forwarded headers and all settings are a few hundred keys and values. */
-const ELEMENT_SHAPE = { depthMax: 64, valuesMax: 2000 };
 /**
- * Limits for the JSON text of an element, by the length of its body. Text in any language and JSON within JSON need at
- * most three times the bytes; binary data has `bodyBase64`. The headers of the delivery and of its callbacks come on
- * top.
+ * The JSON text of an element may have this many bytes for each byte of the largest allowed body, and a fixed number
+ * for the headers of the delivery and its callbacks. Text in any language, and JSON within JSON, need at most three
+ * times the bytes of the body. For binary data there is `bodyBase64`.
  */
 const BYTES_A_BODY_BYTE_MAX = 3;
 const BESIDE_BODY_BYTES_MAX = 512 * 1024;
+
+/** How many bytes the JSON text of one message may have. */
+export function messageTextBytesMax(bodyBytesMax: number): number {
+  return bodyBytesMax * BYTES_A_BODY_BYTE_MAX + BESIDE_BODY_BYTES_MAX;
+}
 
 export interface BatchLimits {
   readonly elementsMax: number;
@@ -38,9 +42,8 @@ export class BatchReader {
   readonly #reader: JsonArrayReader;
 
   constructor({ elementsMax, bodyBytesMax }: BatchLimits) {
-    const bytesMax = bodyBytesMax * BYTES_A_BODY_BYTE_MAX + BESIDE_BODY_BYTES_MAX;
     this.#reader = new JsonArrayReader(
-      { ...ELEMENT_SHAPE, bytesMax },
+      { ...MESSAGE_SHAPE, bytesMax: messageTextBytesMax(bodyBytesMax) },
       {
         begins(index) {
           if (index < elementsMax) return;
@@ -61,7 +64,7 @@ export class BatchReader {
   }
 }
 
-/** Returns the error for the most frequent mistakes. Throwing it would take longer than reading the element. */
+/** Errors for the most frequent mistakes are returned, because to throw one takes longer than to read an element. */
 function checkedElement(element: unknown): BatchElement | ApiError {
   if (!isObject(element)) return new ApiError('bad_body', 'an element of a batch is an object with a destination');
   if (typeof element.destination !== 'string' || element.destination === '') return noDestination();
@@ -98,7 +101,7 @@ function parseQueueName(queue: unknown): string | null {
 }
 
 /** Reads the headers of an element. A value is a string or an array of strings; null and "" mean absent. */
-function parseHeaders(headers: unknown): HeaderList {
+export function parseHeaders(headers: unknown): HeaderList {
   if (isAbsent(headers)) return [];
   if (!isObject(headers))
     throw new ApiError('bad_body', 'headers: must be an object with header names as keys and strings as values');
@@ -117,14 +120,14 @@ function addHeader(list: [string, string][], name: string, value: unknown): void
   list.push([name, value]);
 }
 
-/** A body in JSON: text, or base64 for bytes that are not text. */
+/** Reads a body that is a field of a JSON object: text, or base64 for bytes that are not text. */
 export function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
   if (!isAbsent(bodyBase64)) {
     if (!isAbsent(body)) throw new ApiError('bad_body', 'give body or bodyBase64, not both');
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
       throw new ApiError('bad_body', 'bodyBase64: must be a base64 string with padding');
     }
-    // Not a view of the pool that Node.js shares: the whole pool would be copied on the way to the store's thread.
+    // Copied, because a small Buffer is a view of a larger one, which would be copied whole to the store's thread.
     return new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   }
   if (body === undefined || body === null) return new Uint8Array(0);

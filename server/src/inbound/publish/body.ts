@@ -1,10 +1,10 @@
 // Receives request bodies, within a limit for each body, a share for each owner and a budget for all together. The
-// announced length is taken from the budget before any byte is read. Slow bodies are ended by request-feed.ts.
+// announced length counts against the budget before any byte is read. Slow bodies are ended by request-feed.ts.
 
 import type { IncomingMessage } from 'node:http';
 import type { Pool } from '../../runtime/collections/pool.ts';
 import { ApiError, poolError } from '../api/errors.ts';
-import { type BodyTaker, CountedRequest, inPieces } from '../server/counted-request.ts';
+import { type BodyTaker, CountedRequest, tooManyPiecesError } from '../server/counted-request.ts';
 import { GrowingBytes } from '../server/growing-bytes.ts';
 import { WholeRequest } from '../server/whole-request.ts';
 
@@ -15,8 +15,8 @@ export interface BodyLimit {
 }
 
 /** A body that was received completely. */
-export interface HeldBody {
-  /** The bytes of the body. Empty if its pieces were passed on. */
+export interface ReceivedBody {
+  /** The bytes of the body. Empty if its pieces were passed to the function `take` instead. */
   readonly bytes: Uint8Array;
   /** The bytes count against the budget until this is called. */
   release(): void;
@@ -26,14 +26,14 @@ const NOTHING = new Uint8Array(0);
 const WHAT_IS_HELD = 'bytes of request bodies';
 
 /** One upload in progress. It is one object, because a closure for every step would take several times the memory. */
-class Upload implements HeldBody, BodyTaker {
+class Upload implements ReceivedBody, BodyTaker {
   readonly #request: CountedRequest;
   readonly #pool: Pool;
   readonly #ownerId: string;
   readonly #limit: BodyLimit;
   readonly #announced: number | null;
   readonly #take: ((piece: Uint8Array) => void) | null;
-  readonly #onEnd: (body: HeldBody) => void;
+  readonly #onEnd: (body: ReceivedBody) => void;
   readonly #onFailure: (error: unknown) => void;
   #whole: GrowingBytes | null = null;
   /** How many bytes were taken from the pool. */
@@ -47,7 +47,7 @@ class Upload implements HeldBody, BodyTaker {
     limit: BodyLimit,
     announced: number | null,
     take: ((piece: Uint8Array) => void) | null,
-    onEnd: (body: HeldBody) => void,
+    onEnd: (body: ReceivedBody) => void,
     onFailure: (error: unknown) => void,
   ) {
     this.#request = request;
@@ -74,7 +74,7 @@ class Upload implements HeldBody, BodyTaker {
     this.#received += piece.length;
     try {
       if (this.#received > this.#limit.bytesMax) throw this.#limit.error();
-      if (isInPieces) throw inPieces();
+      if (isInPieces) throw tooManyPiecesError();
       this.hold(Math.max(0, this.#received - this.#held));
       if (this.#take !== null) this.#take(piece);
       else this.#keep(piece);
@@ -84,7 +84,7 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   end(): void {
-    // The parser checks the length as well. But here, too, a body that lost a piece must not count as complete.
+    // The parser checks the length as well. This check detects a piece that was lost between the parser and this code.
     if (this.#announced === null || this.#received === this.#announced) this.#onEnd(this);
     else this.breakOff(null);
   }
@@ -105,14 +105,14 @@ class Upload implements HeldBody, BodyTaker {
   }
 
   #keep(piece: Uint8Array): void {
-    // Allocated with the first piece, because then the announced length has been checked and counted.
+    // Allocated with the first piece, because the announced length is checked and counted before that.
     this.#whole ??= new GrowingBytes(this.#announced ?? 0);
     this.#whole.add(piece);
   }
 }
 
 /** The body of a request that arrived in one piece. */
-class WholeBody implements HeldBody {
+class WholeBody implements ReceivedBody {
   readonly #pool: Pool;
   readonly #ownerId: string;
   readonly bytes: Uint8Array;
@@ -150,7 +150,7 @@ export class BodyReader {
     ownerId: string,
     limit: BodyLimit,
     take: ((piece: Uint8Array) => void) | null = null,
-  ): HeldBody | Promise<HeldBody> {
+  ): ReceivedBody | Promise<ReceivedBody> {
     if (request instanceof WholeRequest) return this.#hold(request, ownerId, limit, take);
     return new Promise((resolve, reject) => {
       refuseEncoding(request);
@@ -159,9 +159,18 @@ export class BodyReader {
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
       // The request may have been closed while the token was looked up. Then no more events come.
       if (request.destroyed) throw brokenOff();
-      const upload = new Upload(counted(request), this.#pool, ownerId, limit, announced, take, resolve, reject);
+      const upload = new Upload(
+        asCountedRequest(request),
+        this.#pool,
+        ownerId,
+        limit,
+        announced,
+        take,
+        resolve,
+        reject,
+      );
       upload.hold(announced ?? 0);
-      counted(request).giveBody(upload);
+      asCountedRequest(request).giveBody(upload);
     });
   }
 
@@ -170,7 +179,7 @@ export class BodyReader {
     ownerId: string,
     limit: BodyLimit,
     take: ((piece: Uint8Array) => void) | null,
-  ): HeldBody {
+  ): ReceivedBody {
     refuseEncoding(request);
     if (request.body.length > limit.bytesMax) throw limit.error();
     const held = new WholeBody(request, this.#pool, ownerId);
@@ -185,7 +194,7 @@ export class BodyReader {
 }
 
 /** Every request is a CountedRequest, because the listener makes all of them. */
-export function counted(request: IncomingMessage): CountedRequest {
+export function asCountedRequest(request: IncomingMessage): CountedRequest {
   if (!(request instanceof CountedRequest)) throw new TypeError('the request was not made by the listener');
   return request;
 }

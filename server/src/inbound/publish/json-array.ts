@@ -1,5 +1,5 @@
 // Reads the elements of a JSON array one by one while it arrives, so that neither the text nor the value of the array
-// is ever held whole. An element over the limits is reported and not parsed.
+// is ever in memory as a whole. An element over the limits is reported and not parsed.
 
 import { ApiError } from '../api/errors.ts';
 import { GrowingBytes } from '../server/growing-bytes.ts';
@@ -21,13 +21,13 @@ export interface ElementLimits extends JsonShape {
 export interface ArrayListener {
   /** Called before the element is read completely. It may throw to stop the reading. */
   begins(index: number): void;
-  /** Gets the parsed element. `tooMuch` gets the reason why an element was not parsed. */
+  /** Gets the parsed element. For an element over the limits, `tooMuch` is called instead, with the reason. */
   element(value: unknown): void;
   tooMuch(why: string): void;
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** How much is read to find out whether a body that is not an array is JSON at all. */
+/** How many bytes of a body that is not an array are kept, to say in the error whether the body is JSON at all. */
 const OTHER_BYTES_MAX = 64 * 1024;
 
 export class JsonArrayReader {
@@ -49,7 +49,7 @@ export class JsonArrayReader {
     this.#listener = listener;
   }
 
-  /** Throws an ApiError as soon as the body cannot become valid. Keeps nothing of the piece. */
+  /** Throws an ApiError as soon as the body cannot become valid. Keeps no view of the piece, only copied bytes. */
   push(piece: Uint8Array): void {
     let at = 0;
     if (this.#state === 'before') at = this.#open(piece);

@@ -32,8 +32,8 @@ export class JsonScanner {
   }
 
   /**
-   * Scans from `from` to the next comma inside `level` brackets, or to the bracket that closes these. Returns the
-   * position of that byte, or the length of the piece when there is none.
+   * Scans from `from` to the next comma at the depth `level`, or to the bracket that closes this depth. Returns the
+   * index of that byte, or the length of the piece when it has no such byte.
    */
   next(piece: Uint8Array, from: number, level: number): number {
     const { length } = piece;

@@ -4,18 +4,19 @@
 
 import type { IncomingMessage } from 'node:http';
 
-export const TOKEN_PARAMETER = 'qstash_token';
-/** Matches the first name of a path, after the origin that a proxy may have sent. */
+export const QSTASH_TOKEN_PARAMETER = 'qstash_token';
+/** Matches a target up to the first name after `/v2/`. A proxy may have put an origin before the path. */
 const HEAD = /^((?:https?:\/\/[^/?#]*)?)\/v2\/([a-z]+)(?=[/?]|$)/i;
-/** The names that are not all lower case. */
+/** The names that this service does not write in lower case only. Clients may use any case. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['flowcontrol', 'flowControl'],
   ['globalparallelism', 'globalParallelism'],
 ]);
-/** The names that a destination follows. The destination may be empty. */
+/** The names that are followed by a destination. The destination may be empty. */
 const WITH_DESTINATION: ReadonlySet<string> = new Set(['publish', 'enqueue', 'schedules']);
 
-export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): void {
+/** Changes the URL of the request in place. A token in it becomes the `Authorization` header, if there is none. */
+export function rewriteQstashRequest(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): void {
   const target = request.url ?? '';
   const head = HEAD.exec(target);
   if (!head) return;
@@ -25,7 +26,7 @@ export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method
   if (token !== null && request.headers.authorization === undefined) request.headers.authorization = `Bearer ${token}`;
 }
 
-/** Removes a final slash. In a delete, the slash is an empty id, and stays, so that the call does not select all. */
+/** Removes a slash behind which no id follows. In a DELETE it stays: without it, the call would select everything. */
 function withoutSlash(rest: string, name: string, method: string): string {
   const isListed = method === 'GET' || (method === 'POST' && !WITH_DESTINATION.has(name));
   return isListed ? rest.replace(/^\/(?=\?|$)/, '') : rest;
@@ -38,7 +39,7 @@ function withoutToken(rest: string): { readonly rest: string; readonly token: st
   const parameters = rest.slice(queryStart + 1).split('&');
   const left = parameters.filter((parameter) => {
     const equals = parameter.indexOf('=');
-    if (decoded(equals === -1 ? parameter : parameter.slice(0, equals)) !== TOKEN_PARAMETER) return true;
+    if (decoded(equals === -1 ? parameter : parameter.slice(0, equals)) !== QSTASH_TOKEN_PARAMETER) return true;
     token ??= equals === -1 ? '' : decoded(parameter.slice(equals + 1));
     return false;
   });
@@ -47,7 +48,7 @@ function withoutToken(rest: string): { readonly rest: string; readonly token: st
   return { rest: left.length === 0 ? path : `${path}?${left.join('&')}`, token };
 }
 
-/** Decodes a text. A text that is not encoded correctly is used as it is. */
+/** Percent-decodes a text. A text that is not encoded correctly is returned unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,4 +1,4 @@
-// The errors for an account over its daily quota, with the start of the next day, and for one that stores too much.
+// Refuses calls of an account that is over its daily quota, or that would store too much.
 
 import type { StoredRoom } from '../../publish/stored-room.ts';
 import type { Account } from '../../rules/accounts/account.ts';
@@ -35,16 +35,17 @@ export function requireQuota(
   );
 }
 
-/** Refuses every publish for an account that would store too much. */
+/** Refuses a call by which the account would store too much. `what`: the new messages, or how many bytes are added. */
 export function requireRoom(
   room: Pick<StoredRoom, 'problem'>,
   account: Pick<Account, 'id' | 'tier'>,
   what: readonly NewMessage[] | number,
 ): Promise<void> {
-  return refuseFor(room.problem(account, what));
+  return refuseIfProblem(room.problem(account, what));
 }
 
-export async function refuseFor(asked: Problem | null | Promise<Problem | null>): Promise<void> {
+/** Throws the problem that a check has found, if any. The check may still be running. */
+export async function refuseIfProblem(asked: Problem | null | Promise<Problem | null>): Promise<void> {
   const why = await asked;
   if (why) throw new ApiError(why.code, why.message);
 }

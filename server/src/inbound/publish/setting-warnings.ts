@@ -1,5 +1,5 @@
-// Checks API calls other than publishing for settings that look misspelt or have the prefix of another service. Strict
-// settings refuse such a call; otherwise a response header reports them.
+// Checks API calls other than publishing for settings that look misspelt or have the prefix of another service. With
+// strict settings, such a call is refused. Otherwise a response header reports the settings.
 
 import type { FastifyReply } from 'fastify';
 import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../rules/publish/misspelt-settings.ts';

@@ -1,13 +1,13 @@
 // Limits how much of an account's large requests is processed at once: elements of its batches, or bytes of other
-// bodies. More at once would finish no sooner. It would hold results in memory for longer, and make the pauses for
-// garbage collection longer.
+// bodies. Processing more at once would finish no sooner. But results would stay in memory for longer, and the pauses
+// for garbage collection would be longer.
 
 interface Account {
   amount: number;
   readonly line: { readonly amount: number; readonly start: () => void }[];
 }
 
-export class WorkUnderWay {
+export class AccountWorkLimit {
   readonly #accountMax: number;
   readonly #accounts = new Map<string, Account>();
 
@@ -21,7 +21,7 @@ export class WorkUnderWay {
     return this.#accounts.size;
   }
 
-  /** Null if the request can begin at once, else a promise of that. `amount` is at least one. `end` must follow. */
+  /** Null: the request can begin at once. Else a promise for when it can. `amount` is at least 1. `end` must follow. */
   begin(accountId: string, amount: number): Promise<void> | null {
     const account = this.#accounts.get(accountId);
     if (!account) {

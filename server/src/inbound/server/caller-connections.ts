@@ -32,7 +32,7 @@ export interface CallerTimes {
   readonly endedMs: number;
   /** How long a caller that has closed its side may take to receive the responses. */
   readonly halfClosedMs: number;
-  /** How long the time between two checks of all connections is. */
+  /** The time between two periodic checks of all connections. */
   readonly lookMs: number;
 }
 
@@ -49,17 +49,17 @@ export const CALLER_TIMES: CallerTimes = {
 };
 
 /**
- * Callers without a known account may hold one part in this many of all unread bytes. Above that, their connections are
- * closed first.
+ * Callers without a known account together may have the limit of unread bytes divided by this. While they have more,
+ * only their connections are destroyed for unread bytes.
  */
 const UNKNOWN_PART = 4;
 
 export interface ConnectionLimits {
   readonly connections?: number;
-  /** Limit for connections of callers without a known account. They may have more while there is room. */
+  /** Limit for connections of callers without a known account. It applies only when all `connections` are in use. */
   readonly unknown?: number;
   readonly unreadBytes?: number;
-  /** Finds the address of a request if there may be proxies. Without them it is the address of the connection. */
+  /** Finds the caller's address behind trusted proxies. Null: the address of the connection is the caller's. */
   readonly ipOf?: ((request: IncomingMessage) => string | null) | null;
 }
 
@@ -88,7 +88,7 @@ export class CallerConnections {
     this.#ipOf = limits.ipOf ?? null;
   }
 
-  /** The connections of callers without a known account, as a pool. */
+  /** The connections of callers without a known account, in the form of a pool, for the metrics. */
   get unknown(): { readonly max: number; readonly used: number } {
     const owners = this.#owners;
     return {
@@ -129,14 +129,14 @@ export class CallerConnections {
     return connection;
   }
 
-  /** Counts the current request of the connection for this account. */
+  /** The account of the current request is known now: it becomes the owner of the connection. */
   claim(socket: Socket, accountId: string): void {
     const connection = this.#all.get(socket);
     if (connection === undefined || connection.owner.key === accountId) return;
     this.#giveTo(connection, this.#owners.account(accountId));
   }
 
-  /** Begins a request that node:http does not know of. There is one at a time, and it has arrived completely. */
+  /** Notes the start of a publish that was read without node:http. A connection has at most one of these at a time. */
   beginPublish(connection: Connection): void {
     connection.idleLooks = 0;
     connection.state = 'busy';
@@ -148,8 +148,8 @@ export class CallerConnections {
   }
 
   /**
-   * Lets publishers read no further request. Bytes that wait for their turn are read now: node:http would close the
-   * connection as idle.
+   * The service stops. Connections of publishers read no further request. Bytes that wait for their turn in the event
+   * loop are handled now: node:http would take their connection for idle, and close it.
    */
   stop(): void {
     for (const connection of [...this.#all.values()]) {
@@ -159,12 +159,12 @@ export class CallerConnections {
     }
   }
 
-  /** Destroys the connections that node:http does not know of. */
+  /** Destroys the connections that node:http does not know of, and so cannot close. */
   destroyPublishers(): void {
     for (const { publisher, socket } of [...this.#all.values()]) if (publisher !== null) socket.destroy();
   }
 
-  /** Null when the request must not be carried out: its connection can take no response to it (RFC 9112, 9.6). */
+  /** Notes the start of a request. Null when it must not be carried out: no response may follow (RFC 9112, 9.6). */
   begin(exchange: Exchange): Connection | null {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
@@ -192,7 +192,7 @@ export class CallerConnections {
     closeLingering(this, connection, connection.closingMs);
   }
 
-  /** Lets the connection take no further request. It is closed after the response to the latest one. */
+  /** Carries out no further request of the connection, and closes it after the response to the latest request. */
   closeAfterLatest(connection: Connection): void {
     connection.isLast = true;
     const response = connection.latest?.response;
@@ -205,8 +205,8 @@ export class CallerConnections {
   }
 
   /**
-   * The caller has received everything. It may close first; after `ms` we destroy the connection. Each connection has
-   * only one timer, because a caller that sends many requests at once may have all of them refused.
+   * Destroys the connection after `ms`, unless the caller closes it first. A later call can only shorten the time.
+   * There is only one timer, because a caller that sends many requests at once may have all of them refused.
    */
   destroyAfter(socket: Socket, ms: number): void {
     const connection = this.#all.get(socket);
@@ -221,13 +221,13 @@ export class CallerConnections {
   }
 
   /**
-   * Counts the bytes that wait to be read by the caller of this connection. When the total is too large, a connection
-   * is destroyed.
+   * Counts the bytes that wait to be read by the caller of this connection. While the total of all connections is too
+   * large, the connection with the largest count is destroyed.
    */
   countUnread(connection: Connection): void {
     if (!this.#all.has(connection.socket)) return;
     let bytes = connection.socket.writableLength;
-    // Responses behind the first one have no socket yet, so their bytes are added.
+    // Of several responses only the first has the socket. The bytes of the others are still in the response objects.
     for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
     this.#unreadBytes += bytes - connection.unreadBytes;
     connection.owner.unreadBytes += bytes - connection.unreadBytes;
@@ -264,8 +264,8 @@ export class CallerConnections {
 
   /**
    * The connection waits for its next request. If it belongs to an account, it moves to the end of the order in which
-   * connections are closed. Without an account it stays: otherwise many such connections would be closed later than a
-   * caller whose first request is still to be read.
+   * connections are closed. Without an account it does not move: otherwise a caller could send requests without a token
+   * on many connections, and new callers, whose first request is not read yet, would be closed before them.
    */
   #rest(connection: Connection): void {
     if (connection.state === 'closing') return;
@@ -303,8 +303,8 @@ export class CallerConnections {
   }
 
   /**
-   * The connection with the most unread bytes, of the owner with the most unread bytes. Among these, connections whose
-   * callers read nothing come first.
+   * Chooses the connection to destroy when too many bytes are unread: of the owner with the most, the one with the
+   * most. But connections of this owner whose callers read nothing are chosen before those whose callers read slowly.
    */
   #largest(): Connection {
     const owner = this.#owners.mostUnread(this.#unreadBytesMax / UNKNOWN_PART);
@@ -320,8 +320,8 @@ export class CallerConnections {
   }
 
   /**
-   * Makes the system detect a caller that has vanished. Not enabled at the start, because most connections are closed
-   * before the first check.
+   * Makes the system detect a caller that has vanished (TCP keep-alive). Not done for a new connection, because most
+   * connections are closed before the first check.
    */
   #probe(connection: Connection): void {
     if (connection.isProbed) return;
@@ -332,14 +332,14 @@ export class CallerConnections {
   /** Whether a publisher's connection has been idle for too long. node:http closes its own idle connections. */
   #isForgotten(connection: Connection): boolean {
     connection.publisher?.look();
-    // `look` may just have handed it over to node:http.
+    // `look` may just have handed the connection over to node:http.
     if (connection.publisher === null || connection.state === 'busy') return false;
     const { headMs, idleMs, lookMs } = this.#times;
     connection.idleLooks += 1;
     return connection.idleLooks * lookMs > (connection.state === 'idle' ? idleMs : headMs);
   }
 
-  /** Whether a caller that has closed its side has waited too long. A caller that has disconnected looks the same. */
+  /** Whether a caller that has closed its side has waited too long for responses. It may have disconnected entirely. */
   #hasWaitedLong(connection: Connection): boolean {
     if (!connection.socket.readableEnded) return false;
     connection.endedLooks += 1;

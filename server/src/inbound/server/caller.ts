@@ -6,7 +6,7 @@ import { BlockList, isIP } from 'node:net';
 /** Limit for the proxies in a row. Nobody has more, and a caller may send a header of any length. */
 const PROXIES_MAX = 16;
 
-export class Callers {
+export class CallerAddresses {
   readonly #trusted: BlockList | null;
 
   /** The ranges of trusted proxies, whose `X-Forwarded-For` is used. Without any ranges, the header is not read. */
@@ -24,8 +24,8 @@ export class Callers {
   }
 
   /**
-   * Each proxy appends the address that it was called from. Everything before the first untrusted address was written
-   * by the caller, so it is not used.
+   * Each proxy appends the address that it was called from, so the header is read from its end. The first untrusted
+   * address is the caller's. Everything before it in the header was written by the caller, so it is not used.
    */
   #beyondProxies(peer: string, forwarded: string): string {
     let ip = peer;
@@ -52,7 +52,7 @@ function isIn(list: BlockList, ip: string): boolean {
   return list.check(ip, isIP(ip) === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The address without the port that some proxies add. An address with a zone means nothing on another machine. */
+/** The address without the port that some proxies add. Null if it has a zone: that means nothing on another machine. */
 function addressIn(text: string): string | null {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(text) ?? [];
   const ip = withoutPrefix(bracketed ?? plain ?? text);

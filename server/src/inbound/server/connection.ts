@@ -12,7 +12,7 @@ export interface Exchange {
 }
 
 /** Reads publishes from a connection until it is handed over to node:http. */
-export interface Publisher {
+export interface PublishReader {
   look(): void;
   stop(): void;
 }
@@ -33,14 +33,14 @@ type State = 'silent' | 'busy' | 'idle' | 'closing';
 export class Connection extends Member {
   readonly socket: Socket;
   state: State = 'silent';
-  /** The owner of the current or last requests: their account, or the network that they came from. */
+  /** The account of the current or last request. If it is not known: the network that the request came from. */
   owner: Owner<Connection>;
   /** The network of the caller's address. */
   readonly network: string;
   /** The responses that are not complete yet, or that the caller has not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
-  publisher: Publisher | null = null;
+  publisher: PublishReader | null = null;
   feed: Feed | null = null;
   /** Whether no further request is carried out. */
   isLast = false;
@@ -58,13 +58,14 @@ export class Connection extends Member {
   idleLooks = 0;
   /** How many bytes of responses were unread at the last check. */
   unreadBytes = 0;
-  /** What the socket had written at the last check, and since when that has not changed. */
+  /** How far the socket had written at the last check. */
   written = '';
+  /** Since when `written` has not changed while bytes were waiting. */
   stalledSinceMs = 0;
   isStalled = false;
   /** Whether the system probes the caller (TCP keep-alive). */
   isProbed = false;
-  /** When the connection is destroyed, whatever its caller does. */
+  /** When the connection is destroyed, whatever its caller does. Infinity: no time is set. */
   destroyedAtMs = Number.POSITIVE_INFINITY;
   cancelDestroy: (() => void) | null = null;
 

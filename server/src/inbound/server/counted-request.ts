@@ -1,16 +1,17 @@
-// A request that counts the pieces of its body, and passes them to its taker. Each piece costs a call of the parser,
-// however short it is. So a body in one-byte chunks costs a hundred times as much as its bytes, even when it is no
-// longer wanted.
+// A request that counts the pieces of its body, and passes them to the code that takes the body. Each piece costs a
+// call of the parser, however short it is. So a body in one-byte chunks costs a hundred times as much as the same bytes
+// in one piece, even when they are only dropped.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { ParsedRequest } from '../../runtime/node-internals/parsed-request.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
 import { ApiError } from '../api/errors.ts';
 
 const PIECES_MAX = eachMax('bodyPieces');
 /** The average size below which pieces count as short. */
 const PIECE_BYTES_MIN = 16;
 
-/** Receives the body of a request, piece by piece. */
+/** Receives the body of a request, piece by piece. `isInPieces`: more short pieces have come than we accept. */
 export interface BodyTaker {
   add(piece: Uint8Array, isInPieces: boolean): void;
   /** The body is complete. No more calls follow. */
@@ -19,11 +20,20 @@ export interface BodyTaker {
   breakOff(error: ApiError | null): void;
 }
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** The id of the request, set when its head was read. */
+    requestId?: string;
+    /** The caller, once it is known. */
+    principal?: Principal;
+  }
+}
+
 export class CountedRequest extends ParsedRequest {
   #pieces = 0;
   #bytes = 0;
   #taker: BodyTaker | null = null;
-  /** Why the body is not read to its end. */
+  /** Why the body is not read to its end. Null while it is read. */
   #cutShort: ApiError | null = null;
 
   /** Whether the body came in more short pieces than we accept. */
@@ -35,7 +45,7 @@ export class CountedRequest extends ParsedRequest {
     return this.#cutShort !== null;
   }
 
-  /** Ends the body: its end will not come, or is not waited for. The taker of the body gets this error instead. */
+  /** Ends the body early: its end will not come, or is not awaited. Its taker gets this error instead of the end. */
   cutShort(error: ApiError): void {
     if (this.complete) return;
     this.#cutShort ??= error;
@@ -59,7 +69,7 @@ export class CountedRequest extends ParsedRequest {
   }
 
   protected override takePiece(piece: Uint8Array): boolean {
-    // After a dropped piece, the body must not end normally.
+    // This piece is dropped, so the body must not end normally.
     if (this.#cutShort !== null) return true;
     this.#pieces += 1;
     this.#bytes += piece.length;
@@ -69,7 +79,7 @@ export class CountedRequest extends ParsedRequest {
     }
     // There is no taker: the token is still being looked up, or the body is already refused.
     if (this.#pieces <= 2 * PIECES_MAX || !this.#isInPieces) return false;
-    this.#cutShort = inPieces();
+    this.#cutShort = tooManyPiecesError();
     return true;
   }
 
@@ -91,21 +101,21 @@ export class CountedRequest extends ParsedRequest {
   }
 }
 
-/** A CountedRequest that takes its body only by the events of its stream. */
+/** A CountedRequest that takes its body by the events of its stream, which works in every version of Node.js. */
 export class StreamedRequest extends CountedRequest {
   protected override get isStreamed(): boolean {
     return true;
   }
 }
 
-export function inPieces(): ApiError {
+export function tooManyPiecesError(): ApiError {
   return new ApiError(
     'body_in_pieces',
     `the body arrived in more than ${PIECES_MAX} very small chunks; send larger chunks`,
   );
 }
 
-export function tooSlow(windowMs: number): ApiError {
+export function tooSlowError(windowMs: number): ApiError {
   return new ApiError(
     'body_too_slow',
     `the body arrived too slowly: less than ${eachMax('bodyBytesMin')} bytes in ${windowMs / 1000} seconds`,

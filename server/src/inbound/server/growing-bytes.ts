@@ -1,5 +1,5 @@
-// Joins pieces of any size into memory of its own. A kept one-byte piece takes hundreds of bytes, and a kept view of a
-// larger buffer keeps that whole buffer in memory.
+// Joins pieces of any size in one block of memory. To keep the pieces instead would take more: a kept piece of one byte
+// takes hundreds of bytes, and a piece that is a view of a larger buffer keeps that whole buffer in memory.
 
 const NOTHING = new Uint8Array(0);
 

@@ -4,12 +4,12 @@
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
+import { pushToStream, resumeReading, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { Connection } from './connection.ts';
 
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
 
-/** Reads on for at most `ms` after the last byte of the responses was written. */
+/** Closes our side. Bytes that still arrive are dropped, for at most `ms` after the last byte of the responses. */
 export function closeLingering(
   connections: { destroyAfter(socket: Socket, ms: number): void },
   connection: Connection,
@@ -29,7 +29,7 @@ export function closeLingering(
   socket.end();
   // Other code may have paused the stream.
   socket.resume();
-  readOn(socket);
+  resumeReading(socket);
   const wait = () => connections.destroyAfter(socket, ms);
   if (socket.writableFinished) wait();
   else socket.once('finish', wait);

@@ -1,12 +1,13 @@
-// One listener with two handlers: publishing without a router, and everything else through the API. It reads publishes
-// that arrive in one piece without node:http. It sets the limits that keep slow or hostile clients from holding memory
-// or connections for long.
+// The HTTP listener. It gives publishes to their handler without a router, and other requests to the sink, the console
+// or the API. It reads publishes that arrive in one piece without node:http. It sets the limits that keep slow or
+// hostile clients from holding memory or connections for long.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { headProblem, originForm } from '../../rules/requests/request-head.ts';
 
+import { givenRequestId, REQUEST_ID_HEADER } from '../../rules/requests/request-id.ts';
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
 import { isFeatureWorking } from '../../runtime/node-internals/features.ts';
 import { allowHalfOpen } from '../../runtime/node-internals/http-connection.ts';
@@ -18,7 +19,7 @@ import { ApiError } from '../api/errors.ts';
 import type { Console } from '../console/console.ts';
 import type { Sink } from '../console/sink.ts';
 import type { PublishHandler } from '../publish/publish-handler.ts';
-import { takeQstashRequest } from '../publish/qstash-request.ts';
+import { rewriteQstashRequest } from '../publish/qstash-request.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import { CountedRequest, StreamedRequest } from './counted-request.ts';
 import { NodeServer } from './node-server.ts';
@@ -27,7 +28,7 @@ import { PublisherConnection, type PublisherConnectionOptions, type WholeRespons
 import { Refusals } from './refusals.ts';
 import { RequestFeed, type RequestFeedOptions } from './request-feed.ts';
 import type { WholeRequest } from './whole-request.ts';
-import { listenWide, type WideListening } from './wide-listening.ts';
+import { listenOnSeveralSockets, type SocketGroup } from './wide-listening.ts';
 
 export interface ListenerOptions {
   readonly publishing: PublishHandler;
@@ -44,14 +45,16 @@ export interface ListenerOptions {
   readonly turns: LoopTurns;
   /** The machine's clock. */
   readonly clock: Pick<Clock, 'machineNow'>;
-  /** `own`: publishes in one piece are read without node:http. `node`: only public calls of Node.js are used. */
+  /** `own`: publishes that arrive in one piece are read without node:http. `node`: by public calls of Node.js only. */
   readonly reader: 'own' | 'node';
+  /** Makes the id of a request whose caller gives none. */
+  readonly newRequestId: () => string;
   /** Logs an internal error and returns the id it is logged under. */
-  readonly onFault: (error: unknown) => string;
+  readonly onFault: (error: unknown, requestId?: string) => string;
 }
 
 export interface Listener {
-  /** Resolves with the actual address. `shared`: other threads of this process listen on this address already. */
+  /** Resolves with the address and the port in use. `shared`: other threads of this process already listen on them. */
   listen(host: string, port: number, use?: 'shared'): Promise<AddressInfo>;
   /** Whether other threads of this process can listen on the same address. */
   readonly isShared: boolean;
@@ -77,7 +80,7 @@ class OneListener implements Listener {
   readonly #refusals: Refusals;
   readonly #dateText: () => string;
   #isClosing = false;
-  #listening: WideListening | null = null;
+  #listening: SocketGroup | null = null;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -93,7 +96,7 @@ class OneListener implements Listener {
 
   async listen(host: string, port: number, use: 'shared' | null = null): Promise<AddressInfo> {
     const sockets = { host, port, isShared: use === 'shared', ...SOCKETS };
-    this.#listening = await listenWide(this.#server, sockets, this.#options.onFault);
+    this.#listening = await listenOnSeveralSockets(this.#server, sockets, this.#options.onFault);
     return this.#listening.bound;
   }
 
@@ -133,7 +136,7 @@ class OneListener implements Listener {
     server.on('checkExpectation', receive);
     server.on('clientError', (error, socket: Socket) => {
       try {
-        this.#refusals.refuseNonsense(error, socket);
+        this.#refusals.refuseUnparsed(error, socket);
       } catch (fault) {
         onFault(fault);
         socket.destroy();
@@ -142,7 +145,7 @@ class OneListener implements Listener {
     return server;
   }
 
-  /** Makes the function that takes connections. node:http gets one when bytes arrive that are not read here. */
+  /** Returns the function that gets each new connection. `giveToNode`: makes node:http read what is not read here. */
   #connectionTaker(giveToNode: (socket: Socket) => void): (socket: Socket) => void {
     const { connections, times, turns, crossOrigin } = this.#options;
     const feedOptions: RequestFeedOptions = {
@@ -157,12 +160,14 @@ class OneListener implements Listener {
       turns,
       giveToNode: (connection, bytes) => new RequestFeed(feedOptions, connection).take(bytes),
       handle: (request, response) => this.#publish(request, response),
-      refuseCutShort: (socket) => this.#refusals.refuseNonsense(new Error('the end is missing'), socket),
+      refuseCutShort: (socket) => this.#refusals.refuseUnparsed(new Error('the end is missing'), socket),
       isClosing: () => this.#isClosing,
+      requestId: (given) => this.#requestId(given),
       dateText: this.#dateText,
       keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(times.idleMs / 1000)}\r\n`,
     };
-    // Every response to a page of another origin needs headers that are set only for requests read by node:http.
+    // If pages of other origins may call the API, node:http reads everything: the headers that responses to these pages
+    // need are set only for its requests.
     const hasPublishers = !this.#isPublic && crossOrigin === null;
     return (socket) => {
       const connection = connections.add(this.#isPublic ? wrapSocket(socket) : socket);
@@ -178,18 +183,22 @@ class OneListener implements Listener {
     try {
       const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
       if (foreign !== null) throw new ApiError('misdirected', foreign);
-      if (isForQstashClients) takeQstashRequest(request);
+      if (isForQstashClients) rewriteQstashRequest(request);
       publishing.handle(request, response, this.#refuseWhole);
     } catch (error) {
       this.#refuseWhole(request, response, error);
     }
   }
 
-  readonly #refuseWhole = (_request: WholeRequest, response: WholeResponse, error: unknown): void => {
+  #requestId(given: string | readonly string[] | undefined): string {
+    return givenRequestId(given) ?? this.#options.newRequestId();
+  }
+
+  readonly #refuseWhole = (request: WholeRequest, response: WholeResponse, error: unknown): void => {
     try {
-      this.#refusals.refuseWhole(response, error);
+      this.#refusals.refuseWhole(request, response, error);
     } catch (fault) {
-      this.#options.onFault(fault);
+      this.#options.onFault(fault, request.requestId);
       response.destroy();
     }
   };
@@ -199,13 +208,14 @@ class OneListener implements Listener {
     const connection = connections.begin({ request, response });
     if (connection === null) return;
     if (this.#isClosing) connections.closeAfterLatest(connection);
+    request.requestId = this.#requestId(request.headers['x-request-id']);
     // An `error` event without a listener would end the process.
-    response.on('error', onFault);
+    response.on('error', (error) => onFault(error, request.requestId));
     let answering: Promise<void> | null;
     try {
       answering = this.#handle(request, response);
     } catch (error) {
-      // Refused in a later microtask: so far only the head was parsed, and the rest of the request may be in the same bytes.
+      // Refused in a later microtask: so far only the head was parsed. The rest may be in the same bytes.
       answering = Promise.reject(error);
     }
     answering?.catch((error) => this.#refuse(request, response, error));
@@ -215,24 +225,28 @@ class OneListener implements Listener {
     try {
       this.#refusals.refuse(request, response, error);
     } catch (fault) {
-      this.#options.onFault(fault);
+      this.#options.onFault(fault, request.requestId);
       response.destroy();
     }
   };
 
-  /** Null if another handler responds. Not async, because an async function would make each publish slower. */
+  /** Returns a promise if the console responds, else null. Not async: that would make each publish slower. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
     this.#requireHead(request);
     request.url = originForm(request.url ?? '');
     if (ownHosts) this.#refuseForeign(request, ownHosts);
-    if (crossOrigin?.handle(request, response)) return null;
-    if (isForQstashClients) takeQstashRequest(request);
-    if (sink?.handle(request, response)) return null;
-    const answering = webConsole.handle(request, response);
-    if (answering === null && !publishing.handle(request, response, this.#refuse)) {
-      api.fastify.routing(request, response);
+    if (crossOrigin !== null) {
+      nameRequest(request, response);
+      if (crossOrigin.handle(request, response)) return null;
     }
+    if (isForQstashClients) rewriteQstashRequest(request);
+    if (sink?.handle(request, response)) return null;
+    // A publish writes all of its headers at once, which takes less time.
+    if (publishing.handle(request, response, this.#refuse)) return null;
+    nameRequest(request, response);
+    const answering = webConsole.handle(request, response);
+    if (answering === null) api.fastify.routing(request, response);
     return answering;
   }
 
@@ -245,7 +259,7 @@ class OneListener implements Listener {
     if (page !== null) throw new ApiError('forbidden', page);
   }
 
-  /** Refuses a request with an ambiguous head. A proxy may have seen another end of it, so nothing after it is read. */
+  /** Refuses a request with an ambiguous head. A proxy may see its end elsewhere, so nothing after the head is read. */
   #requireHead({ httpVersion, rawHeaders, socket }: IncomingMessage): void {
     const refused = headProblem(httpVersion, rawHeaders);
     if (refused === null) return;
@@ -255,7 +269,11 @@ class OneListener implements Listener {
   }
 }
 
-/** The text of the `Date` header. It is made once a second, because it takes longer than the rest of a head. */
+function nameRequest({ requestId }: IncomingMessage, response: ServerResponse): void {
+  response.setHeader(REQUEST_ID_HEADER, requestId!);
+}
+
+/** Returns the text of the `Date` header, made once a second: to make it takes longer than the rest of a head. */
 function httpDate(clock: Pick<Clock, 'machineNow'>): () => string {
   let second = 0;
   let text = '';

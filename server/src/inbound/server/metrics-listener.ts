@@ -5,12 +5,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { eachMax, nodeMax } from '../../rules/limits/budgets.ts';
 import { internalProblem } from '../api/api.ts';
-import { ANSWER_HEADERS, ApiError, problemOf, sendError } from '../api/errors.ts';
+import { ApiError, problemOf, RESPONSE_HEADERS, sendError } from '../api/errors.ts';
 import type { MetricsAccess } from '../api/metrics-access.ts';
 import type { OwnHosts } from './own-hosts.ts';
 
 export const METRICS_PATH = '/metrics';
-export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+export const METRICS_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export interface MetricsListenerOptions {
   readonly read: () => Promise<string>;
@@ -41,7 +41,7 @@ export class MetricsListener {
     this.#server.setTimeout(eachMax('idleSeconds') * 1000, (socket) => socket.destroy());
   }
 
-  /** Resolves with the actual address. */
+  /** Resolves with the address and the port in use. */
   listen(host: string, port: number): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -69,7 +69,11 @@ export class MetricsListener {
       requireMetrics(request);
       access.require(request.headers.authorization);
       const text = await read();
-      const headers = { 'Content-Type': METRICS_TYPE, 'Content-Length': Buffer.byteLength(text), ...ANSWER_HEADERS };
+      const headers = {
+        'Content-Type': METRICS_MEDIA_TYPE,
+        'Content-Length': Buffer.byteLength(text),
+        ...RESPONSE_HEADERS,
+      };
       response.writeHead(200, headers).end(request.method === 'HEAD' ? undefined : text);
     } catch (error) {
       sendError(response, problemOf(error) ?? internalProblem(onFault(error)));

@@ -1,5 +1,5 @@
-// A server of node:http that takes no new connection by itself, but passes each one to the function `take`.
-// `giveToNode` makes node:http read a connection: any stream may be passed to the event `connection`.
+// A server of node:http that does not read new connections, but passes each one to the function `take`. Only
+// `giveToNode` makes node:http read a connection. It emits the event `connection`, which is documented for any stream.
 
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
 // The host names that `dev` accepts. A web page can point its own name to the address of this machine after it was
-// loaded (DNS rebinding), and would then reach a service with a well-known token. But its requests still name the host
-// of the page.
+// loaded (DNS rebinding), and would then reach a service with a well-known token. But the `Host` header of its requests
+// still has the name of the page, so they can be refused.
 
 import { BlockList, isIP } from 'node:net';
 
@@ -25,7 +25,7 @@ export interface OwnHostsOptions {
 
 export class OwnHosts {
   readonly #options: OwnHostsOptions;
-  #listensBeyond = false;
+  #isReachableFromOutside = false;
 
   constructor(options: OwnHostsOptions) {
     this.#options = options;
@@ -33,7 +33,7 @@ export class OwnHosts {
 
   /** Set to the actual address once the service listens. */
   set boundTo(address: string) {
-    this.#listensBeyond = !isLoopback(address);
+    this.#isReachableFromOutside = !isLoopback(address);
   }
 
   /** Why a request with this `Host` is refused, or null. A browser always sends one, so a missing `Host` is allowed. */
@@ -57,9 +57,9 @@ export class OwnHosts {
   #isOwn(name: string): boolean {
     const { host, machine, allowed } = this.#options;
     // DNS rebinding needs a name, so an address is safe. A server that listens beyond this machine accepts any address.
-    if (isIP(name) !== 0) return isLoopback(name) || name === host || this.#listensBeyond;
+    if (isIP(name) !== 0) return isLoopback(name) || name === host || this.#isReachableFromOutside;
     if (name === 'localhost' || name.endsWith('.localhost') || name === host.toLowerCase()) return true;
-    if (this.#listensBeyond && name === machine.toLowerCase()) return true;
+    if (this.#isReachableFromOutside && name === machine.toLowerCase()) return true;
     return allowed.some((each) => {
       const wanted = each.toLowerCase();
       return wanted.startsWith('*.') ? name.endsWith(wanted.slice(1)) : name === wanted;

@@ -1,18 +1,24 @@
-// A connection whose publishes are handled without node:http, which would take as long as the rest of a publish. It
-// reads only requests that arrived in one piece and in the plainest form. At the first other request, the connection is
-// handed over to node:http with all unread bytes, and node:http keeps it.
+// A connection whose publishes are read without node:http, which would take as long as all the rest of a publish. Only
+// requests that arrived in one piece and in the plainest form are read here. At the first other request, the connection
+// is handed over to node:http with all unread bytes, and node:http keeps it.
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
+import { REQUEST_ID_HEADER } from '../../rules/requests/request-id.ts';
 import { withEntry } from '../../runtime/collections/short-list.ts';
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
-import { leaveBytes, pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
+import {
+  pushToStream,
+  resumeReading,
+  returnBytesToStream,
+  takeBytes,
+} from '../../runtime/node-internals/socket-bytes.ts';
 import { JSON_HEADERS } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import type { Connection } from './connection.ts';
-import { type WholeRequest, WholeRequests } from './whole-request.ts';
+import { type WholeRequest, WholeRequestReader } from './whole-request.ts';
 
 export interface PublisherConnectionOptions {
   readonly connections: CallerConnections;
@@ -28,6 +34,8 @@ export interface PublisherConnectionOptions {
   readonly refuseCutShort: (socket: Socket) => void;
   /** Whether the service accepts no more requests. */
   readonly isClosing: () => boolean;
+  /** Returns the id of a request whose caller gives this header. */
+  readonly requestId: (given: string | undefined) => string;
   /** Returns the text of the `Date` header. */
   readonly dateText: () => string;
   /** The headers of a response after which the connection stays open. */
@@ -41,9 +49,10 @@ export class PublisherConnection {
   readonly #options: PublisherConnectionOptions;
   readonly #connection: Connection;
   readonly #socket: Socket;
-  readonly #requests = new WholeRequests();
-  /** The response to the current request. `#part`: the start of a request whose end has not arrived. */
+  readonly #requests = new WholeRequestReader();
+  /** The response to the current request. */
   #response: WholeResponse | null = null;
+  /** The start of a request whose end has not arrived. */
   #part: Buffer | null = null;
   /** Bytes that arrived during the current request. */
   #waiting: Buffer | null = null;
@@ -64,12 +73,12 @@ export class PublisherConnection {
     this.#socket.resume();
   }
 
-  /** Called periodically. A request that is still incomplete is handed over to node:http, which limits its time. */
+  /** Called periodically. An incomplete request is handed over to node:http, which limits the time for the rest. */
   look(): void {
     if (this.#part !== null && this.#deferred === null) this.#leave(this.#part);
   }
 
-  /** No further request is read here. Bytes that have arrived are handed over to node:http. */
+  /** The service stops. No further request is read here, and bytes that have arrived are handed over to node:http. */
   stop(): void {
     const came = [this.#part, this.#deferred].filter((each) => each !== null);
     if (came.length > 0) this.#leave(came.length === 1 ? came[0]! : joined(came[0]!, came[1]!));
@@ -85,7 +94,7 @@ export class PublisherConnection {
     const socket = this.#socket;
     const isEnd = this.#isEnd(isLast);
     socket.write(`${head}Date: ${dateText()}\r\n${isEnd ? 'Connection: close\r\n' : keepAlive}\r\n${text}`);
-    // The system has usually taken all of the response by now. Otherwise the request lasts until it has.
+    // The system has usually taken the whole response by now. Otherwise the request counts as open until it has.
     if (socket.writableLength === 0) {
       this.#finish(isEnd);
       return;
@@ -128,7 +137,7 @@ export class PublisherConnection {
       const sinceMs = this.#options.turns.nowMs();
       const mayReadOn = this.#take(bytes);
       this.#options.turns.charge(this.#connection.owner, sinceMs);
-      if (mayReadOn) readOn(this.#socket);
+      if (mayReadOn) resumeReading(this.#socket);
     });
   }
 
@@ -149,7 +158,8 @@ export class PublisherConnection {
 
   #begin(request: WholeRequest): void {
     this.#part = null;
-    const response = new WholeResponse(this, request.isLast);
+    request.requestId = this.#options.requestId(request.headers['x-request-id']);
+    const response = new WholeResponse(this, request);
     this.#response = response;
     this.#options.connections.beginPublish(this.#connection);
     this.#options.handle(request, response);
@@ -171,7 +181,7 @@ export class PublisherConnection {
 
   #leave(bytes: Buffer): boolean {
     const socket = this.#socket;
-    leaveBytes(socket);
+    returnBytesToStream(socket);
     socket.off('end', this.#end);
     socket.off('close', this.#close);
     socket.off('error', ignore);
@@ -201,7 +211,7 @@ export class PublisherConnection {
 /** A response that is written as one text, in one step. */
 export class WholeResponse implements CallerResponse {
   readonly #connection: PublisherConnection;
-  readonly #isLast: boolean;
+  readonly #request: WholeRequest;
   #head = '';
   #set = '';
   #listeners: (() => void)[] | null = null;
@@ -209,9 +219,9 @@ export class WholeResponse implements CallerResponse {
   hasEnded = false;
   destroyed = false;
 
-  constructor(connection: PublisherConnection, isLast: boolean) {
+  constructor(connection: PublisherConnection, request: WholeRequest) {
     this.#connection = connection;
-    this.#isLast = isLast;
+    this.#request = request;
   }
 
   setHeader(name: string, value: string): void {
@@ -220,7 +230,7 @@ export class WholeResponse implements CallerResponse {
   }
 
   writeHead(status: number, headers: readonly string[]): this {
-    this.#head = headOf(status, headers) + this.#set;
+    this.#head = headOf(status, headers) + this.#lines();
     return this;
   }
 
@@ -231,14 +241,19 @@ export class WholeResponse implements CallerResponse {
       start = headOf(status, JSON_HEADERS);
       jsonStarts.set(status, start);
     }
-    this.#head = `${start}Content-Length: ${Buffer.byteLength(text)}\r\n${this.#set}`;
+    this.#head = `${start}Content-Length: ${Buffer.byteLength(text)}\r\n${this.#lines()}`;
     this.end(text);
+  }
+
+  /** The lines of this response alone. */
+  #lines(): string {
+    return `${REQUEST_ID_HEADER}: ${this.#request.requestId}\r\n${this.#set}`;
   }
 
   end(text: string): void {
     if (this.hasEnded || this.destroyed) return;
     this.hasEnded = true;
-    this.#connection.send(this.#head, text, this.#isLast);
+    this.#connection.send(this.#head, text, this.#request.isLast);
   }
 
   on(_event: 'close', listener: () => void): void {
@@ -249,14 +264,14 @@ export class WholeResponse implements CallerResponse {
     this.#connection.destroy();
   }
 
-  /** The caller has received the response, or has disconnected. */
+  /** Called when the system has taken the whole response, or the caller has disconnected. */
   close(): void {
     this.destroyed = true;
     for (const listener of this.#listeners ?? NOBODY) listener();
   }
 }
 
-/** The start of a JSON response for each status. There are few statuses. */
+/** The first lines of a JSON response for each status, cached. The map stays small, because there are few statuses. */
 const jsonStarts = new Map<number, string>();
 
 function headOf(status: number, headers: readonly string[]): string {

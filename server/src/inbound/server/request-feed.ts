@@ -8,16 +8,16 @@ import type { Problem } from '../../rules/requests/problem.ts';
 import { requestLineProblem, tooLargeHead } from '../../rules/requests/request-head.ts';
 
 import type { LoopTurns } from '../../runtime/loop-turns.ts';
-import { keepsAlive, readNothingDirectly, replaceClose } from '../../runtime/node-internals/http-connection.ts';
-import { pushToStream, readOn, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
+import { keepsAlive, preventDirectReads, replaceClose } from '../../runtime/node-internals/http-connection.ts';
+import { pushToStream, resumeReading, takeBytes } from '../../runtime/node-internals/socket-bytes.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { Connection, Exchange } from './connection.ts';
-import { CountedRequest, tooSlow } from './counted-request.ts';
+import { CountedRequest, tooSlowError } from './counted-request.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 
 export interface RequestFeedOptions {
   readonly connections: CallerConnections;
-  /** How long a period is. In each period a body must bring `BODY_BYTES_MIN`, or end. */
+  /** The length of a period. In each period `BODY_BYTES_MIN` bytes of a body must arrive, or its end. */
   readonly bodyMs: number;
   readonly turns: LoopTurns;
   /** Makes node:http read the connection. */
@@ -29,15 +29,15 @@ export interface RequestFeedOptions {
 const HEAD_BYTES_MAX = eachMax('headBytes');
 const OPEN_MAX = eachMax('pipelined');
 const DROPPED_BYTES_MAX = eachMax('refusedBytes');
-/** Limit for how little of a body may arrive in one period, whichever code handles the request. */
+/** How many bytes of a body must arrive in each period of `bodyMs`, on every route. */
 const BODY_BYTES_MIN = eachMax('bodyBytesMin');
-/** A body is long if more bytes than this are missing, or if half as many have arrived at once. */
+/** A body counts as long if more bytes than this are missing, or if more than half as many have arrived at once. */
 const LONG_BODY_BYTES = 64 * 1024;
 const CR = 13;
 const LF = 10;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** What the next byte belongs to. */
+/** What the next byte belongs to. `nothing`: it is dropped. */
 type Part = 'line' | 'headers' | 'sized body' | 'chunked body' | 'nothing';
 
 export class RequestFeed {
@@ -45,9 +45,9 @@ export class RequestFeed {
   readonly #connection: Connection;
   readonly #socket: Socket;
   #part: Part = 'line';
-  /** The start of an incomplete request line. node:http has its first byte, and applies its own time limit. */
+  /** The start of an incomplete request line. node:http has its first byte, so that its time limit for a head runs. */
   readonly #line = new GrowingBytes();
-  /** How many of the last bytes match the start of CR LF CR LF, the end of an empty line. */
+  /** How many of the last bytes match the start of CR LF CR LF, which ends the headers or a chunked body. */
   #matched = 0;
   #bodyLeft = 0;
   /** How long we waited for the caller in the current period, and how much of the body arrived in it. */
@@ -58,7 +58,7 @@ export class RequestFeed {
   #held: Buffer | null = null;
   #isStopped = false;
   #hasCallerEnded = false;
-  /** Whether too many bytes were dropped. */
+  /** Whether so many bytes were dropped that no more are read. */
   #isFull = false;
   #isGiving = false;
   /** Whether the feed has bytes that wait for their turn in the event loop. */
@@ -70,7 +70,7 @@ export class RequestFeed {
     this.#socket = connection.socket;
     const socket = this.#socket;
     options.giveToNode(socket);
-    readNothingDirectly(socket);
+    preventDirectReads(socket);
     takeBytes(socket, (bytes) => (bytes === null ? this.#takeEnd() : this.take(bytes)));
     replaceClose(socket, () => options.connections.close(connection));
     socket.on('resume', this.next);
@@ -86,7 +86,7 @@ export class RequestFeed {
     return !this.#isStopped;
   }
 
-  /** Passes on what waits. Called when something has changed that the feed may have waited for. */
+  /** Passes on the bytes that wait. Called when something has changed that the feed may have waited for. */
   readonly next = (): void => {
     if (this.#isGiving || this.#waitsForTurn || this.#connection.isClosing) return;
     if (this.#held !== null) {
@@ -104,7 +104,7 @@ export class RequestFeed {
   }
 
   readonly #takeTurn = (): void => {
-    // When the service stopped, the bytes were passed on without waiting for this turn.
+    // The bytes may have been passed on before this turn came, because the service is stopping.
     if (!this.#waitsForTurn) return;
     this.#waitsForTurn = false;
     if (this.#connection.isClosing || this.#socket.destroyed) return;
@@ -112,7 +112,7 @@ export class RequestFeed {
     this.#goOn();
   };
 
-  /** Charges the time to the owner that the connection has afterwards, because the token may be known by then. */
+  /** Passes on the bytes that wait. Charges the time to the owner that is known afterwards: a token may have come. */
   #giveHeld(): void {
     const { turns } = this.#options;
     const sinceMs = turns.nowMs();
@@ -144,7 +144,7 @@ export class RequestFeed {
     if (this.#held !== null || this.#isFull || !this.#isStopped) return;
     this.#isStopped = false;
     if (this.#hasCallerEnded) pushToStream(this.#socket, null);
-    else readOn(this.#socket);
+    else resumeReading(this.#socket);
   }
 
   look(sinceMs: number): void {
@@ -156,7 +156,7 @@ export class RequestFeed {
     this.#beginWait();
     if (!isSlow) return;
     const { request } = this.#connection.latest!;
-    if (request instanceof CountedRequest) request.cutShort(tooSlow(this.#options.bodyMs));
+    if (request instanceof CountedRequest) request.cutShort(tooSlowError(this.#options.bodyMs));
     this.#cutShort();
   }
 
@@ -165,7 +165,7 @@ export class RequestFeed {
     this.#bodyBytes = 0;
   }
 
-  /** Gives the end to a listener of the stream, so that it comes after everything that arrived before it. */
+  /** The caller has closed its side. The stream gets this end only after all bytes that arrived before it. */
   #takeEnd(): boolean {
     this.#hasCallerEnded = true;
     this.#isStopped = true;
@@ -197,7 +197,7 @@ export class RequestFeed {
     else this.#giveBody(bytes);
   }
 
-  /** Passes on the line as a whole: node:http would otherwise send its own error for a line that is refused here. */
+  /** Passes on the line only when it is complete and allowed: node:http would send its own error for a bad line. */
   #giveLine(bytes: Buffer): void {
     const end = bytes.indexOf(LF) + 1;
     if (end === 0) this.#keepLine(bytes);
@@ -256,7 +256,7 @@ export class RequestFeed {
     const length = request.headers['content-length'];
     this.#bodyLeft = Number(length ?? 0);
     this.#part = length === undefined ? 'chunked body' : 'sized body';
-    // No response could be sent to a request after this one, so none may be carried out (RFC 9112, 9.6).
+    // No response could be sent to a further request, so no further request may be carried out (RFC 9112, 9.6).
     if (!keepsAlive(request, response)) this.#connection.isLast = true;
     this.#endBody(request);
   }
@@ -278,7 +278,7 @@ export class RequestFeed {
     else if (response.writableEnded) this.#countDropped(end);
   }
 
-  /** Passes on no more of this body, because nobody wants the rest. */
+  /** Passes on no more of this body: its request was refused, so the rest is dropped. */
   #cutShort(): void {
     this.#part = 'nothing';
     this.#options.connections.closeAfterLatest(this.#connection);
@@ -292,7 +292,7 @@ export class RequestFeed {
     if (complete) this.#part = this.#connection.isLast ? 'nothing' : 'line';
   }
 
-  /** Passes the bytes up to `end` to node:http, and keeps the others. `brings`: whether a request begins with them. */
+  /** Passes on the bytes from `from` to `end`, and keeps the later ones. `request`: they complete a request's head. */
   #pass(bytes: Buffer, from: number, end: number, brings: 'request' | 'more'): void {
     const connection = this.#connection;
     const before = connection.latest;
@@ -311,7 +311,7 @@ export class RequestFeed {
     this.#countDropped(bytes.length);
   }
 
-  /** Counts dropped bytes. Beyond the limit no more is read, and a caller that waits for nothing is disconnected. */
+  /** Counts dropped bytes. Over the limit, no more are read, and a caller without an open response is disconnected. */
   #countDropped(bytes: number): void {
     this.#droppedBytes += bytes;
     if (this.#droppedBytes > DROPPED_BYTES_MAX) this.#isFull = true;
@@ -351,7 +351,7 @@ export class RequestFeed {
     return bytes.length;
   }
 
-  /** The caller sends nothing more. It may still wait for responses. */
+  /** The caller sends nothing more. If it still waits for responses, it gets them before the connection is closed. */
   readonly #end = (): void => {
     const { latest, open } = this.#connection;
     if (latest !== null && open.length > 0) this.#options.connections.closeAfterLatest(this.#connection);

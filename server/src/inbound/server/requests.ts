@@ -8,7 +8,7 @@ import { poolError } from '../api/errors.ts';
 import type { CallerConnections } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 
-export class Requests {
+export class RequestsInProgress {
   readonly pool = new Pool(laneMax('requests'));
   readonly #connections: Pick<CallerConnections, 'claim'>;
 

@@ -1,28 +1,29 @@
-// Reads a publish that arrived in one piece and in the plainest form of HTTP/1.1, because the parser and the streams of
-// node:http take as long as the rest of a publish. Everything else is left to node:http. A request that is read here
-// must mean the same to node:http, byte for byte, so an ambiguous request is not read here.
+// Reads a publish without node:http, whose parser and streams take as long as all the rest of a publish. Only a request
+// that arrived in one piece and in the plainest form of HTTP/1.1 is read here. node:http reads every other one. It must
+// read the same meaning, byte for byte, from a request that is read here, so it also gets every ambiguous request.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { HeaderList } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { isHost } from '../../rules/requests/request-head.ts';
-import { TOKEN_PARAMETER } from '../publish/qstash-request.ts';
+import { isHostHeader } from '../../rules/requests/request-head.ts';
+import type { Principal } from '../../store/ports/access-store.ts';
+import { QSTASH_TOKEN_PARAMETER } from '../publish/qstash-request.ts';
 
 /**
- * Limit for a head that is read here. A larger head is left to node:http, which has its own rule for counting its
- * bytes. A message keeps its head in memory, because its body shares the buffer of the head and its texts are slices of
- * it.
+ * Size limit for a head that is read here; node:http reads larger ones. It is small because a message keeps its whole
+ * head in memory: the body is a view of the same buffer, and texts of the message are slices of the head. It is far
+ * below the limit of node:http, because node:http counts the bytes of a head in its own way.
  */
 const HEAD_BYTES_MAX = eachMax('headBytes') / 8;
-/** Limit for a head whose lines are cached, because each cached line keeps its whole head in memory. */
+/** Only lines of a head up to this size are cached, because each cached line keeps its whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
-/** Limit for the lines that are cached. Many short lines would take a multiple of the memory of their head. */
+/** The maximum number of cached lines. The objects for many short lines would take more memory than their head. */
 const REMEMBERED_LINES_MAX = eachMax('rememberedLines');
 const HEAD_END = Buffer.from('\r\n\r\n');
 const START = 'POST /v2/';
 const VERSION = ' HTTP/1.1\r\n';
-/** The starts of publishing calls, after `/v2/`. */
+/** How the path of a publishing call continues after `/v2/`. */
 const CALLS = ['publish/', 'enqueue/', 'batch ', 'batch?'] as const;
 
 const TAB = 9;
@@ -31,12 +32,13 @@ const CR = 13;
 const SPACE = 32;
 const COLON = 58;
 
-/** The headers that publishing knows by name. In a request that is read here, each occurs at most once. */
+/** The headers that the publish handler looks up by name. A request with two of the same name is left to node:http. */
 export type KnownHeaders = {
   host: string | undefined;
   authorization: string | undefined;
   'content-encoding': string | undefined;
   'x-forwarded-for': string | undefined;
+  'x-request-id': string | undefined;
 };
 
 export class WholeRequest {
@@ -45,9 +47,13 @@ export class WholeRequest {
   readonly headers: KnownHeaders;
   readonly headerList: HeaderList;
   readonly body: Uint8Array;
-  /** Whether the caller sends no other request on this connection. */
+  /** Whether the caller sent `Connection: close`, so that no other request follows on the connection. */
   readonly isLast: boolean;
   readonly socket: Socket;
+  /** The id of the request, set before it is carried out. */
+  requestId = '';
+  /** The caller, once it is known. */
+  principal: Principal | undefined = undefined;
 
   constructor(head: Head, body: Uint8Array, socket: Socket) {
     this.url = head.url;
@@ -58,7 +64,7 @@ export class WholeRequest {
     this.socket = socket;
   }
 
-  /** How many bytes the body keeps in memory. It is a part of a larger buffer. */
+  /** How many bytes the body keeps in memory: the whole buffer that it is a view of. */
   get heldBytes(): number {
     return this.body.buffer.byteLength;
   }
@@ -93,14 +99,14 @@ interface HeaderLine {
 }
 
 /**
- * Reads the requests of one connection. A publisher repeats most lines of a head. A line that equals the cached line at
- * the same place is not parsed again.
+ * Reads the requests of one connection. A publisher repeats most lines of its heads, so the lines of one head are
+ * cached: a line that equals the cached line with the same index is not parsed again.
  */
-export class WholeRequests {
+export class WholeRequestReader {
   #firstLine: FirstLine | null = null;
   /**
-   * The cached lines. All are from one head, because each line keeps its whole head in memory. The line with the token
-   * is never cached: the time of a comparison could reveal a part of the token.
+   * The cached lines. All are from one head, because each line keeps its whole head in memory. Null stands for the line
+   * with the token, which is never cached: the time of a comparison could reveal a part of the token.
    */
   #lines: (HeaderLine | null)[] = [];
 
@@ -111,13 +117,13 @@ export class WholeRequests {
   read(bytes: Buffer, socket: Socket): WholeRequest | 'part' | null {
     const headBytes = bytes.indexOf(HEAD_END);
     if (headBytes < 0 || headBytes > HEAD_BYTES_MAX) return null;
-    // The text includes the end of the last line, so that all lines end in the same way.
+    // The text includes the CR LF of the last line, so that all lines end in the same way.
     const head = this.#readHead(bytes.toString('latin1', 0, headBytes + 2));
     if (head === null) return null;
     const bodyStart = headBytes + HEAD_END.length;
     const missing = bodyStart + head.bodyBytes - bytes.length;
     if (missing > 0) return 'part';
-    // A part of the next request has already arrived.
+    // Bytes of a next request follow, so node:http reads both requests.
     if (missing < 0) return null;
     return new WholeRequest(head, new Uint8Array(bytes.buffer, bytes.byteOffset + bodyStart, head.bodyBytes), socket);
   }
@@ -139,8 +145,8 @@ export class WholeRequests {
       if (isRemembered) remember(lines, line);
       at += line.text.length;
     }
-    // More than half of the lines are not in the cache: another publisher, or changed headers. The next short head is
-    // cached in its place.
+    // More than half of the lines are not in the cache: another publisher sends now, or the headers have changed. The
+    // cache is emptied, and the lines of the next short head are cached.
     if (!isRemembered && 2 * unknown > place) this.#lines = [];
     return head.end();
   }
@@ -154,7 +160,7 @@ export class WholeRequests {
   }
 }
 
-/** The cached line of this place, if `text` has the same line at `at`. Else null. */
+/** The cached line with the index `place`, if `text` has the same line at the offset `at`. Else null. */
 function lineAt(lines: readonly (HeaderLine | null)[], place: number, text: string, at: number): HeaderLine | null {
   const line = lines[place] ?? null;
   return line !== null && text.startsWith(line.text, at) ? line : null;
@@ -171,6 +177,7 @@ class HeadBuilder implements Head {
     authorization: undefined,
     'content-encoding': undefined,
     'x-forwarded-for': undefined,
+    'x-request-id': undefined,
   };
   readonly list: HeaderList[number][] = [];
   bodyBytes = -1;
@@ -221,7 +228,7 @@ function readFirstLine(text: string): FirstLine | null {
 /** Whether the URL may hold a token: the public QStash clients may send it as a parameter with an encoded name. */
 function mayHaveToken(url: string): boolean {
   const query = url.indexOf('?');
-  return query >= 0 && (url.includes(TOKEN_PARAMETER, query) || url.includes('%', query));
+  return query >= 0 && (url.includes(QSTASH_TOKEN_PARAMETER, query) || url.includes('%', query));
 }
 
 /** Reads one header. Returns null when node:http would read it differently, or not at all. */
@@ -238,18 +245,19 @@ function readHeaderLine(text: string, start: number): HeaderLine | null {
   // A tab before a value, or blanks after it, are left to node:http.
   if (at > valueStart && (text.charCodeAt(valueStart) === TAB || text.charCodeAt(at - 1) <= SPACE)) return null;
   const special = SPECIAL_LENGTHS[name.length] === 1 ? SPECIAL.get(name.toLowerCase()) : undefined;
-  if (special === 'host' && !isHost(text.slice(valueStart, at))) return null;
+  if (special === 'host' && !isHostHeader(text.slice(valueStart, at))) return null;
   return { text: text.slice(start, at + 2), header: [name, text.slice(valueStart, at)], special };
 }
 
 type Special = keyof KnownHeaders | 'content-length' | 'connection' | 'left to node';
 
-/** A header that changes how a request is framed, or who the caller is, leaves the request to node:http. */
+/** Headers with a rule of their own. `left to node`: it can change the framing or the caller, so node:http reads it. */
 const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['host', 'host'],
   ['authorization', 'authorization'],
   ['content-encoding', 'content-encoding'],
   ['x-forwarded-for', 'x-forwarded-for'],
+  ['x-request-id', 'x-request-id'],
   ['content-length', 'content-length'],
   ['connection', 'connection'],
   ['proxy-connection', 'left to node'],
@@ -262,14 +270,14 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['origin', 'left to node'],
   ['cookie', 'left to node'],
 ]);
-/** For each length of a name: 1 if a name in the table has that length. Most headers then need no look-up. */
+/** For each length: 1 if a name in `SPECIAL` has this length, else 0. So most headers need no look-up in `SPECIAL`. */
 const SPECIAL_LENGTHS = new Uint8Array(64);
 for (const name of SPECIAL.keys()) SPECIAL_LENGTHS[name.length] = 1;
 
 const NAME = 1;
 const TARGET = 2;
 const VALUE = 4;
-/** For each character code: where the character is allowed. Only ASCII characters are. */
+/** For each character code, flags: is the character allowed in a name, a target, a value? Only ASCII has flags. */
 const MAY_STAND = new Uint8Array(256);
 for (let code = SPACE + 1; code < 0x7f; code += 1) {
   MAY_STAND[code] = VALUE | TARGET | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? NAME : 0);

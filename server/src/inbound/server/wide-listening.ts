@@ -7,10 +7,10 @@ import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type ServerOpts } from 'node:net';
 import { eachMax } from '../../rules/limits/budgets.ts';
 
-export interface WideListening {
+export interface SocketGroup {
   readonly bound: AddressInfo;
   readonly sockets: number;
-  /** Whether other sockets of this process can listen on the same address. */
+  /** Whether the system lets other sockets of this process listen on the same address. */
   readonly isShared: boolean;
   /** Accepts no more connections. Resolves when all open connections have ended. */
   close(): Promise<void>;
@@ -23,12 +23,12 @@ interface WideAddress {
   readonly isShared?: boolean;
 }
 
-/** Listens with additional sockets. Their connections are handed to `server` as if it had accepted them itself. */
-export async function listenWide(
+/** Makes `server` listen with several sockets. It gets the connections of all as if it had accepted them itself. */
+export async function listenOnSeveralSockets(
   server: HttpServer,
   { host, port, isShared, ...options }: WideAddress & ServerOpts,
   onFault: (error: unknown) => void,
-): Promise<WideListening> {
+): Promise<SocketGroup> {
   if (!isShared) await requireFree(host, port);
   const canShare = await listen(server, host, port, true).then(
     () => true,
@@ -49,7 +49,7 @@ export async function listenWide(
     if (!isListening) break;
     others.push(other);
   }
-  // An accept may fail, for example for lack of a file handle. Then only that one connection is lost.
+  // A failed accept, for example for lack of a file handle, must lose only its connection, and not end the process.
   for (const each of [server, ...others]) each.on('error', onFault);
   return {
     bound,
@@ -77,8 +77,8 @@ export async function canSharePorts(): Promise<boolean> {
 }
 
 /**
- * Checks with a plain socket whether another process uses the port. The system does not report a busy port to sockets
- * that share ports.
+ * Throws when another process uses the port. This needs a socket that does not share ports: to sockets that do, the
+ * system does not report a busy port.
  */
 async function requireFree(host: string, port: number): Promise<void> {
   if (port === 0) return;

@@ -2,6 +2,7 @@
 // and docs/configuration.md are all made from it. No other file reads the environment.
 
 import { SCOPES, type Scope } from '../../rules/accounts/account.ts';
+import { AUDIT_DAYS_DEFAULT } from '../../rules/accounts/audit.ts';
 import { LANES_MAX } from '../../rules/limits/lanes.ts';
 import { DEFAULT_TIERS } from '../../rules/limits/tier.ts';
 import { NODE_ROLES, type NodeRole } from '../../rules/nodes/node.ts';
@@ -21,6 +22,7 @@ import {
 } from './setting.ts';
 import { contradictionsOf } from './setting-contradictions.ts';
 import {
+  adminToken,
   bytes,
   cidrs,
   duration,
@@ -34,7 +36,9 @@ import {
   onOff,
   origins,
   port,
+  publicUrl,
   scopes,
+  share,
   storeUrl,
   text,
   tiers,
@@ -64,17 +68,23 @@ export const SETTINGS = {
     'host',
     text('<address>', /^[\w.:-]+$/, 'must be an address or host name such as 127.0.0.1, :: or localhost'),
     { dev: '127.0.0.1', serve: '0.0.0.0' },
-    'Address to listen on. dev listens on this machine only, because its token is public and it may call loopback addresses. serve listens on all addresses, because in a container or behind a proxy nothing could reach loopback.',
+    'Address to listen on. dev listens on this machine only, because its token is public and it may call loopback addresses. serve listens on all addresses, because loopback cannot be reached from outside a container, or from a proxy on another machine.',
+  ),
+  publicUrl: setting(
+    'public-url',
+    nullable(publicUrl, 'none'),
+    { dev: null, serve: null },
+    'URL at which receivers reach the service, such as https://queue.example.com: deliveries with Await-Ack name it for their acks. Without it, they name the address that the node listens on.',
   ),
   data: alsoIn(
     {
-      backup: 'Directory of the service. The service may run meanwhile, on this machine.',
+      backup: 'Data directory of the service. The service may be running, but only on this machine.',
       check:
-        'Directory of the service. The service may run meanwhile, on this machine. Its log is checked only when it does not run.',
+        'Data directory of the service. The service may be running, but only on this machine. While it runs, the write-ahead log of the database is not checked.',
       'migrate-store':
         'Directory to move from. No service may run on it meanwhile. At the end it is marked as moved; nothing else in it is changed.',
       'token create':
-        'Directory of the service. The service may run meanwhile, on this machine. Not used with --store.',
+        'Data directory of the service. The service may be running, but only on this machine. Not used with --store.',
     },
     setting(
       'data',
@@ -86,8 +96,8 @@ export const SETTINGS = {
   store: {
     ...alsoIn(
       {
-        backup: 'Not for a database: PostgreSQL has tools of its own, such as pg_dump.',
-        check: 'Not for a database: PostgreSQL has tools of its own, such as pg_amcheck.',
+        backup: 'Not possible: a database in PostgreSQL is copied with its own tools, such as pg_dump.',
+        check: 'Not possible: a database in PostgreSQL is checked with its own tools, such as pg_amcheck.',
         'migrate-store':
           'Database to move into: postgres://user:password@host:5432/database. It must be empty, or hold an unfinished move of the same directory.',
         'token create': 'Database of the service: postgres://user:password@host:5432/database.',
@@ -97,6 +107,27 @@ export const SETTINGS = {
         storeUrl,
         both<string | null>(null),
         'PostgreSQL database to use instead of a file, for any number of nodes: postgres://user:password@host:5432/database, or with several servers host:5432,host:5432.',
+      ),
+    ),
+    isSecret: true,
+  },
+  adminTokenFile: onlyIn(
+    'serve',
+    setting(
+      'admin-token-file',
+      nullable(text('<file>', /^[^\0]+$/, 'must be the path of a file'), 'none'),
+      both<string | null>(null),
+      'File for the first admin token, which is then not printed. If the file exists, its content is the token: 32 to 256 printable ASCII characters without blanks. If not, a token is made and written to it. A store that has an admin token keeps its own.',
+    ),
+  ),
+  adminToken: {
+    ...onlyIn(
+      'serve',
+      setting(
+        'admin-token',
+        nullable(adminToken, 'none'),
+        both<string | null>(null),
+        'The first admin token, which is then not printed: 32 to 256 printable ASCII characters without blanks. Better in the variable than on the command line, where other users of the machine can see it.',
       ),
     ),
     isSecret: true,
@@ -126,7 +157,7 @@ export const SETTINGS = {
     'strict-settings',
     onOff,
     both(false),
-    'Refuse a publish with 400 when one of its headers looks like a misspelt setting, such as Service-Retires, or has the prefix of another service, such as Upstash-Retries, and an element of a batch when it has an unknown field. Otherwise the message is accepted, and the response has a Service-Warning header.',
+    'Refuse with 400: a publish with a header that looks like a misspelt setting, such as Service-Retires, or that has the prefix of another service, such as Upstash-Retries; and an element of a batch with an unknown field. Without this flag they are accepted, and the response has a Service-Warning header.',
   ),
   allowCidr: setting(
     'allow-cidr',
@@ -138,14 +169,14 @@ export const SETTINGS = {
     'trusted-proxy',
     cidrs,
     both<readonly string[]>([]),
-    'Address ranges of proxies, separated by commas; the flag may be repeated. Only on requests from these proxies, X-Forwarded-For is read: callerIp is the last address in it that is not one of them. By default the header is not read, and callerIp is the address of the connection.',
+    'Address ranges of proxies, separated by commas; the flag may be repeated. X-Forwarded-For is read only on requests from these proxies: callerIp is then the last address in the header that does not belong to a proxy. By default the header is not read, and callerIp is the address of the connection.',
   ),
   metricsToken: {
     ...setting(
       'metrics-token',
       nullable(metricsToken, 'none'),
       both<string | null>(null),
-      'Token that /metrics needs, as Authorization: Bearer <token>: 16 to 256 printable ASCII characters without blanks. It opens nothing else, and no other token opens /metrics then. Without it, everybody who reaches the port can read them.',
+      'Token that /metrics needs, as Authorization: Bearer <token>: 16 to 256 printable ASCII characters without blanks. This token gives access to nothing else, and no other token then gives access to /metrics. Without this setting, everybody who reaches the port can read the metrics.',
     ),
     isSecret: true,
   },
@@ -153,7 +184,7 @@ export const SETTINGS = {
     'metrics-port',
     nullable(port, 'the port of the API'),
     both<number | null>(null),
-    'Port for /metrics alone, on the address of --host; 0 chooses any free port. The port of the API has no /metrics then. /healthz and /readyz stay there.',
+    'Port for /metrics alone, on the address of --host; 0 chooses any free port. The port of the API then has no /metrics, but still has /healthz and /readyz.',
   ),
   allowHost: onlyIn(
     'dev',
@@ -207,20 +238,32 @@ export const SETTINGS = {
     'log-level',
     oneOf('<level>', LOG_LEVELS),
     { dev: 'warn', serve: 'info' },
-    `Least severe log line to write: ${LOG_LEVELS.join(', ')}.`,
+    `Lowest level of log lines to write: ${LOG_LEVELS.join(', ')}.`,
   ),
-  concurrency: setting('concurrency', integer(1, 100_000), both(1000), 'Attempts in flight on this node.'),
+  logSuccesses: setting(
+    'log-successes',
+    share,
+    both(1),
+    'Share of the delivered messages whose attempt has a log line, such as 1%. Attempts that fail always have one. The id of the message decides, so all nodes choose the same messages.',
+  ),
+  auditDays: setting(
+    'audit-days',
+    integer(0, 3650),
+    both(AUDIT_DAYS_DEFAULT),
+    'How many days the audit is kept: who has changed what, and which calls were refused. 0: none is kept, and what is stored of it is deleted. Set the same value on all nodes.',
+  ),
+  concurrency: setting('concurrency', integer(1, 100_000), both(1000), 'Most attempts in flight on this node.'),
   hostConcurrency: setting(
     'host-concurrency',
     integer(1, 100_000),
     both(400),
-    'Attempts in flight to one destination host.',
+    'Most attempts in flight to one destination host.',
   ),
   accountConcurrency: setting(
     'account-concurrency',
     integerOrNone(1, 100_000),
     both<number | null>(null),
-    'Attempts in flight for one account. In any case an account can use only as many slots of --concurrency and of --host-concurrency as it leaves free: half of them when it is alone.',
+    'Most attempts in flight for one account. In any case an account can use only as many slots of --concurrency and of --host-concurrency as it leaves free: half of them when it is alone.',
   ),
   lanes: onlyIn(
     'serve',
@@ -228,7 +271,7 @@ export const SETTINGS = {
       'lanes',
       nullable(integer(1, LANES_MAX), 'one less than the cores, at least 1 and at most 4'),
       both<number | null>(null),
-      'Threads that listen and deliver, over a data directory. They share the limits of this node. With --store there is one: start more nodes.',
+      'Threads that listen and deliver, over a data directory. They share the limits of this node. With --store there is only one: start more nodes instead.',
     ),
   ),
   drainMs: setting(
@@ -273,7 +316,7 @@ export const SETTINGS = {
     'min-free-disk-bytes',
     bytes(0, 1024 * GIB),
     both(64 * MIB),
-    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue. On PostgreSQL it is the size of the reserve, space in the database that is released when its disk is full, and at most 64 MiB. Set the same value on all nodes.',
+    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue. With PostgreSQL it is the size of the reserve: space in the database, at most 64 MiB, that is released when the disk of the database is full. Set the same value on all nodes.',
   ),
   to: onlyIn(
     'backup',
@@ -293,7 +336,7 @@ export const SETTINGS = {
       'repair',
       onOff,
       both(false),
-      'Save the readable part of a damaged log, or give up a log that is missing, so that the service starts again. The service must be stopped. A damaged log is kept.',
+      'Save the readable part of a damaged log, or continue without a missing log, so that the service starts again. The service must be stopped. A damaged log is kept.',
     ),
   ),
   admin: onlyIn('token create', setting('admin', onOff, both(false), 'Create a token that may do everything.')),
@@ -328,7 +371,7 @@ export type Config = { readonly command: Command } & {
   readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
 };
 
-/** The environment of the commands that call the API, which have variables of their own beside the settings. */
+/** The environment, for the commands that call the API: they have variables that are no settings of the service. */
 export function environment(): Environment {
   return process.env;
 }

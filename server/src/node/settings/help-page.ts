@@ -16,8 +16,8 @@ nothing, unless --repair is given. The exit code is 1 when something is wrong.
 `,
   'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all the
 rest. Stop the service first. You can kill this command at any time and run it again: it continues
-where it was. At the end it compares both stores. Only then can a service start on the database, and
-no service starts on the directory any more.
+where it stopped. At the end it compares both stores. Only then can a service start on the database,
+and no service starts on the directory any more.
 
 `,
   'token create': `Creates a token directly in the store and prints it. Use it when no token with the scope admin

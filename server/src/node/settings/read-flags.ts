@@ -17,7 +17,7 @@ interface Found {
   readonly flag: KnownFlag;
 }
 
-/** Reads `argv` by the known flags, which are given by their names. */
+/** Reads the command line `argv`. `flags` has the known flags by their names. */
 export function readFlags(flags: ReadonlyMap<string, KnownFlag>, argv: readonly string[]): FlagReader {
   const reader = new FlagReader(flags);
   const end = argv.indexOf('--');
@@ -71,13 +71,13 @@ class FlagReader {
     this.hasUnknown = true;
     const isLong = written.startsWith('--');
     this.problems.push(
-      isLong ? unknownFlag(written.slice(2), this.#names) : `unknown flag ${written}; --help lists all`,
+      isLong ? unknownFlagText(written.slice(2), this.#names) : `unknown flag ${written}; --help lists all`,
     );
   }
 
   #add({ name, flag }: Found, written: string, value: string | undefined): void {
     const before = this.values.get(name);
-    if (value === undefined) this.problems.push(needsValue(written, flag));
+    if (value === undefined) this.problems.push(missingValueText(written, flag));
     else if (before !== undefined && !flag.isList) this.problems.push(`${written} is given more than once`);
     else this.values.set(name, [...(before ?? []), value]);
   }
@@ -91,10 +91,10 @@ export const isSwitch = ({ placeholder }: KnownFlag) => (placeholder ?? null) ==
 
 const isHelpFlag = (text: string) => text === '--help' || text === '-h';
 
-/** A dash alone means standard input, and a number may be negative. */
+/** Whether an argument is not a flag. A dash alone means standard input, and a number may be negative. */
 const isWord = (text: string) => !text.startsWith('-') || text === '-' || /^-\d/.test(text);
 
-export function needsValue(written: string, flag: KnownFlag): string {
+export function missingValueText(written: string, flag: KnownFlag): string {
   return `${written} needs a value${isSwitch(flag) ? '' : `: ${written} ${flag.placeholder}`}`;
 }
 
@@ -102,14 +102,14 @@ export function quote(given: string): string {
   return JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given);
 }
 
-export function unknownFlag(flag: string, known: readonly string[]): string {
+export function unknownFlagText(flag: string, known: readonly string[]): string {
   const wanted = flag.toLowerCase().replaceAll('_', '-');
   const guess =
     nearestName(wanted, known) ?? known.find((one) => one.startsWith(wanted) || wanted.startsWith(`${one}-`));
   return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
 }
 
-/** Finds only near misses: other programs and Kubernetes may set their own variables with our prefix. */
+/** The problems with misspelt names. Only near misses count: others may set variables with our prefix (Kubernetes). */
 export function misspeltVariables(names: readonly string[], known: readonly string[], prefix: string): string[] {
   const bare = known.map((one) => one.slice(prefix.length));
   return names

@@ -12,7 +12,7 @@ import { formatDurationMs, parseDurationMs } from '../../rules/time/duration.ts'
 /** `rule` says what the whole text must be. `problems` names the parts of it that are wrong. */
 type Parsed<T> = { readonly value: T } | { readonly rule: string } | { readonly problems: readonly string[] };
 
-/** A kind of value: how it is read from text, and how it is written so that it can be read again. */
+/** A kind of value: how it is read from text, and how it is shown. */
 export interface Kind<T> {
   /** The placeholder for the value in `--help`. Null for a switch, which needs none. */
   readonly placeholder: string | null;
@@ -50,6 +50,18 @@ export function integerOrNone(min: number, max: number): Kind<number | null> {
     show: (value) => (value === null ? 'none' : String(value)),
   };
 }
+
+/** A share of a whole, as a percentage or as a number from 0 to 1. The value is the number. */
+export const share: Kind<number> = {
+  placeholder: '<share>',
+  isList: false,
+  parse(text) {
+    const [, number, isPercent] = /^(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})(%?)$/.exec(text) ?? [];
+    const value = Number(number) / (isPercent === '%' ? 100 : 1);
+    return value <= 1 ? { value } : { rule: 'must be a percentage such as 1%, or a number from 0 to 1 such as 0.01' };
+  },
+  show: (value) => `${Number((value * 100).toFixed(6))}%`,
+};
 
 export const port: Kind<number> = {
   ...integer(0, 65_535),
@@ -125,6 +137,18 @@ export const metricsToken = text(
   'must be 16 to 256 printable ASCII characters without blanks',
 );
 
+export const adminToken = text(
+  '<token>',
+  /^[!-~]{32,256}$/,
+  'must be 32 to 256 printable ASCII characters without blanks',
+);
+
+export const publicUrl = text(
+  '<url>',
+  /^https?:\/\/[\w.:[\]-]{1,255}(?:\/[\w.~/-]*[\w.~-])?$/,
+  'must be an http(s) URL without a slash at its end, such as https://queue.example.com',
+);
+
 export const name: Kind<string> = {
   placeholder: '<name>',
   isList: false,
@@ -132,7 +156,7 @@ export const name: Kind<string> = {
   show: String,
 };
 
-/** A kind whose value may also be null, which is shown as the text `nothing`. */
+/** A kind whose value may also be null. Null is shown as `nothing`. */
 export function nullable<T>(kind: Kind<T>, nothing: string): Kind<T | null> {
   return { ...kind, show: (value) => (value === null ? nothing : kind.show(value)) };
 }

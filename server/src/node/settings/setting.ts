@@ -1,10 +1,10 @@
 // What a setting is, and short functions that define one: which commands have it, its defaults, and what it means
-// there. Also parses it from what a caller gave.
+// there. Also reads the value of a setting from the text of its flag or variable.
 
-import { needsValue, quote } from './read-flags.ts';
+import { missingValueText, quote } from './read-flags.ts';
 import type { Kind } from './setting-kind.ts';
 
-/** Commands that run the service, and commands that work on its store. */
+/** The commands that run the service. `COMMANDS` also has those that work on its store. */
 export type ServiceCommand = 'dev' | 'serve';
 export const COMMANDS = ['dev', 'serve', 'backup', 'check', 'migrate-store', 'token create'] as const;
 export type Command = (typeof COMMANDS)[number];
@@ -52,7 +52,7 @@ export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
   return defaults[command === 'dev' ? 'dev' : 'serve'];
 }
 
-/** What a caller gave for a setting, and the name of the flag or variable. */
+/** The text that a caller gave for a setting, and the name of the flag or variable it was given with. */
 export interface Source {
   readonly name: string;
   readonly text: string;
@@ -67,7 +67,7 @@ export function readSetting<T>(
   if (source === null) return { value: defaultOf(setting, command) };
   const { kind, isSecret } = setting;
   const { name, text } = source;
-  if (text === '') return { problems: [needsValue(name, kind)] };
+  if (text === '') return { problems: [missingValueText(name, kind)] };
   const parsed = kind.parse(text);
   if ('value' in parsed) return parsed;
   if ('rule' in parsed) return { problems: [`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(text)}`}`] };

@@ -1,4 +1,4 @@
-// Accounts, with their tokens, permissions and usage. This file reads and compares no secret: accounts/ does.
+// Accounts, with their tokens, permissions and usage. Secrets are made and compared in server/src/accounts, not here.
 
 import type { MessageKind } from '../delivery/message.ts';
 import type { TierName } from '../limits/tier.ts';
@@ -13,6 +13,8 @@ export interface Account {
   readonly createdAt: number;
   /** Since when the account is suspended: it makes no messages, and none of its messages start. Absent if it is not. */
   readonly suspendedAt?: number;
+  /** What its messages that say nothing themselves do while their host is down. Absent: they are retried. */
+  readonly outage?: 'park';
 }
 
 export interface Token {

@@ -2,7 +2,7 @@
 // Each of these is counted by account and minute, in the transaction in which it happens. Lags are kept as a histogram
 // and not as a list, so that periods can be added up.
 
-import { attemptEnds } from '../delivery/event.ts';
+import { statesAfterAttempt } from '../delivery/event.ts';
 import type { Attempt, Message } from '../delivery/message.ts';
 
 export interface Activity {
@@ -12,13 +12,13 @@ export interface Activity {
   readonly retried: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Deliveries by how late they were: see `lagBucket`. */
+  /** For each bucket of lags, how many deliveries were that late: see `lagBucket`. */
   readonly lags: readonly number[];
 }
 
 /**
- * The number of buckets for lags: two for each doubling, from 1 ms to over a day. A percentile is shown as the upper
- * end of its bucket, so it may be about 1.4 times the real lag.
+ * The number of buckets for lags from 1 ms to over a day. The upper end of a bucket is √2 times its lower end. A
+ * percentile is shown as the upper end of its bucket, so it may be about 1.4 times the real lag.
  */
 export const LAG_BUCKETS = 56;
 
@@ -32,10 +32,10 @@ export const NO_ACTIVITY: Activity = {
 };
 
 /**
- * The kinds of counts in a store, as small numbers that never change their meaning. The numbers from DELIVERED on count
- * deliveries by their lag.
+ * How a store names what it counts: by small numbers, which must never change because they are stored. Each number from
+ * DELIVERED on stands for the deliveries in one bucket of lags.
  */
-export const COUNTED = { accepted: 0, retried: 1, failed: 2, cancelled: 3 } as const;
+export const COUNT_KINDS = { accepted: 0, retried: 1, failed: 2, cancelled: 3 } as const;
 const DELIVERED = 10;
 
 /** Counts are kept by minute for the last half day, and by hour for the last weeks. */
@@ -45,16 +45,23 @@ export const MINUTES_KEPT_MS = 12 * HOUR_MS;
 export const HOURS_KEPT_MS = 35 * 24 * HOUR_MS;
 
 /** The start of the minute or hour that this instant lies in. */
-export function startOf(at: number, spanMs: number): number {
+export function startOfSpan(at: number, spanMs: number): number {
   return at - (((at % spanMs) + spanMs) % spanMs);
 }
 
-/** The kind of count for the end of an attempt. Null for an interrupted attempt, which is not counted. */
-export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>, lagMs: number): number | null {
-  if (attempt.outcome === 'interrupted') return null;
-  const end = attemptEnds(attempt).at(-1);
+/**
+ * The number under which the end of an attempt is counted. Null for an interrupted attempt, which is not counted, unless
+ * its message `hasFailed` because it expired.
+ */
+export function countKindOfEnd(
+  attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>,
+  lagMs: number,
+  hasFailed = false,
+): number | null {
+  if (attempt.outcome === 'interrupted') return hasFailed ? COUNT_KINDS.failed : null;
+  const end = statesAfterAttempt(attempt).at(-1);
   if (end === 'DELIVERED') return DELIVERED + lagBucket(lagMs);
-  return end === 'RETRY' ? COUNTED.retried : COUNTED.failed;
+  return end === 'RETRY' ? COUNT_KINDS.retried : COUNT_KINDS.failed;
 }
 
 /**
@@ -65,20 +72,20 @@ export function lagMs({ firstDueAt, readyAt }: Pick<Message, 'firstDueAt' | 'rea
   return Math.max(0, endedAt - Math.max(firstDueAt, readyAt ?? firstDueAt));
 }
 
-/** The counts of a store as an Activity. */
+/** Adds up the counts that were read from a store. */
 export function activityOf(rows: Iterable<{ readonly kind: number; readonly count: number }>): Activity {
   const count = { accepted: 0, retried: 0, failed: 0, cancelled: 0 };
   const lags: number[] = new Array(LAG_BUCKETS).fill(0);
-  const names = Object.keys(COUNTED) as (keyof typeof COUNTED)[];
+  const names = Object.keys(COUNT_KINDS) as (keyof typeof COUNT_KINDS)[];
   for (const { kind, count: n } of rows) {
-    const name = names.find((each) => COUNTED[each] === kind);
+    const name = names.find((each) => COUNT_KINDS[each] === kind);
     if (name) count[name] += n;
     else if (kind >= DELIVERED && kind < DELIVERED + LAG_BUCKETS) lags[kind - DELIVERED]! += n;
   }
   return { ...count, delivered: lags.reduce((sum, n) => sum + n, 0), lags };
 }
 
-export function sumOf(all: readonly Activity[]): Activity {
+export function sumOfActivities(all: readonly Activity[]): Activity {
   return all.reduce(
     (sum, each) => ({
       accepted: sum.accepted + each.accepted,
@@ -92,7 +99,7 @@ export function sumOf(all: readonly Activity[]): Activity {
   );
 }
 
-function lagBucket(lagMs: number): number {
+export function lagBucket(lagMs: number): number {
   return Math.min(LAG_BUCKETS - 1, Math.floor(2 * Math.log2(Math.max(1, lagMs))));
 }
 
@@ -108,7 +115,7 @@ export function lagPercentile({ lags }: Pick<Activity, 'lags'>, share: number): 
   return null;
 }
 
-/** The possible widths of a bar in a chart: a minute, some minutes, an hour, some hours or a day. */
+/** The possible lengths of a bucket, which is one bar of a chart. */
 const SPANS_MS = [1, 5, 15, 60, 6 * 60, 24 * 60].map((minutes) => minutes * MINUTE_MS);
 export const BUCKETS_MAX = 180;
 
@@ -120,13 +127,13 @@ export interface BucketRange {
 }
 
 /**
- * The buckets that cover a period. If the period begins before the time for which minutes are kept, a bucket is at
- * least an hour wide.
+ * The buckets that cover a period. If the period begins when only hourly counts are kept, a bucket is at least an hour
+ * long.
  */
 export function bucketRange(fromAt: number, toAt: number, now: number): BucketRange {
   const first = Math.max(fromAt, now - HOURS_KEPT_MS);
-  const spanMin = first < startOf(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;
-  const fits = (span: number) => span >= spanMin && (toAt - startOf(first, span)) / span <= BUCKETS_MAX;
+  const spanMin = first < startOfSpan(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;
+  const fits = (span: number) => span >= spanMin && (toAt - startOfSpan(first, span)) / span <= BUCKETS_MAX;
   const bucketMs = SPANS_MS.find(fits) ?? SPANS_MS.at(-1)!;
-  return { fromAt: startOf(first, bucketMs), toAt, bucketMs };
+  return { fromAt: startOfSpan(first, bucketMs), toAt, bucketMs };
 }

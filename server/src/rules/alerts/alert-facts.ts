@@ -1,8 +1,8 @@
-// The facts that are read of an account so that its alerts can be evaluated, and which of them its rules need. Every
-// list is bounded, and says whether its limit cut it.
+// The facts about an account that its alerts are evaluated by, and which of them its rules need. The lists of messages
+// and attempts are bounded, and say whether older entries were left out.
 
-import { MINUTE_MS, startOf } from '../accounts/activity.ts';
-import { attemptEnds } from '../delivery/event.ts';
+import { MINUTE_MS, startOfSpan } from '../accounts/activity.ts';
+import { statesAfterAttempt } from '../delivery/event.ts';
 import type { Attempt, MessageKind, MessageState } from '../delivery/message.ts';
 import type { Alert, AlertRule, AlertScope } from './alert.ts';
 
@@ -20,15 +20,16 @@ export interface FailedFact extends ScopeFact {
   readonly scheduleId: string | null;
 }
 
-/** An attempt that ended. */
-export interface AttemptFact extends ScopeFact, Pick<Attempt, 'outcome' | 'status' | 'nextAt'> {
+/** An attempt that ended, or (`expired`) a message that ended without one. */
+export interface AttemptFact extends ScopeFact, Pick<Attempt, 'status' | 'nextAt'> {
+  readonly outcome: Attempt['outcome'] | 'expired';
   readonly endedAt: number;
 }
 
-/** The newest facts first, down to the requested time or to a limit. */
+/** Facts since the requested time, the newest first, up to a maximum number. */
 export interface BoundedList<T> {
   readonly rows: readonly T[];
-  /** Older facts since the requested time were not read. */
+  /** Whether there are older facts since the requested time, which were not read. */
   readonly isCut: boolean;
 }
 
@@ -57,7 +58,7 @@ export interface MinuteFact {
   readonly failed: number;
 }
 
-/** A message to the target of an alert; the message has ended. */
+/** A message that notified the target of an alert, and has ended. */
 export interface NotifiedFact {
   readonly endedAt: number;
   readonly end: 'delivered' | 'failed';
@@ -72,6 +73,8 @@ export interface AlertFacts {
   readonly notified: readonly NotifiedFact[];
   readonly queues: readonly QueueFact[];
   readonly schedules: readonly ScheduleFact[];
+  /** Hosts for which messages are parked now. */
+  readonly parkedHosts: readonly string[];
   /** Messages made today. */
   readonly used: number;
 }
@@ -84,8 +87,9 @@ export interface NeededAlertFacts {
   /** `all`: the queues with open messages, up to a limit. */
   readonly queues: readonly string[] | 'all';
   readonly schedules: readonly string[];
-  /** Whether the schedules of the failed messages are needed too. */
+  /** Whether the runs of all schedules whose messages failed are needed too. */
   readonly areFailedSchedulesAsked: boolean;
+  readonly areParkedHostsAsked: boolean;
   readonly isUsageAsked: boolean;
 }
 
@@ -117,11 +121,12 @@ export function neededFacts(alerts: readonly Alert[], now: number): NeededAlertF
   return {
     failedFromAt: earliest(schedules.includes(null) ? [...failed, 0] : failed),
     attemptsFromAt: earliest([...ratesOfSome, ...hosts.map(() => now - HOST_WINDOW_MS)]),
-    // Minutes are counted whole.
-    countedFromAt: earliest(ratesOfAll.map(({ windowMs }) => startOf(now - windowMs, MINUTE_MS))),
+    // The counts are by minute, so the period begins with a whole minute.
+    countedFromAt: earliest(ratesOfAll.map(({ windowMs }) => startOfSpan(now - windowMs, MINUTE_MS))),
     queues: queues.includes(null) ? 'all' : named(queues),
     schedules: named(schedules),
     areFailedSchedulesAsked: schedules.includes(null),
+    areParkedHostsAsked: hosts.length > 0,
     isUsageAsked: alerts.some(({ rule }) => rule.type === 'quotaNear'),
   };
 }
@@ -142,22 +147,25 @@ function named(names: readonly (string | null)[]): string[] {
 export function appliesTo(fact: ScopeFact, { host, queue, label }: AlertScope): boolean {
   return (
     fact.kind !== 'alert' &&
-    (host === null || isHost(fact.host, host)) &&
+    (host === null || isNamedHost(fact.host, host)) &&
     (queue === null || fact.queueName === queue) &&
     (label === null || fact.labels.includes(label))
   );
 }
 
 /** A rule may name a host with or without its port. */
-export function isHost(host: string, named: string): boolean {
+export function isNamedHost(host: string, named: string): boolean {
   return host === named || host.slice(0, host.lastIndexOf(':')) === named;
 }
 
 /** How the attempt ended its message, or null if the message has not ended with it. */
-export function messageEndOf(
-  attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'>,
-): 'delivered' | 'failed' | null {
-  const end = attemptEnds(attempt).at(-1);
+export function messageEndOf({
+  outcome,
+  status,
+  nextAt,
+}: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'>): 'delivered' | 'failed' | null {
+  if (outcome === 'expired') return 'failed';
+  const end = statesAfterAttempt({ outcome, status, nextAt }).at(-1);
   return end === 'DELIVERED' ? 'delivered' : end === 'FAILED' ? 'failed' : null;
 }
 

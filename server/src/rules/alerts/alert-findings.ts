@@ -1,7 +1,7 @@
 // Decides by the facts of an account whether the rule of an alert applies, and when a firing alert is over. Most rules
 // need a margin for the end, so that a value near its limit does not start and end the alert again and again.
 
-import { MINUTE_MS, startOf } from '../accounts/activity.ts';
+import { MINUTE_MS, startOfSpan } from '../accounts/activity.ts';
 import { formatDurationMs } from '../time/duration.ts';
 import type { Alert, AlertScope, Finding } from './alert.ts';
 import {
@@ -10,16 +10,16 @@ import {
   failuresFrom,
   HOST_WINDOW_MS,
   hostResultOf,
-  isHost,
+  isNamedHost,
   isScoped,
   messageEndOf,
   type RuleOf,
   type ScheduleFact,
 } from './alert-facts.ts';
 
-/** Facts about the node that are not in its store. */
+/** What the node knows itself, besides the facts that it reads from the store: limits and the use of the disk. */
 export interface NodeAlertFacts {
-  /** Null: no quota. */
+  /** The most messages in a day; null: no quota. */
   readonly dayMax: number | null;
   /** What the account stores, and the limit of its tier; null: no limit. */
   readonly storedBytes: number;
@@ -28,7 +28,7 @@ export interface NodeAlertFacts {
   readonly freeBytes: number | null;
 }
 
-/** A firing alert is over when a rate falls below this part of its limit, or an age below this part of its limit. */
+/** A firing alert is over when a share is below its limit times RATE_OVER, or an age below its limit times AGE_OVER. */
 const RATE_OVER = 0.8;
 const AGE_OVER = 0.5;
 /** A firing alert is over when the free space exceeds the limit by this factor. */
@@ -64,7 +64,7 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && appliesTo(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
   const isFiring = alert.state === 'firing';
-  // The failures that started this alert may be among those that were not read.
+  // Not all failures were read: those that started this alert may be among the others, so it stays as it is.
   if (isFiring && isCut && failed === 0) return null;
   const isWrong = failed >= (isFiring ? 1 : rule.count);
   // The span is longer than the window if the target could not be notified for some time.
@@ -108,7 +108,7 @@ function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
 }
 
 function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
-  const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
+  const fromAt = startOfSpan(now - rule.windowMs, MINUTE_MS);
   const since = facts.counted.filter(({ at }) => at >= fromAt);
   const notified = facts.notified.filter(({ endedAt }) => endedAt >= fromAt);
   const countOf = (name: 'delivered' | 'failed') => {
@@ -145,28 +145,36 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
 }
 
 /**
- * A firing alert is over when no host has that many failures in a row any more: a response below 500 ends the series.
+ * A firing alert is over when no host has as many failures in a row as the rule names. A response below 500 ends a row.
  */
 function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = rowsOfFailures(rule, facts.attempts.rows, now - HOST_WINDOW_MS);
-  // Only so many attempts are read. A firing alert continues if attempts that were not read may belong to a series.
+  // The number of attempts read is limited. A firing alert continues if older attempts may belong to the same row.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
   if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>
     row >= rule.attempts || (isFiring && isCut && row === seen);
   const failing = [...hosts].filter(([, host]) => fails(host)).toSorted(([, a], [, b]) => b.row - a.row);
-  const names = failing.map(([host]) => host);
+  const answers = `${rule.host ?? 'Every host'} responds again, or was not called ${isCut ? 'lately' : 'for an hour'}.`;
   return {
     isWrong: failing.length > 0,
-    text:
-      failing.length > 0
-        ? `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no response in time, or a status of 500 or more.`
-        : `${rule.host ?? 'Every host'} responds again, or was not called ${isCut ? 'lately' : 'for an hour'}.`,
+    text: failing.length > 0 ? failingText(failing, facts.parkedHosts) : answers,
     facts: {
-      hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => ({ host, failedInARow: row })),
+      hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => {
+        const shown = { host, failedInARow: row };
+        return facts.parkedHosts.includes(host) ? { ...shown, isParked: true } : shown;
+      }),
       ...(isCut && { isCut }),
     },
   };
+}
+
+/** The one that failed most often in a row is the first. */
+function failingText(failing: readonly (readonly [host: string, HostRow])[], parkedHosts: readonly string[]): string {
+  const names = failing.map(([host]) => host);
+  const text = `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no response in time, or a status of 500 or more.`;
+  const parked = names.filter((host) => parkedHosts.includes(host));
+  return parked.length === 0 ? text : `${text} Messages that park wait for ${listed(parked)}.`;
 }
 
 /**
@@ -181,7 +189,7 @@ function scheduleFailed(rule: RuleOf<'scheduleFailed'>, facts: AlertFacts): Find
     text:
       failing.length > 0
         ? `The last run of schedule ${listed(failing)} failed.`
-        : `The last run of ${rule.schedule === null ? 'every schedule' : `schedule ${rule.schedule}`} did not fail, or is gone.`,
+        : `The last run of ${rule.schedule === null ? 'every schedule' : `schedule ${rule.schedule}`} did not fail, or was deleted.`,
     facts: { schedules: failing.slice(0, SHOWN_MAX) },
   };
 }
@@ -199,8 +207,9 @@ function hasFailed({ runs }: ScheduleFact): boolean {
 interface HostRow {
   /** Failed attempts since the last response below 500. */
   row: number;
-  /** All attempts. */
+  /** All attempts that were read, except those that say nothing about the host. */
   seen: number;
+  /** Whether a response below 500 was found, so that older attempts do not belong to the row. */
   isOver: boolean;
 }
 
@@ -212,7 +221,7 @@ function rowsOfFailures(
 ): Map<string, HostRow> {
   const hosts = new Map<string, HostRow>();
   const isCounted = ({ kind, endedAt, host }: AlertFacts['attempts']['rows'][number]) =>
-    kind !== 'alert' && endedAt >= fromAt && (rule.host === null || isHost(host, rule.host));
+    kind !== 'alert' && endedAt >= fromAt && (rule.host === null || isNamedHost(host, rule.host));
   for (const attempt of attempts.filter(isCounted)) {
     const end = hostResultOf(attempt);
     if (end === null) continue;
@@ -264,7 +273,7 @@ function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number):
   };
 }
 
-/** The most entries in the facts of a message. */
+/** How many queues, hosts or schedules the facts in the message to the target list at most. */
 const SHOWN_MAX = 20;
 
 function isCutAfter<T extends { readonly endedAt: number }>(

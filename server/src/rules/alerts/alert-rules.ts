@@ -1,4 +1,4 @@
-// Reads an alert as a person writes it, and shows it again in that form. All its problems are reported at once.
+// Reads the JSON of an alert that a person wrote, and shows an alert as such JSON. All problems are reported at once.
 
 import { parseTargetUrl } from '../publish/destination.ts';
 import { LABEL_LENGTH_MAX, parseLabels } from '../publish/labels.ts';
@@ -141,17 +141,18 @@ const TOP = ['alertId', 'rule', 'target', 'remindEvery'];
 
 export interface AlertDefaults {
   /**
-   * The disk is low below this many free bytes, unless the rule has its own limit. Null where the service has no disk.
+   * The limit of a `diskLow` rule that names none, in free bytes. Null if the data is in a database: the service has no
+   * disk to watch then.
    */
   readonly freeBytes: number | null;
 }
 
-export type ReadAlert =
+export type ParsedAlert =
   | { readonly definition: AlertDefinition }
   /** One line for each problem. */
   | { readonly problems: readonly string[] };
 
-export function readAlert(given: unknown, defaults: AlertDefaults): ReadAlert {
+export function readAlert(given: unknown, defaults: AlertDefaults): ParsedAlert {
   const problems: string[] = [];
   const body = isRecord(given) ? given : {};
   unknownFields(body, TOP, '', problems);
@@ -173,9 +174,7 @@ function readRule(given: unknown, defaults: AlertDefaults, problems: string[]): 
     return null;
   }
   if (type === 'diskLow' && defaults.freeBytes === null) {
-    problems.push(
-      'rule.type: the data is in a database, so the service has no disk to watch: watch that of the database',
-    );
+    problems.push('rule.type: diskLow is not available: the data is in a database, whose disk the service cannot see');
     return null;
   }
   const fields = RULES[type];
@@ -187,7 +186,7 @@ function readRule(given: unknown, defaults: AlertDefaults, problems: string[]): 
     if ('problem' in found) problems.push(`rule.${name}: ${found.problem}`);
     return [key, 'value' in found ? found.value : null];
   });
-  // The table of fields gives each rule the fields of its type.
+  // The cast is safe: RULES has exactly the fields of each type.
   return { type, ...Object.fromEntries(values) } as AlertRule;
 }
 
@@ -219,7 +218,7 @@ export interface ShownDefinition {
   readonly remindEvery?: string;
 }
 
-/** The alert in the form in which a person can write it again. */
+/** The alert as `readAlert` reads it: a person can change it and send it again. */
 export function shownDefinition({ rule, target, remindEveryMs }: AlertDefinition): ShownDefinition {
   return {
     rule: shownRule(rule),

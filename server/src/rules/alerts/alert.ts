@@ -12,7 +12,7 @@ export const RULE_TYPES = [
 ] as const;
 export type RuleType = (typeof RULE_TYPES)[number];
 
-/** Which messages a rule is about. Null means all of them. */
+/** Which messages a rule applies to. A field that is null does not restrict them. */
 export interface AlertScope {
   /** With or without a port. */
   readonly host: string | null;
@@ -26,7 +26,7 @@ export type AlertRule =
       readonly type: 'failureRate';
       readonly share: number;
       readonly windowMs: number;
-      /** With fewer ended messages, the share is not significant. */
+      /** With fewer ended messages in the window, the alert does not start: the share is not significant. */
       readonly minimum: number;
     } & AlertScope)
   | { readonly type: 'queueStalled'; readonly olderThanMs: number; readonly queue: string | null }
@@ -53,39 +53,39 @@ export interface AlertDefinition {
 }
 
 /** What the target was last notified of. */
-export interface AlertStanding {
+export interface NotifiedState {
   readonly state: 'calm' | 'firing';
-  /** Since when it is firing. Null when it is calm. */
+  /** Since when the alert is firing. Null when it is calm. */
   readonly sinceAt: number | null;
   readonly notifiedAt: number | null;
   /** The last message to the target. */
   readonly messageId: string | null;
-  /** The text of that message. */
+  /** The text of the last message to the target. */
   readonly text: string | null;
 }
 
-export interface Alert extends AlertDefinition, AlertStanding {
+export interface Alert extends AlertDefinition, NotifiedState {
   readonly id: string;
   readonly accountId: string;
-  /** Why its target could not be notified, although it should have been. */
+  /** Why the last evaluation failed, or the notification that it required. Null if neither failed. */
   readonly problem: string | null;
   /**
-   * Up to when it was evaluated. It does not advance while its target cannot be notified: what failed since then still
-   * counts.
+   * The time up to which the alert was evaluated. This time does not advance while the target cannot be notified, so
+   * that messages that fail meanwhile still count later. Null before the first evaluation.
    */
   readonly evaluatedAt: number | null;
-  /** When it is evaluated next. */
+  /** When the alert is evaluated next. */
   readonly nextAt: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Grows with every write, so that only one of several nodes that evaluate it at once succeeds. */
+  /** Grows with every write. If several nodes evaluate the alert at once, only one of them can write its result. */
   readonly version: number;
 }
 
-/** Every message to a target has this label, besides the id of its alert. */
+/** Every message to a target has this label, and the id of its alert as a second label. */
 export const ALERT_LABEL = 'alert';
 
-export const NEVER_NOTIFIED: AlertStanding = {
+export const NEVER_NOTIFIED: NotifiedState = {
   state: 'calm',
   sinceAt: null,
   notifiedAt: null,
@@ -93,26 +93,26 @@ export const NEVER_NOTIFIED: AlertStanding = {
   text: null,
 };
 
-/** Whether a rule applies now, and a text about it. */
+/** The result of evaluating the rule of an alert. */
 export interface Finding {
+  /** Whether the rule applies now. */
   readonly isWrong: boolean;
   /** One sentence. */
   readonly text: string;
-  /** The numbers behind the text, for programs. */
+  /** What the text is based on, for programs: counts, limits and names. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** Shown as the `problem` of an alert. */
-export const OVER_QUOTA = 'the daily quota of the account is used up, so its target cannot be notified';
+export const OVER_QUOTA = 'the daily quota of the account is used up, so the target of the alert cannot be notified';
 
 export type AlertEvent = 'begin' | 'remind' | 'over';
 
 export const EVALUATED_EVERY_MS = 10_000;
 
 /**
- * When an alert is evaluated next. All alerts of an account have the same times, so that its facts are read once for
- * all of them, and no call can make that more frequent. The times of accounts differ, so that not all of them come at
- * once.
+ * When an alert is evaluated next. All alerts of an account are evaluated at the same times, so that its facts are read
+ * once for all of them, and no request can cause more reads. Accounts have different times, to spread the load.
  */
 export function nextEvaluationAt(accountId: string, now: number, everyMs = EVALUATED_EVERY_MS): number {
   let sum = 0;
@@ -123,9 +123,9 @@ export function nextEvaluationAt(accountId: string, now: number, everyMs = EVALU
 /** A firing alert lasts at least this long, so that a rule at its limit does not send a message at every evaluation. */
 export const FIRING_MS_MIN = 60_000;
 
-/** The event of which the target must be notified, or null. Without a finding nothing is known, and nothing changes. */
+/** The event of which the target must be notified, or null. A null finding means that nothing is known: no event. */
 export function eventToReport(
-  { state, sinceAt, notifiedAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
+  { state, sinceAt, notifiedAt, remindEveryMs }: NotifiedState & Pick<AlertDefinition, 'remindEveryMs'>,
   finding: Finding | null,
   now: number,
 ): AlertEvent | null {
@@ -144,12 +144,12 @@ export function evaluatedUpTo(
   return problem === null ? now : evaluatedAt;
 }
 
-/** The standing after the target was notified. */
-export function standingAfter(
+/** What the target was last notified of, after the notification of `event`. */
+export function notifiedStateAfter(
   event: AlertEvent,
-  before: AlertStanding,
+  before: NotifiedState,
   notice: { readonly messageId: string; readonly text: string; readonly at: number },
-): AlertStanding {
+): NotifiedState {
   return {
     state: event === 'over' ? 'calm' : 'firing',
     sinceAt: event === 'over' ? null : event === 'begin' ? notice.at : before.sinceAt,

@@ -1,12 +1,15 @@
 // Callbacks: messages that report an attempt. They are ordinary messages, without a queue and without a callback of
 // their own.
 
+import type { AckReport } from '../acks/ack.ts';
+import { outageOfCallback } from '../hosts/parking.ts';
 import { canonicalHeaderName } from '../publish/headers.ts';
 import { hostOf } from '../publish/publish.ts';
 import type { NewId } from '../requests/id.ts';
 import {
   type Attempt,
   type CallbackTarget,
+  type FailureCode,
   type HeaderList,
   type Message,
   type NewMessage,
@@ -22,23 +25,30 @@ export function messageIdOf(deadLetterId: string): string {
   return deadLetterId.replace(/^dlq_/, 'msg_');
 }
 
+/** What a callback says about an attempt. */
+export type Report = Pick<Attempt, 'status' | 'error' | 'responseHeaders' | 'responseBody' | 'endedAt'> & {
+  readonly ack?: AckReport | null;
+};
+
 /**
- * Reports one attempt or, with `isFailure`, that all attempts are used up. The callback counts as one descendant of the
- * message, and so does each of its retries. `room` limits them, with all messages that the callback leads to.
+ * Makes the callback that reports one attempt or, with `isFailure`, that no attempt follows. `room`: how many
+ * descendants of the message are for the callback itself, its retries, and all messages that the callback leads to.
  */
 export function planCallbackMessage(
   source: Message,
   target: CallbackTarget,
-  attempt: Attempt,
+  attempt: Report,
   isFailure: boolean,
   room: number,
   newId: NewId,
+  failureCode: FailureCode | null = null,
 ): NewMessage {
-  // The other half is for messages that the callback leads to, if its URL is this service again.
+  // At most half of the room is for retries. The rest is for messages that the callback leads to, if its URL is this
+  // service again.
   const retriesMax = Math.min(target.retriesMax, Math.floor((room - 1) / 2));
   const report = {
     status: attempt.status ?? 0,
-    ...(attempt.error !== null && { error: attempt.error }),
+    ...errorAndAck(attempt),
     header: headerMap(attempt.responseHeaders),
     body: base64(attempt.responseBody),
     retried: source.retried,
@@ -55,6 +65,7 @@ export function planCallbackMessage(
     ...(source.scheduleId !== null && { scheduleId: source.scheduleId }),
     ...(source.callerIp !== null && { callerIP: source.callerIp }),
     ...(isFailure && { dlqId: deadLetterId(source.id) }),
+    ...(isFailure && failureCode !== null && { failureCode }),
   };
   return {
     id: newId('msg'),
@@ -67,14 +78,17 @@ export function planCallbackMessage(
     body: new TextEncoder().encode(JSON.stringify(report)),
     retriesMax,
     retryDelay: target.retryDelay,
+    retryJitter: target.retryJitter,
     timeoutMs: target.timeoutMs,
     queueName: null,
     ...NO_SETTINGS,
+    outage: outageOfCallback(source.outage),
     scheduleId: source.scheduleId,
     labels: source.labels,
-    // The report contains headers and body of the original.
+    // The body of the callback contains the headers and the body of the message, so it is redacted as a whole.
     redaction: source.redaction && { ...source.redaction, body: true },
     deduplication: null,
+    debounce: null,
     topicName: null,
     endpointName: null,
     callback: null,
@@ -85,10 +99,15 @@ export function planCallbackMessage(
     descendantsLeft: room - 1 - retriesMax,
     createdAt: attempt.endedAt,
     dueAt: attempt.endedAt + target.delayMs,
+    mustStartBefore: null,
   };
 }
 
-/** Headers as they are shown over the API: canonical names, every value in an array. */
+function errorAndAck({ error, ack }: Report) {
+  return { ...(error !== null && { error }), ...(ack && { ack }) };
+}
+
+/** Headers in the form that the API shows: canonical names, each with an array of its values. */
 export function headerMap(headers: HeaderList): Record<string, string[]> {
   const map: Record<string, string[]> = Object.create(null);
   for (const [name, value] of headers) {

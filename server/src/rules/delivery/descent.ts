@@ -1,5 +1,5 @@
 // Limits how many messages may descend from one message, because a delivery or a callback can reach this service again
-// and make messages. Each message may have a number of descendants, and passes parts of that number on to them.
+// and make messages. Each message may have a limited number of descendants, and passes parts of that number on to them.
 
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from '../requests/problem.ts';
@@ -12,8 +12,8 @@ export interface Descent {
   /** How often the chain of deliveries before the request has passed through this service. */
   readonly hops: number;
   /**
-   * How many messages the request may make, including all that these lead to. Null when the request did not come from
-   * one of our deliveries.
+   * How many messages the request may make, including all that these lead to. Null if the request did not come from a
+   * delivery of this service: it has no such limit.
    */
   readonly left: number | null;
 }
@@ -25,9 +25,7 @@ export function stricterDescent(one: number | null, other: number | null): numbe
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
-/**
- * How many descendants each of these new messages may have. The messages themselves are subtracted from `left` first.
- */
+/** How many descendants each of the new messages may have. The messages themselves first reduce `left`. */
 export function divideDescendants(left: number | null, messages: number): number | { readonly problem: Problem } {
   if (left === null || messages === 0) return DESCENDANTS_MAX;
   if (messages > left) {
@@ -41,29 +39,27 @@ export function divideDescendants(left: number | null, messages: number): number
 
 type Parent = Pick<NewMessage, 'descendantsLeft' | 'callback' | 'failureCallback' | 'retriesMax'>;
 
-/** How many descendants of a message are for its callbacks: half of them, if it has a callback. */
+/** How many of a message's descendants are reserved for its callbacks: half if it has a callback, otherwise none. */
 function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent): number {
   return callback || failureCallback ? Math.floor(descendantsLeft / 2) : 0;
 }
 
 /**
- * How many descendants the request of the next attempt may have: half of the part for deliveries at the first attempt,
- * and half of the previous number at each further attempt.
+ * How many messages the request of the next attempt may lead to. At the first attempt: half of the descendants that are
+ * not reserved for callbacks. At each further attempt: half of the previous number.
  */
 export function descendantsOfRequest(message: Parent & Pick<Message, 'attempts'>): number {
   const share = message.descendantsLeft - callbacksShare(message);
   return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
 }
 
-/**
- * How many descendants one callback counts for at most, with itself and its retries. 0 means that it is not created.
- */
+/** How many descendants the next callback may use for itself and what it leads to. 0: the callback is not created. */
 export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'callback' | 'failureCallback'): number {
   const share = callbacksShare(source);
   const failures = source.failureCallback ? 1 : 0;
   const most = (source.callback ? source.retriesMax + 1 : 0) + failures;
   const room = most <= share ? Math.floor(share / most) : Math.min(1, share);
   if (kind === 'failureCallback') return room;
-  // One descendant is reserved for the failure callback, which comes last.
+  // One descendant stays reserved for the failure callback, which is created after all other callbacks.
   return Math.min(source.retried, source.retriesMax) + 1 + failures <= share ? room : 0;
 }

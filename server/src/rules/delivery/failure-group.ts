@@ -1,9 +1,9 @@
-// Groups dead letters with the same cause: one group for each host and reason, so that a thousand failures of one
+// Groups dead letters with the same cause: one group for each host and failure text, so that a thousand failures of one
 // receiver appear as one problem.
 
 import type { Message } from './message.ts';
 
-/** What is read of a dead letter to group it. */
+/** The fields of a dead letter that grouping needs. */
 export type FailureFact = Pick<Message, 'id' | 'url' | 'host' | 'lastStatus' | 'createdAt'> & {
   readonly failure: string;
   readonly endedAt: number;

@@ -14,7 +14,7 @@ export interface Job {
   readonly state: 'running' | 'stopped' | 'done';
   /** How many messages matched when the job was created. */
   readonly matched: number;
-  /** More messages matched: counting stopped at a limit. */
+  /** Whether counting stopped at a limit, so that more messages than `matched` matched. */
   readonly isMatchedCut: boolean;
   readonly done: number;
   /**
@@ -26,12 +26,12 @@ export interface Job {
   readonly updatedAt: number;
 }
 
-/** The most running jobs that are handled together. Those that have waited longest for a turn come first. */
+/** How many running jobs one round of upkeep handles at most. Of more, it handles those that have waited longest. */
 export const JOBS_AT_ONCE = 100;
 
-/** What one step of a job does to the messages it found. */
+/** What one step of a job does, and with which messages. */
 export type JobWork =
-  /** The job does nothing for now: other jobs have the turn. */
+  /** The job does nothing in this step, and other jobs have their turn. */
   | { readonly action: 'wait' }
   | { readonly action: 'cancel'; readonly messageIds: readonly string[]; readonly expiresAt: number }
   | { readonly action: 'delete'; readonly messageIds: readonly string[] }
@@ -44,7 +44,7 @@ export type JobWork =
 
 /** What is recorded after one piece of a job. */
 export interface JobStep {
-  /** How many more messages are done after this piece. */
+  /** How many messages this piece has processed. */
   readonly done: number;
   /** Where the job continues. Null when nothing is left. */
   readonly atSeq: number | null;
@@ -75,15 +75,15 @@ function applicableStates(action: Job['action'], filter: MessageFilter): readonl
 }
 
 /**
- * Which dead letters a job selects, by whether they were sent again. Such a dead letter is never retried a second time,
- * and is deleted only if the filter asks for it.
+ * Which dead letters a job selects, by whether they were sent again. One that was sent again is never retried a second
+ * time, and is deleted only if the filter selects such dead letters.
  */
 function retriedOnes(action: Job['action'], { isRetried }: MessageFilter): MessageFilter['isRetried'] {
   if (action === 'retry') return false;
   return action === 'delete' ? (isRetried ?? false) : isRetried;
 }
 
-/** How long a bulk operation that has ended is listed. */
+/** How long a bulk operation is still listed after its end. */
 const JOBS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Whether a bulk operation is no longer listed. */

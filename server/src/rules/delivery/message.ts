@@ -1,6 +1,7 @@
 // The types of a message, from its acceptance to its end. All other code uses them: only the store adapters know the
 // rows of the databases, and only inbound/ knows the JSON of the API.
 
+import type { Outage } from '../hosts/parking.ts';
 import type { TierName } from '../limits/tier.ts';
 import type { FlowLimits } from '../lines/flow-control.ts';
 import type { CutOff } from './recovery.ts';
@@ -25,7 +26,7 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
  */
 export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback' | 'alert';
 
-/** Where a callback goes and how. All defaults were resolved when the message was accepted. */
+/** Where and how a callback is sent. All defaults were filled in when the message was accepted. */
 export interface CallbackTarget {
   readonly url: string;
   readonly method: Method;
@@ -33,17 +34,24 @@ export interface CallbackTarget {
   readonly headers: HeaderList;
   readonly retriesMax: number;
   readonly retryDelay: string | null;
+  readonly retryJitter: number | null;
   readonly delayMs: number;
   readonly timeoutMs: number;
 }
 
 /**
- * The settings that a caller gives with headers, kept as given. A publish, its message and its retry have the same
- * fields.
+ * The settings that a message keeps as its caller gave them in headers. The message as which a dead letter is sent
+ * again has them too.
  */
 export interface RequestedSettings {
-  /** In a queue: messages with the same key go one after the other, independent of other keys. */
+  /** In a queue: messages with the same order key go one after the other, independent of other keys. */
   readonly orderKey: string | null;
+  /** The order among the ready messages of the account to the host: see priority.ts. Null: the default priority. */
+  readonly priority: number | null;
+  /** What happens to the message while its host fails: see parking.ts. Null: it is retried. */
+  readonly outage: Outage | null;
+  /** How long an attempt that was answered with 202 may wait for its ack: see ack.ts. Null: a 202 is a success. */
+  readonly awaitAckMs: number | null;
   /** The flow key and its limits. A message in a queue has none. */
   readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
   readonly labels: readonly string[];
@@ -51,18 +59,36 @@ export interface RequestedSettings {
   readonly redaction: Redaction | null;
 }
 
-/** The settings of a message for which none was given. */
-export const NO_SETTINGS: RequestedSettings = { orderKey: null, flow: null, labels: [], redaction: null };
+/** The settings of a message whose caller gave none of them. */
+export const NO_SETTINGS: RequestedSettings = {
+  orderKey: null,
+  priority: null,
+  outage: null,
+  awaitAckMs: null,
+  flow: null,
+  labels: [],
+  redaction: null,
+};
 
 export const SETTING_FIELDS = Object.keys(NO_SETTINGS) as readonly (keyof RequestedSettings)[];
 
-/** The settings that were given, without the others. */
+/** Only the settings that were given: without null values and empty lists. */
 export function requestedOnly(all: RequestedSettings): Partial<RequestedSettings> {
   const isGiven = (value: RequestedSettings[keyof RequestedSettings]) =>
     value !== null && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(
     SETTING_FIELDS.map((name) => [name, all[name]] as const).filter(([, value]) => isGiven(value)),
   );
+}
+
+/** Of a message with a debounce key: see publish/debounce.ts. */
+export interface Debounce {
+  /** The key of the caller; for an endpoint of a topic, with the URL behind it. */
+  readonly key: string;
+  /** The message is due at this time at the latest, however many others take its place. */
+  readonly latestAt: number;
+  /** For how many messages it stands: itself, and those whose place the newest has taken. */
+  readonly count: number;
 }
 
 /** A message as it is accepted: complete and valid, with all defaults filled in. */
@@ -81,11 +107,15 @@ export interface NewMessage extends RequestedSettings {
   readonly retriesMax: number;
   /** An expression in milliseconds over `retried`, or null for the built-in backoff. */
   readonly retryDelay: string | null;
+  /** Up to how many percent of the wait before a retry are added to it. Null: nothing is added. */
+  readonly retryJitter: number | null;
   readonly timeoutMs: number;
   readonly queueName: string | null;
   readonly scheduleId: string | null;
-  /** While another message holds the same key, this one is not accepted. */
+  /** Until `expiresAt`, no other message of the account with the same key is accepted. */
   readonly deduplication: { readonly key: string; readonly expiresAt: number } | null;
+  /** Until its first attempt starts, a new message of the account with the same key takes its place. */
+  readonly debounce: Debounce | null;
   readonly topicName: string | null;
   readonly endpointName: string | null;
   readonly callback: CallbackTarget | null;
@@ -100,7 +130,12 @@ export interface NewMessage extends RequestedSettings {
   readonly createdAt: number;
   /** When its first attempt may start. In a queue it also decides the order. */
   readonly dueAt: number;
+  /** From then on no attempt starts: the message expires. Null: it never does. See expiry.ts. */
+  readonly mustStartBefore: number | null;
 }
+
+/** Why a message failed, for programs. Absent where only the result of the last attempt is the reason. */
+export type FailureCode = 'expired' | 'no_ack';
 
 /** A dead letter, and the message that it is sent again as. */
 export interface DeadLetterRetry {
@@ -109,15 +144,12 @@ export interface DeadLetterRetry {
 }
 
 /**
- * `pending` waits for its time, its turn or a free slot. `claimed` has an attempt in flight. `held` waits for a person.
- * The other states are final.
+ * `pending`: the message waits for its time, its turn or a free slot. `claimed`: an attempt is in flight. `held`: it
+ * waits for a person. The other states are final.
  */
 export type MessageState = 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
 
-/**
- * A message in the store. `dueAt` is now the earliest time of its next attempt; while the message is held, that is
- * never.
- */
+/** A message in the store. `dueAt` is now the earliest time of its next attempt; NEVER_AT while the message is held. */
 export interface Message extends NewMessage {
   readonly state: MessageState;
   readonly firstDueAt: number;
@@ -127,13 +159,13 @@ export interface Message extends NewMessage {
   readonly retried: number;
   /** Attempts cut off by a crash since the last known result. They do not count as retries. */
   readonly interrupted: number;
-  /** At how many of these crashes its attempt was the only one in flight. */
+  /** At how many of the crashes counted in `interrupted` its attempt was the only one in flight. */
   readonly aloneAtCrash: number;
-  /** All attempts that have ended, of any kind. */
+  /** All attempts that have ended, including interrupted ones. */
   readonly attempts: number;
   /**
-   * Whether the retry that was decided last has begun. Known only for a message without a claim that has more attempts
-   * than retries.
+   * True if the retry that was decided last has begun. It is read only for people, and not where other fields show it:
+   * for a claimed message, and for one that has no more attempts than retries.
    */
   readonly hasBegunRetry?: boolean;
   readonly endedAt: number | null;
@@ -141,12 +173,15 @@ export interface Message extends NewMessage {
   readonly heldAt: number | null;
   /** When the running attempt was claimed. */
   readonly claimedAt: number | null;
-  /** When its cancellation was requested while an attempt was claimed. The message ends with that claim. */
+  /** When its cancellation was requested, if an attempt was claimed then. The message ends with the claim. */
   readonly cancelRequestedAt?: number;
-  /** Why it failed, as text. */
+  /** Why the message failed, as text. */
   readonly failure: string | null;
+  readonly failureCode?: FailureCode;
   /** Status of the last response. */
   readonly lastStatus: number | null;
+  /** How often it was changed, made due or released by a person while it waited. Absent if it never was. */
+  readonly changes?: number;
   /** For a dead letter that was sent again: the id of the new message, and when that happened. */
   readonly retriedAs?: string;
   readonly retriedAt?: number;
@@ -168,10 +203,17 @@ export interface Claim {
   readonly row?: number;
 }
 
-/** The result of one attempt: a value, never an exception. */
+/** The response by which a receiver has taken a message on, until its ack. */
+export interface Accepted {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Uint8Array;
+  readonly isBodyCut: boolean;
+}
+
 /**
- * `detail` is the reason with the addresses of a name. It is for the operator's log only: an account must not learn
- * these addresses.
+ * The result of one attempt: a value, never an exception. `detail`: the reason, with the addresses of the host. It is
+ * for the operator's log only: an account must not learn these addresses.
  */
 export type Outcome =
   | {
@@ -181,6 +223,10 @@ export type Outcome =
       readonly body: Uint8Array;
       readonly isBodyCut: boolean;
     }
+  /** The receiver had answered with 202, and then reported that its work failed. */
+  | ({ readonly kind: 'rejected'; readonly reason: string; readonly mayRetry: boolean } & Accepted)
+  /** The receiver had answered with 202, and no ack came in time. */
+  | ({ readonly kind: 'noAck'; readonly reason: string } & Accepted)
   /** DNS, connect, TLS, reset, or a response that is not HTTP. */
   | { readonly kind: 'unreachable'; readonly reason: string; readonly detail?: string }
   | { readonly kind: 'timedOut'; readonly timeoutMs: number }
@@ -189,7 +235,7 @@ export type Outcome =
   /** It is unknown whether the receiver got the request: a crash, a lost node or a shutdown cut the attempt off. */
   | { readonly kind: 'interrupted'; readonly reason: string; readonly cause: CutOff };
 
-/** One attempt, as kept for the log. */
+/** The record of one attempt that has ended. */
 export interface Attempt {
   /** 1 for the first. */
   readonly number: number;
@@ -198,12 +244,12 @@ export interface Attempt {
   readonly outcome: Outcome['kind'];
   readonly status: number | null;
   readonly error: string | null;
-  /** When the next attempt may start. Null when this was the last. */
+  /** When the next attempt may start. Null if no attempt is planned: the message has ended or is held. */
   readonly nextAt: number | null;
   readonly responseHeaders: HeaderList;
   readonly responseBody: Uint8Array;
   readonly isResponseBodyCut: boolean;
-  /** There is a response, but it was not read, because the responses of later attempts already fill the page. */
+  /** The response is left out, because the responses of later attempts already fill the page. */
   readonly isAnswerLeftOut?: boolean;
 }
 
@@ -221,19 +267,31 @@ export interface Settlement {
   /** The host at which a slot becomes free. */
   readonly host: string;
   readonly attempt: Attempt;
-  /** Copied from the claim. */
+  /** `isPlain` and `row` are copied from the claim. */
   readonly isPlain: boolean;
   readonly row: number | null;
-  /** How late the delivery was, if the attempt delivered. */
+  /** How late the attempt ended, in milliseconds. Counted only if it delivered the message. */
   readonly lagMs: number;
   readonly retried: number;
   readonly interrupted: number;
   readonly aloneAtCrash: number;
-  readonly next: /** `startsAlone`: only while nothing else does, see rules/delivery/recovery.ts. */
+  /**
+   * Present if the message awaits acks: what is kept of the ack of this attempt is deleted with its end. `dueBy`: the
+   * attempt ends only if its ack is not expected later than that; null: in any case.
+   */
+  readonly ack?: { readonly dueBy: number | null };
+  readonly next: /** `startsAlone`: it starts only while no other attempt is in flight: see recovery.ts. */
     | { readonly state: 'pending'; readonly dueAt: number; readonly startsAlone: boolean }
     | { readonly state: 'held'; readonly heldAt: number }
+    /** The attempt stays open until its ack, at most until `latestAt`. Its follow-ups are for a cancelled message only. */
+    | { readonly state: 'awaiting'; readonly deadlineAt: number; readonly latestAt: number }
     | { readonly state: 'delivered'; readonly expiresAt: number }
-    | { readonly state: 'failed'; readonly expiresAt: number; readonly failure: string };
-  /** Callbacks: written in the same transaction. */
+    | {
+        readonly state: 'failed';
+        readonly expiresAt: number;
+        readonly failure: string;
+        readonly code?: FailureCode;
+      };
+  /** The callbacks that the attempt causes. They are accepted in the same transaction. */
   readonly followUps: readonly NewMessage[];
 }

@@ -1,53 +1,53 @@
-// How fast a node starts attempts after a crash: a few at first, and twice as many whenever that number has ended with
-// known results. It also reserves times for a message that must start alone. The class only decides, by the times it is
-// given; the engine starts the attempts.
+// How fast a node starts attempts after a crash. At first only a few may be in flight. When as many have ended with a
+// known result, twice as many may be in flight, and so on. The pace also reserves times in which a message can start
+// alone (see recovery.ts). It only decides; the engine starts the attempts.
 
 import { ALONE_MS } from './recovery.ts';
 import type { ClaimLimits } from './slots.ts';
 
-/** At first, one in this many of the attempts in flight at the crash may start. */
+/** At first, an eighth of the attempts that were in flight at the crash may start, but at least one. */
 const FIRST_PART = 8;
 
-/** How long until twice as many attempts may start, if no results come. */
+/** After this time, twice as many attempts may be in flight, even without results. */
 const GROWS_EVERY_MS = 2000;
 
 type Phase =
   | { readonly kind: 'open' }
-  /** Nothing starts until the attempts in flight have ended. */
+  /** Nothing starts until the attempts in flight have ended, so that a message can then start alone. */
   | { readonly kind: 'clearing' }
   /** One message has started alone. */
   | { readonly kind: 'alone'; readonly lease: string; readonly untilMs: number };
 
 export class RecoveryPace {
   readonly #concurrency: number;
-  /** The maximum of attempts in flight during recovery. */
+  /** The maximum of attempts in flight during recovery; Infinity after it. */
   #cap = Number.POSITIVE_INFINITY;
   #resultsToGrow = 0;
   #growsAtMs = 0;
   #phase: Phase = { kind: 'open' };
   #closedAtMs = 0;
-  /** Whether a message has started alone since the pace was closed. */
+  /** Whether a message has started alone since `#closedAtMs`. */
   #hasStarted = false;
-  /** Until when no message starts alone: the other messages get as much time as was reserved before. */
+  /** Until when no message starts alone: after a reserved time, the other messages get as much time. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(concurrency: number) {
     this.#concurrency = concurrency;
   }
 
-  /** Only a message that starts alone may start. */
+  /** Whether only a message that starts alone may start. */
   get isClosed(): boolean {
     return this.#phase.kind !== 'open';
   }
 
-  /** Messages start without restriction. */
+  /** Whether recovery is over, so that messages start without restriction. */
   get isOver(): boolean {
     return this.#phase.kind === 'open' && this.#cap === Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Call this when a node has died with this many attempts in flight. These attempts start again on this node, in
-   * addition to those already in flight.
+   * Call this when a node has died with `orphans` attempts in flight. They are made again on this node, in addition to
+   * its own `inFlight` attempts.
    */
   noteCrash(orphans: number, inFlight: number, nowMs: number): void {
     if (orphans === 0) return;
@@ -63,8 +63,8 @@ export class RecoveryPace {
   }
 
   /**
-   * Whether a message may be started alone now. `isWaiting`: such a message is due. After a `true`, the caller calls
-   * `startedAlone`, or `noneAlone` when no message could start after all.
+   * Whether a message may start alone now. `isWaiting`: a message that must start alone is due. If this returns true,
+   * call `startedAlone` when the message has started, or `noneAlone` if none could start.
    */
   mayStartAlone(isWaiting: boolean, inFlight: number, nowMs: number): boolean {
     if (this.#phase.kind === 'open' && nowMs >= this.#turnsAtMs(isWaiting)) this.#close(nowMs);
@@ -72,7 +72,7 @@ export class RecoveryPace {
     if (this.#phase.kind !== 'clearing') return false;
     const closedMs = nowMs - this.#closedAtMs;
     const isClear = inFlight === 0 || closedMs >= ALONE_MS;
-    // Several messages that end quickly start within one pause of the other messages.
+    // If messages that start alone end quickly, several of them start while the others wait.
     const hasTime = !this.#hasStarted || closedMs < 2 * ALONE_MS;
     if (isWaiting && hasTime && !isClear) return false;
     if (isWaiting && hasTime && inFlight < this.#concurrency) return true;
@@ -85,20 +85,20 @@ export class RecoveryPace {
     this.#hasStarted = true;
   }
 
-  /** Call this when the waiting message cannot start yet, for a reason of its own. It is checked again later. */
+  /** Call this when no waiting message can start yet, for instance because of its flow key. It is tried again later. */
   noneAlone(nowMs: number): void {
     this.#open(nowMs);
     this.#restsUntilMs = Math.max(this.#restsUntilMs, nowMs + ALONE_MS);
   }
 
-  /** Reduces the free slots to what may be claimed during recovery. */
+  /** The free slots, reduced to what may be claimed during recovery. */
   limit(free: ClaimLimits, inFlight: number, nowMs: number): ClaimLimits {
     while (nowMs >= this.#growsAtMs && this.#cap < this.#concurrency) this.#setCap(2 * this.#cap, this.#growsAtMs);
     const slots = this.isClosed ? 0 : Math.max(0, Math.min(free.slots, this.#cap - inFlight));
     return slots === free.slots ? free : { ...free, slots };
   }
 
-  /** In how many milliseconds more attempts may be allowed, if nothing else happens before. */
+  /** In how many milliseconds more attempts may start if none ends before. Infinity: time alone changes nothing. */
   changesInMs(isWaiting: boolean, nowMs: number): number {
     const growsAtMs = this.#cap < this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(growsAtMs, this.#turnsAtMs(isWaiting)) - nowMs);

@@ -1,13 +1,13 @@
-// What happens to a message whose attempt we cut off: by a drain, by a crash, or by a crash at which no other attempt
-// was in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
+// What happens to a message whose attempt was cut off because this service was stopped or crashed. Such a message never
+// fails: its attempt is made again. A message that seems to cause the crashes is held for a person.
 
 import { takeInTurn } from '../limits/take-in-turn.ts';
 import { backoffMs } from './backoff.ts';
 
-/** After this many crashes without a known result in between, a message starts after a pause, and alone. */
+/** After this many crashes without a known result between them, a message is a suspect: it starts later, and alone. */
 export const SUSPECT_INTERRUPTIONS = 3;
 
-/** After this many crashes as the only attempt in flight, without a known result in between, a message is held. */
+/** A message is held after this many crashes, without a known result between them, while only it was in flight. */
 export const CRASHES_ALONE_MAX = 3;
 
 /**
@@ -20,13 +20,16 @@ export const ALONE_MS = 2000;
 /** A time that never comes: the largest that a Date can hold. */
 export const NEVER_AT = 8_640_000_000_000_000;
 
-/** What cut an attempt off. After a crash it is unknown whether its first byte was written: we assume that it was. */
+/**
+ * What cut an attempt off: a shutdown, a crash, or a crash while no other attempt was in flight. After a crash, nobody
+ * knows whether the first byte of the request was written: we assume that it was.
+ */
 export type CutOff = 'drain' | 'crash' | 'crashAlone';
 
 export interface Interruptions {
   /** How many crashes interrupted the message since its last known result. */
   readonly interrupted: number;
-  /** At how many of these crashes nothing else was in flight. */
+  /** At how many of the crashes counted in `interrupted` no other attempt was in flight. */
   readonly aloneAtCrash: number;
 }
 
@@ -47,7 +50,7 @@ export function afterCutOff(before: Interruptions, cause: CutOff): AfterCutOff {
   return { counts, next: { ...again(counts.interrupted), afterMs: pauseMs(counts.interrupted) } };
 }
 
-/** The message starts again without a wait, as after a drain. A suspect still starts alone. */
+/** What follows a drain: the message starts again without a wait, and alone if it is a suspect. */
 function again(interrupted: number): { kind: 'again'; afterMs: number; startsAlone: boolean } {
   return { kind: 'again', afterMs: 0, startsAlone: isSuspect({ interrupted }) };
 }
@@ -68,11 +71,11 @@ export interface Orphan {
 }
 
 /**
- * The index of the attempt that was in flight alone when its node died; -1 for none. A suspect counts as alone too if
- * all other attempts were claimed long enough before it: none of them had crashed the node until the suspect was
- * claimed.
+ * The index of the attempt that was in flight alone when its node died; -1 if there is none. The attempt of a suspect
+ * counts as alone too if all others were claimed at least ALONE_MS before it: in that time, none of them had crashed
+ * the node.
  */
-export function aloneInCrash(orphans: readonly Orphan[]): number {
+export function indexOfLoneAttempt(orphans: readonly Orphan[]): number {
   if (orphans.length === 1) return 0;
   const claimedAt = orphans.map((orphan) => orphan.claimedAt ?? 0);
   const last = claimedAt.indexOf(Math.max(...claimedAt));
@@ -88,13 +91,13 @@ export function heldReason({ aloneAtCrash }: Pick<Interruptions, 'aloneAtCrash'>
   );
 }
 
-/** How many messages that wait to start alone are read, and how many of them are tried, to find one that may start. */
+/** To find one message that may start alone: how many suspects are read at most, and how many of them are tried. */
 export const SUSPECTS_READ_MAX = 1000;
 const SUSPECTS_TRIED_MAX = 50;
 
 /**
- * Which of the messages that wait to start alone are tried. Only the first of each flow key is tried, because a key
- * that blocks its first message blocks the others too. Accounts take turns.
+ * Which of the suspects that wait to start alone are tried. Of each flow key only the first is tried, because a key
+ * that blocks its first message blocks its others too. Accounts take turns.
  */
 export function chooseStartingAlone<S extends { readonly account_id: string; readonly flow_key: string | null }>(
   suspects: readonly S[],

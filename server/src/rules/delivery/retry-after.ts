@@ -1,5 +1,5 @@
-// Reads from the headers of a failed response when the receiver wants the next attempt, and applies that to our own
-// wait. This file does not decide whether there is another attempt.
+// Reads from the headers of a failed response when the receiver wants the next attempt, and combines that with the wait
+// of the message. Whether there is another attempt is decided elsewhere.
 
 import { parseDurationMs } from '../time/duration.ts';
 import { RETRY_WAIT_MS_MAX } from './backoff.ts';
@@ -11,9 +11,9 @@ const RATE_LIMIT_RESETS: ReadonlySet<string> = new Set([
   'x-ratelimit-reset-tokens',
 ]);
 
-/** A larger number in a rate-limit header is a point in time (1e9 s was in 2001), not a wait of thirty years. */
+/** A larger number in a rate-limit header is a Unix time (1e9 s was in 2001), not a wait of thirty years. */
 const INSTANT_SECONDS_MIN = 1e9;
-/** From this number on, the point in time is in milliseconds: as seconds it would be in the year 33658. */
+/** From this number on, a Unix time is in milliseconds: in seconds it would be in the year 33658. */
 const INSTANT_MS_MIN = 1e12;
 
 /**
@@ -33,7 +33,7 @@ export function retryAfterMs(headers: HeaderList, nowMs: number): number | null 
   return latestMs;
 }
 
-/** A receiver can make our own wait longer but not shorter. Only a 0, which means at once, replaces it. */
+/** A receiver can make the wait longer than `backoffMs`, not shorter. Only a 0, which means at once, replaces it. */
 export function nextRetryDelayMs(waits: { readonly backoffMs: number; readonly retryAfterMs: number | null }): number {
   if (waits.retryAfterMs === 0) return 0;
   return Math.max(waits.backoffMs, waits.retryAfterMs ?? 0);
@@ -51,8 +51,8 @@ function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number 
 }
 
 /**
- * A time in the past requests nothing. It does not count as 0: a receiver whose clock is behind would switch off the
- * backoff.
+ * Null for a time in the past, which requests no wait. It does not count as 0, because a receiver whose clock is behind
+ * would then switch off the backoff.
  */
 function untilMs(instantMs: number, nowMs: number): number | null {
   return instantMs > nowMs ? instantMs - nowMs : null;
@@ -86,7 +86,7 @@ function parseHttpDateMs(text: string, nowMs: number): number | null {
   return null;
 }
 
-/** A two-digit year that seems more than 50 years ahead is in the past century (RFC 9110). */
+/** A two-digit year that would be more than 50 years ahead is in the past century (RFC 9110, 5.6.7). */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length === 4) return Number(digits);
   const nowYear = new Date(nowMs).getUTCFullYear();

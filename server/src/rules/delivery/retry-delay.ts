@@ -6,7 +6,7 @@ import { backoffMs, RETRY_WAIT_MS_MAX } from './backoff.ts';
 
 export interface RetryDelay {
   readonly expression: string;
-  /** The plain value of the expression: neither clamped nor rounded, possibly not a number. */
+  /** The value of the expression, neither limited nor rounded. It may be NaN. */
   readonly evaluate: (retried: number) => number;
 }
 
@@ -39,9 +39,8 @@ export function parseRetryDelay(text: string): RetryDelay | { readonly problem: 
 }
 
 /**
- * The wait before the next attempt. A value that is not a number (0/0, sqrt(-1)) means nothing as a wait, so the
- * built-in backoff is used instead. The same applies to an expression that an older version accepted and this one does
- * not.
+ * The wait before the next attempt. If the value is not a number (0/0, sqrt(-1)), the built-in backoff is used instead,
+ * and also for an expression that an older version has accepted and this one does not.
  */
 export function retryDelayMs(expression: string, retried: number): number {
   const parsed = parseRetryDelay(expression);
@@ -52,8 +51,8 @@ export function retryDelayMs(expression: string, retried: number): number {
 }
 
 /**
- * A recursive-descent parser. The first error is kept and moves the parser to the end of the text, where every rule
- * stops by itself. So no rule has to check for errors of the rules it called, and nothing is thrown.
+ * A recursive-descent parser. The first error is kept and moves the parser to the end of the text, where every method
+ * stops because it finds no more input. So no method checks for errors of those it called, and nothing is thrown.
  */
 class Parser {
   problem: string | null = null;

@@ -1,5 +1,5 @@
 // Makes the new message as which a dead letter is sent again: a copy that is due at once and names the dead letter as
-// its source.
+// its source. It does not expire, unless the retry says so: a person has decided that it is still wanted.
 
 import type { PublishSettings } from '../publish/publish-settings.ts';
 import { combinedRedaction } from '../publish/redact.ts';
@@ -8,8 +8,8 @@ import { type HeaderList, type Message, type NewMessage, NO_SETTINGS, requestedO
 
 /** `hops`: how often the request that led to the retry has passed through this service. */
 export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {
-  const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
-  const { queueName, scheduleId, topicName, endpointName } = dead;
+  const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay } = dead;
+  const { retryJitter, timeoutMs, queueName, scheduleId, topicName, endpointName } = dead;
   const { callback, failureCallback, callerIp, descendantsLeft } = dead;
   return {
     id: newId('msg'),
@@ -22,12 +22,14 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
     body,
     retriesMax,
     retryDelay,
+    retryJitter,
     timeoutMs,
     queueName,
     ...NO_SETTINGS,
     ...requestedOnly(dead),
     scheduleId,
     deduplication: null,
+    debounce: null,
     topicName,
     endpointName,
     callback,
@@ -38,14 +40,15 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
     descendantsLeft,
     createdAt: now,
     dueAt: now,
+    mustStartBefore: null,
   };
 }
 
 /**
- * The retry with the caller's changes, which are planned like any publish. Everything else is copied from the dead
- * letter.
+ * The message `again`, which is a copy of the dead letter, with the changes that the caller requested. `planned` is the
+ * message that these changes alone would make, and `given` says which settings they contain.
  */
-export function withChanges(again: NewMessage, planned: NewMessage, given: PublishSettings): NewMessage {
+export function retryWithChanges(again: NewMessage, planned: NewMessage, given: PublishSettings): NewMessage {
   const { settings } = given;
   return {
     ...again,
@@ -54,9 +57,11 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     body: planned.body,
     headers: [...without(again.headers, planned.headers), ...planned.headers],
     dueAt: planned.dueAt,
+    mustStartBefore: planned.mustStartBefore,
     ...(settings.method !== null && { method: planned.method }),
     ...(settings.retries !== null && { retriesMax: planned.retriesMax }),
     ...(settings.retryDelay !== null && { retryDelay: planned.retryDelay }),
+    ...(settings.retryJitter !== null && { retryJitter: planned.retryJitter }),
     ...(settings.timeoutMs !== null && { timeoutMs: planned.timeoutMs }),
     ...(given.callback && { callback: planned.callback }),
     ...(given.failureCallback && { failureCallback: planned.failureCallback }),

@@ -1,31 +1,32 @@
-// How a claim shares the free slots: equally among the accounts that have ready messages, and each account's part among
-// its hosts. Slots that an account or a host cannot use go to those that used their whole part. The store reads the
-// messages; this file decides the numbers.
+// How a claim shares the free slots: equally among the accounts that have ready messages, and the slots of each account
+// equally among its hosts. What an account or a host cannot use goes to those that can use more. The store reads the
+// messages; this file decides how many of each backlog.
 
 import type { SlotBudget } from './slots.ts';
 
-/** The ready messages of one account to one host. */
+/** The ready messages of one account to one host. Those that park are another backlog (rules/hosts/parking.ts). */
 export interface Backlog {
   readonly accountId: string;
-  readonly host: string;
+  /** The host, with a mark for messages that park. */
+  readonly name: string;
 }
 
-/** How many messages of a backlog to take. The caller records how many it took. */
-export interface Ask<L extends Backlog> {
+/** How many messages of a backlog the caller must take. It writes to `taken` how many it took. */
+export interface BacklogShare<L extends Backlog> {
   readonly backlog: L;
   readonly wanted: number;
   taken: number;
 }
 
 /**
- * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds, the caller
- * counts in the budget what it took. A backlog that took less than its share has no more ready messages that fit, and
- * is left out of further rounds.
+ * Yields what to take, round by round, until no slot is left or no backlog can use one. After each round, the caller
+ * counts in `budget` what it took. A backlog of which it took less than `wanted` has no more ready messages that fit,
+ * and is left out of further rounds.
  */
 export function* shareSlots<L extends Backlog>(
   backlogs: readonly L[],
   budget: SlotBudget,
-): Generator<readonly Ask<L>[]> {
+): Generator<readonly BacklogShare<L>[]> {
   let waiting = backlogs.map((backlog) => ({ backlog, had: 0 }));
   const hadOf = new Map<string, number>();
   while (budget.slots > 0) {
@@ -44,9 +45,9 @@ function askFor<L extends Backlog>(
   waiting: readonly { readonly backlog: L; readonly had: number }[],
   hadOf: ReadonlyMap<string, number>,
   budget: SlotBudget,
-): (Ask<L> & { readonly had: number })[] {
+): (BacklogShare<L> & { readonly had: number })[] {
   const open = waiting
-    .map((each) => ({ ...each, room: budget.room(each.backlog.accountId, each.backlog.host) }))
+    .map((each) => ({ ...each, room: budget.room(each.backlog.accountId, each.backlog.name) }))
     .filter(({ room }) => room > 0);
   const accounts = [...Map.groupBy(open, ({ backlog }) => backlog.accountId)].map(([id, own]) => ({
     own,
@@ -61,8 +62,8 @@ function askFor<L extends Backlog>(
 }
 
 /**
- * How many more each entry gets, in the order of `each`, so that all end up as equal as their rooms allow. No entry
- * already has more than its equal part plus one: slots that another entry could not use only make the parts larger.
+ * How many more each entry gets, in the order of `each`, so that all have as equally many as their `room` allows. No
+ * entry `had` more than its equal part plus one: in later rounds there are fewer entries, so the part only grows.
  */
 function inEqualParts(count: number, each: readonly { readonly had: number; readonly room: number }[]): number[] {
   const part = equalPart(count, each);
@@ -80,8 +81,8 @@ function inEqualParts(count: number, each: readonly { readonly had: number; read
 }
 
 /**
- * How many each entry has in the end if it has the room, rounded down. Entries with less room leave more for the
- * others. Infinite if there are more than all entries together have room for.
+ * How many each entry with enough room has at the end, rounded down. Entries with less room leave more for the others.
+ * Infinity if `count` is more than all entries together have room for.
  */
 function equalPart(count: number, each: readonly { readonly had: number; readonly room: number }[]): number {
   let total = each.reduce((sum, { had }) => sum + had, count);

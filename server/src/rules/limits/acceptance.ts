@@ -1,5 +1,5 @@
-// Whether a node accepts messages now. This is the only rule for every refusal of a publish or a change, /readyz,
-// schedules, bulk operations and the metric, so that the reason has the same text everywhere.
+// Whether a node accepts messages and changes now. Publishing, the API, /readyz, schedules, bulk operations and the
+// metrics all ask here, so that the reason has the same text everywhere.
 
 import type { NodeRole } from '../nodes/node.ts';
 import type { Problem } from '../requests/problem.ts';
@@ -9,17 +9,17 @@ export interface NodeFacts {
   /** False once the node is stopping. */
   readonly isServing: boolean;
   readonly role: NodeRole;
-  /** The files of the store are no longer those that were opened. */
+  /** The files of the store were removed or replaced since they were opened. */
   readonly areFilesGone: boolean;
   /** What may still be stored on the disk. */
   readonly diskMark: DiskMark;
-  /** The last write found no space. The next write is still tried, because there may be space by then. */
+  /** The last write found no space. Messages are still accepted, because the next write may find some. */
   readonly wasDiskFull: boolean;
-  /** The time of the node does not run evenly with the clock that all nodes share. */
+  /** The time of the node differs too much from the clock that all nodes share. */
   readonly isClockOff: boolean;
 }
 
-/** The state that a store reports when it cannot be written to. */
+/** Why a store cannot be written to, as the store reports it. */
 export interface StoreTrouble {
   /** The store is no longer the one that this node opened. */
   readonly isGone: boolean;
@@ -37,8 +37,8 @@ export function whyNothingIsAccepted({ isServing, role, areFilesGone, diskMark }
 }
 
 /**
- * Why nothing may be changed, or null. If the files are gone, a change would be lost. On a full disk, changes that
- * store nothing more are allowed, because deleting makes room.
+ * Why the API may change nothing, or null. If the files are gone, a change would be lost. On a full disk, only changes
+ * that store more are refused: deleting makes room.
  */
 export function whyNothingIsChanged({ areFilesGone, diskMark }: NodeFacts, storesMore: boolean): Problem | null {
   if (areFilesGone) return storeGone('changed');
@@ -55,8 +55,8 @@ function storeGone(what: 'accepted' | 'changed'): Problem {
 }
 
 /**
- * Why the node makes no messages by itself (schedule ticks, bulk retries), or null. A node that only delivers makes
- * them too.
+ * Why the node makes no messages of its own (schedule ticks, bulk retries), or null. A node that only delivers or that
+ * is shutting down makes them too.
  */
 export function whyNothingIsMade(facts: NodeFacts): Problem | null {
   return whyNothingIsAccepted({ ...facts, isServing: true, role: 'all' });
@@ -68,6 +68,9 @@ export function whyNotReady(facts: NodeFacts, trouble: StoreTrouble | null): Pro
   if (refusal) return refusal;
   if (facts.wasDiskFull) return { code: 'disk_full', message: 'the disk of the server is full' };
   if (facts.isClockOff)
-    return { code: 'clock_off', message: 'the clock of this node is not reliable at the moment; it sends nothing' };
+    return {
+      code: 'clock_off',
+      message: 'the clock of this node is not reliable at the moment, so the node sends nothing',
+    };
   return trouble && { code: trouble.isGone ? 'store_gone' : 'store_unavailable', message: trouble.text };
 }

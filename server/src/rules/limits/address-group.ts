@@ -1,5 +1,5 @@
-// The network by which a caller without a token is counted: a client that has one address of a small network can
-// usually use all addresses of it.
+// The network under which a caller without a token is counted, instead of its address: a client that has one address of
+// a small network can usually use them all.
 
 /** The /24 of an IPv4 address, the /64 of an IPv6 address. Any other text is its own group. */
 export function addressGroup(ip: string): string {

@@ -1,23 +1,23 @@
-// A row of the table of budgets: what is limited, for whom, and what happens beyond it. The table is budgets.ts.
+// A row of the table of budgets in budgets.ts: what is limited, for whom, and what happens when the limit is exceeded.
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
 
 export interface Budget {
-  /** What is limited: something that is held or done. */
+  /** What is limited, as docs/limits.md shows it. */
   readonly what: string;
   readonly unit: string;
   /** The maximum for one request, message, response or attempt; null when only the sum is limited. */
   readonly each: number | null;
-  /** The maximum for one account. `share`: at most as much as stays free in the node's pool after it. */
+  /** The maximum for one account. `share`: at most as much as then stays free in the pool of the node. */
   readonly account: number | 'share' | null;
   /** The maximum for the node. A string names the setting that has the value. */
   readonly node: number | string | null;
-  /** What happens when the limit is reached. */
+  /** What happens when the limit is exceeded, as docs/limits.md shows it. */
   readonly beyond: string;
 }
 
-/** A limit that a row does not name does not exist. */
+/** A row as it is written in the table. A limit that it does not name is null. */
 type Row = Pick<Budget, 'what' | 'unit' | 'beyond'> & Partial<Budget>;
 
 export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Readonly<Record<K, Budget>> {
@@ -25,8 +25,8 @@ export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Read
   return Object.fromEntries(rows) as Record<K, Budget>;
 }
 
-/** Reads those limits of a table that are numbers. */
-export function numbersOf<K extends string>(table: Readonly<Record<K, Budget>>) {
+/** Functions that return a limit of the table. They throw if the limit is not a number. */
+export function numericLimits<K extends string>(table: Readonly<Record<K, Budget>>) {
   const numberOf = (key: K, whose: 'node' | 'account' | 'each') => {
     const value = table[key][whose];
     if (typeof value !== 'number') throw new Error(`the budget "${key}" has no number under "${whose}"`);

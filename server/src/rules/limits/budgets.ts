@@ -1,12 +1,12 @@
-// The table of budgets: everything that a caller or a receiver can make a node hold or do, with its maximum.
-// docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read only from here.
+// The table of budgets: everything that a caller or a receiver can make a node store in memory or do, with its maximum.
+// docs/limits.md is made from this table, and /metrics shows the use of every pool. No such limit is defined elsewhere.
 
-import { budgets, KIB, MIB, numbersOf } from './budget.ts';
+import { budgets, KIB, MIB, numericLimits } from './budget.ts';
 import { CALLER_BUDGETS, DESTINATION_BUDGETS } from './connection-budgets.ts';
 
 /**
- * How many PostgreSQL connections a node uses at once for requests of accounts. The others are reserved for the node's
- * own work: accept, claim, settle, token look-ups and upkeep, whatever the load of accounts.
+ * A row for how many PostgreSQL connections a node uses at once for one kind of requests. All other connections are
+ * reserved for the node's own work, whatever the load of accounts: accept, claim, settle, token look-ups and upkeep.
  */
 function databaseWork(what: string, node: number) {
   return {
@@ -18,12 +18,12 @@ function databaseWork(what: string, node: number) {
 }
 
 /**
- * Bodies of attempts in flight up to this size are not counted: they need little memory, and must not wait for large
- * bodies.
+ * Bodies of attempts in flight up to this size do not count towards `inFlightBytes`: they need little memory, and must
+ * not wait for large bodies.
  */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
 
-/** Bodies of management calls up to this size are not counted, so they never wait for large ones. */
+/** Bodies of management calls up to this size do not count towards `managementBytes`, so that they never wait. */
 export const UNCOUNTED_MANAGEMENT_BYTES_MAX = 4 * KIB;
 
 export const BUDGETS = budgets({
@@ -45,43 +45,43 @@ export const BUDGETS = budgets({
     what: 'Hosts of one account that one claim examines',
     unit: 'hosts',
     each: 128,
-    beyond: 'the next claim continues from there',
+    beyond: 'the next claim continues with the next host',
   },
   dueMessages: {
     what: 'Due messages that one claim makes ready, the earliest due time first',
     unit: 'messages',
     each: 1_000,
-    beyond: 'a few of every other account are made ready as well; the next claim continues from there',
+    beyond: 'a few messages of every other account are made ready as well; the next claim continues with the rest',
   },
   flowKeyReady: {
-    what: 'Messages that one flow key has admitted and that wait for a slot. A change of its limits decides about them again',
+    what: 'Messages that one flow key has admitted and that wait for a slot. When the limits of the key change, all of them are checked again at once',
     unit: 'messages',
     each: 100,
     beyond: 'the message waits under the key until one of them starts',
   },
   flowKeysChecked: {
-    what: 'Flow keys whose limits one transaction changes. It decides again about the messages that each key has admitted',
+    what: 'Flow keys whose new limits one transaction applies. For each key, it checks all messages again that the key has admitted',
     unit: 'keys',
     each: 10,
-    beyond: 'the new limits of the other keys are stored and take effect step by step, with the next claims',
+    beyond: 'the new limits of the other keys are stored, and the next claims apply them',
   },
   dueFlowKeys: {
-    what: 'Flow keys that admit messages in one claim; together they admit at most as many messages as one claim makes ready',
+    what: 'Flow keys that admit messages in one claim. Together they admit at most as many messages as one claim makes ready',
     unit: 'keys',
     each: 200,
     beyond: 'accounts take turns, and the next claim continues',
   },
   dueQueues: {
-    what: 'Queues whose next messages become ready in one claim; together at most as many messages as one claim makes ready',
+    what: 'Queues whose next messages become ready in one claim. Together these are at most as many messages as one claim makes ready',
     unit: 'queues',
     each: 200,
     beyond: 'accounts take turns, and the next claim continues',
   },
   linesAtOnce: {
-    what: 'Queues and flow keys of one request whose messages may start at once',
+    what: 'Queues and flow keys of one request whose messages may start as soon as they are accepted',
     unit: 'queues or keys',
     each: 16,
-    beyond: 'the messages in the others start with the next claims, in turns of accounts',
+    beyond: 'messages in other queues and under other keys start with the next claims, in turns of accounts',
   },
   inFlightBytes: {
     what: 'Message bodies of attempts in flight. A body counts until it is written to the socket, or until the attempt ends if a callback reports it. Bodies up to 16 KiB do not count',
@@ -98,18 +98,18 @@ export const BUDGETS = budgets({
     node: 208 * MIB,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
-  bodyPieces: { what: 'Very small chunks of a body', unit: 'pieces', each: 2048, beyond: '413 `body_in_pieces`' },
+  bodyPieces: { what: 'Tiny chunks of a request body', unit: 'pieces', each: 2048, beyond: '413 `body_in_pieces`' },
   batchElements: {
     what: 'Elements of batches whose messages are being made and stored',
     unit: 'elements',
     account: 1000,
-    beyond: 'the next batch of the account waits; a larger one is processed alone',
+    beyond: 'the next batch of the account waits; a batch with more elements than the limit is processed alone',
   },
   managementBytes: {
     what: 'Bodies of management calls that are being parsed and carried out. Bodies up to 4 KiB do not count',
     unit: 'bytes',
     account: 128 * KIB,
-    beyond: 'the next call of the account waits; a larger one is processed alone',
+    beyond: 'the next call of the account waits; a call with a body above the limit is processed alone',
   },
   plannedMessages: {
     what: 'Messages that one request creates: one for each element of a batch and each endpoint of a topic',
@@ -131,20 +131,20 @@ export const BUDGETS = budgets({
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
   inboxBytes: {
-    what: 'Bodies and headers of accepted messages that wait for their transaction; a body that a fan-out shares counts once',
+    what: 'Bodies and headers of accepted messages that wait for their transaction. A body that several messages share counts once',
     unit: 'bytes',
     account: 'share',
     node: 256 * MIB,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
   doubtedLeases: {
-    what: 'Leases that PostgreSQL may have written without confirming them. The node remembers them until their connection has ended',
+    what: 'Leases that PostgreSQL may have written without confirming them. The node remembers them until their database connection has ended',
     unit: 'leases',
     each: 20_000,
     beyond: 'the oldest are forgotten; if PostgreSQL did write them, the periodic search for unknown claims finds them',
   },
   headerBytes: {
-    what: 'All headers of a delivery: names and values together, from all sources',
+    what: 'Content-Type and all forwarded headers of a delivery: names and values together',
     unit: 'bytes',
     each: 16 * KIB,
     beyond: '400 `bad_forward_header`',
@@ -156,15 +156,23 @@ export const BUDGETS = budgets({
     beyond: '400 `bad_header`',
   },
   topicHeaders: { what: 'Default headers of a topic', unit: 'headers', each: 256, beyond: '400 `bad_header`' },
-  topicHeaderBytes: { what: 'Size of these headers', unit: 'bytes', each: 64 * KIB, beyond: '400 `bad_header`' },
+  topicHeaderBytes: { what: 'Default headers of a topic', unit: 'bytes', each: 64 * KIB, beyond: '400 `bad_header`' },
+  scheduleHeaders: { what: 'Headers of a schedule', unit: 'headers', each: 256, beyond: '400 `bad_header`' },
+  scheduleHeaderBytes: { what: 'Headers of a schedule', unit: 'bytes', each: 64 * KIB, beyond: '400 `bad_header`' },
   errorLength: { what: 'Text of one error', unit: 'characters', each: 1000, beyond: 'the rest is left out' },
   redactionNames: { what: 'Header names in `Redact-Fields`', unit: 'names', each: 64, beyond: '400 `bad_header`' },
   descendants: {
-    what: 'Messages that one message can cause: by deliveries that reach the service again, fan-out, callbacks and their retries. If the message has callbacks, half is for them',
+    what: 'Messages that one message can cause: by deliveries that reach the service again, fan-out, callbacks and their retries. If the message has callbacks, half of the limit is for them',
     unit: 'messages',
     each: 2000,
     beyond:
-      'a publish, run or retry that comes back is refused with 400 `loop_detected`; callbacks first get fewer retries, then they are not created, and the log says so',
+      'a request of such a delivery to publish, to run a schedule or to retry is refused with 400 `loop_detected`. Callbacks get fewer retries at first; later they are not created, and the log says so',
+  },
+  messageChanges: {
+    what: 'Changes of one message while it waits. The log names each of them',
+    unit: 'changes',
+    each: 1000,
+    beyond: '412 `limit_exceeded`',
   },
   filterValues: {
     what: 'Values of one filter, such as `label`, in a list or a bulk call',
@@ -185,7 +193,7 @@ export const BUDGETS = budgets({
     beyond: '400 `bad_filter`',
   },
   searchCharacters: {
-    what: 'The `text` to search for',
+    what: 'The filter `text` of a search',
     unit: 'characters',
     each: 200,
     beyond: '400 `bad_filter`',
@@ -194,7 +202,7 @@ export const BUDGETS = budgets({
     what: 'One page of a list',
     unit: 'bytes',
     each: 4 * MIB,
-    beyond: 'the page ends there, with a cursor',
+    beyond: 'the page ends there, with a cursor for the next page',
   },
   listedBodyBytes: {
     what: 'Body of a schedule in a list',
@@ -231,7 +239,7 @@ export const BUDGETS = budgets({
     what: 'Bodies that one piece of a list, search or count reads',
     unit: 'bytes',
     each: 2 * MIB,
-    beyond: 'the next piece continues, as above; a larger body is read alone',
+    beyond: 'the next piece continues; a body above the limit is read alone',
   },
   reads: {
     what: 'Lists, searches and counts that run or wait for their turn',
@@ -241,7 +249,7 @@ export const BUDGETS = budgets({
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
   answerBytes: {
-    what: 'Responses of lists, searches and counts, until they are written; a caller has 30 s to read each 64 KiB',
+    what: 'Responses to lists, searches and counts, until they are written. A caller has 30 s to read each 64 KiB',
     unit: 'bytes',
     account: 'share',
     node: 64 * MIB,
@@ -274,40 +282,66 @@ export const BUDGETS = budgets({
     beyond: 'the stream waits; accounts take turns',
   },
   streamBytes: {
-    what: 'Events that wait in memory for the reader of a live stream, without the last one',
+    what: 'Events that wait in memory for the reader of a live stream. The last one may go beyond the limit',
     unit: 'bytes',
     each: 64 * KIB,
     beyond: 'the stream waits; a reader that reads nothing for 30 seconds is disconnected',
   },
   dueSchedules: {
-    what: 'Schedules that run in one step, an equal part for each account',
+    what: 'Due schedules that run in one step, equally many of each account',
     unit: 'schedules',
     each: 100,
     beyond: 'the others run in the next step; deliveries do not wait for them',
   },
   dueScheduleBytes: {
-    what: 'Bodies of schedules that run in one step',
+    what: 'Bodies, headers and last messages of due schedules that run in one step',
     unit: 'bytes',
     each: 8 * MIB,
-    beyond: 'the others run in the next step; a schedule with a larger body runs alone',
+    beyond: 'the others run in the next step; a larger schedule runs alone',
   },
   upkeepRows: {
-    what: 'Messages that schedules, bulk operations and retention create, change or delete in one transaction',
+    what: 'Messages that schedules, bulk operations, expiry and retention create, change or delete in one transaction',
     unit: 'messages',
     each: 200,
     beyond: 'the others follow in the next transaction; deliveries do not wait for it',
   },
   upkeepBytes: {
-    what: 'Bodies of the messages that retention deletes in one transaction, without the first one',
+    what: 'Bodies of the messages that retention deletes in one transaction. A larger message is deleted alone',
     unit: 'bytes',
     each: 16 * MIB,
     beyond: 'the others follow in the next transaction; deliveries do not wait for it',
   },
   changedBytes: {
-    what: 'Bodies of the messages that a cancel, a bulk operation or a delete of dead letters changes or deletes in one transaction, without the last one',
+    what: 'Bodies of the messages that one transaction changes or deletes, in a cancel, a bulk operation, a delete of dead letters, or failure callbacks of expired messages. The last message may go beyond the limit',
     unit: 'bytes',
     each: 4 * MIB,
-    beyond: 'the others follow in the next transaction; others have their turn before it',
+    beyond: 'the rest follows in the next transaction; other accounts have their turn before it',
+  },
+  hosts: {
+    what: 'Hosts whose health is measured. The limit of the node is for those with attempts in the last five seconds',
+    unit: 'hosts',
+    account: 1000,
+    node: 20_000,
+    beyond: 'a further host is not measured, until hosts without an attempt for a week are forgotten',
+  },
+  parkedHosts: {
+    what: 'Hosts that messages are parked for, or that open again',
+    unit: 'hosts',
+    account: 500,
+    node: 10_000,
+    beyond: 'a further host is not parked: its messages are retried; 412 `limit_exceeded` by hand',
+  },
+  ackText: {
+    what: 'Text of an `error` or a `note` that a receiver gives with an ack. An attempt that awaits its ack keeps the last one',
+    unit: 'characters',
+    each: 1000,
+    beyond: '400 `bad_body`',
+  },
+  progressEvents: {
+    what: 'Events of one attempt for what its receiver has reported before its ack, at most one every 10 s',
+    unit: 'events',
+    each: 100,
+    beyond: 'the message shows what was reported last; no event is written',
   },
   alerts: {
     what: 'Alerts',
@@ -322,7 +356,7 @@ export const BUDGETS = budgets({
     beyond: 'the others are evaluated in the next step; deliveries do not wait for them',
   },
   alertRows: {
-    what: 'Failed messages, steps of the journal (both the newest ones), or queues (the first by name) that are read to evaluate the alerts of one account; for schedules, a tenth of it',
+    what: 'Rows of one kind that are read to evaluate the alerts of one account: the newest failed messages, the newest steps of the journal, or the first queues by name. For schedules, a tenth of this number',
     unit: 'rows',
     each: 2000,
     beyond: 'the rest is not read; for messages and steps, the message of the alert says so with `isCut`',
@@ -335,39 +369,65 @@ export const BUDGETS = budgets({
     beyond: '429 `share_used`; the operations of an account take turns',
   },
   smallJobBytes: {
-    what: 'A bulk operation that is accepted although the disk is nearly full, or the account stores as much as it may',
+    what: 'Stored size of a bulk operation, if the disk is nearly full or the account stores as much as it may: only small ones are accepted then',
     unit: 'bytes',
     each: 4 * KIB,
-    beyond: '503 `disk_full` or 412 `storage_exceeded` then; use a shorter filter',
+    beyond: '503 `disk_full` or 412 `storage_exceeded`; use a shorter filter',
   },
   jobsKept: {
     what: 'Bulk operations that are listed',
     unit: 'operations',
     account: 1000,
-    beyond: 'those that ended and were created first are no longer listed',
+    beyond: 'of those that have ended, the oldest are no longer listed',
+  },
+  auditRows: {
+    what: 'Rows of the audit for calls that were carried out',
+    unit: 'rows',
+    account: 10_000,
+    beyond: 'the oldest are deleted',
+  },
+  auditRefusals: {
+    what: 'Rows of the audit for refused calls. Those of callers without a token count together, like those of one account',
+    unit: 'rows',
+    account: 5_000,
+    beyond: 'the oldest are deleted',
+  },
+  auditKinds: {
+    what: 'Different calls of a minute that the audit counts in rows of their own: refused calls, and calls for single messages',
+    unit: 'rows',
+    account: 20,
+    node: 500,
+    beyond:
+      'further ones are counted in one row for the account; beyond the limit of the node, in one row for all accounts',
+  },
+  auditNetworks: {
+    what: 'Networks of a minute whose calls without a valid token, or failed sign-ins, the audit counts in a row for each',
+    unit: 'rows',
+    node: 100,
+    beyond: 'further ones are counted in one row for all networks',
   },
   lookups: {
-    what: 'Names of destinations that are being looked up',
+    what: 'Host names of destinations that are being looked up in DNS',
     unit: 'lookups',
     account: 'share',
     node: 64,
     beyond: 'the message waits; this does not count as an attempt',
   },
   lookupNames: {
-    what: 'Names whose addresses are cached for some seconds',
+    what: 'Host names whose addresses are cached for some seconds',
     unit: 'names',
     node: 4096,
     beyond: 'the oldest is forgotten and looked up again',
   },
   lookupAddresses: {
-    what: 'Addresses of one name that are checked and tried',
+    what: 'Addresses of one host name that are checked and tried',
     unit: 'addresses',
     each: 32,
     beyond: 'the rest is left out',
   },
   interimAnswers: {
     what: 'Interim (1xx) responses of a receiver in one attempt',
-    unit: 'answers',
+    unit: 'responses',
     each: 32,
     beyond: 'the attempt fails',
   },
@@ -407,7 +467,7 @@ export const BUDGETS = budgets({
   },
   ...CALLER_BUDGETS,
   sinkRequests: {
-    what: 'Requests that the sink of `dev` keeps to show them',
+    what: 'Requests that the sink of `dev` keeps and shows',
     unit: 'requests',
     node: 200,
     beyond: 'the oldest is forgotten',
@@ -427,4 +487,4 @@ export const BUDGETS = budgets({
   ...DESTINATION_BUDGETS,
 });
 
-export const { nodeMax, accountMax, eachMax } = numbersOf(BUDGETS);
+export const { nodeMax, accountMax, eachMax } = numericLimits(BUDGETS);

@@ -8,20 +8,21 @@ export const CALLER_BUDGETS = {
     what: 'New connections accepted in one turn of the event loop, on systems where sockets can share a port',
     unit: 'connections',
     each: 64,
-    beyond: 'the others follow in the next turn',
+    beyond: 'further connections are accepted in the next turn',
   },
   connections: {
     what: 'Connections of callers',
     unit: 'connections',
     node: 4096,
     beyond:
-      'a connection that the server is closing is destroyed; else the oldest connection of the network with the most, if callers without a known token have more than their part; else the longest idle connection of the account with the most. A request with a known token is never dropped for a new connection',
+      'another connection is closed for the new one: one that the server is already closing; otherwise, if callers without a known token have more than a quarter of the connections, the oldest of the network with the most; otherwise the longest idle one of the account with the most. A request with a known token is never dropped for a new connection',
   },
   unknownCallers: {
-    what: 'Part of these connections for callers whose token is not known yet, or who sent none. They are counted by network: the /24 of an IPv4 address, the /64 of an IPv6 address; with `--trusted-proxy` that of the address in `X-Forwarded-For`',
+    what: 'Connections that are reserved for callers whose token is not known yet, or who sent none. Such callers are counted by network: the /24 of an IPv4 address, the /64 of an IPv6 address; with `--trusted-proxy` that of the address in `X-Forwarded-For`',
     unit: 'connections',
     node: 1024,
-    beyond: 'they may have more while there is room, and are the first to go when there is none',
+    beyond:
+      'such callers may have more while other connections are free; when all are used, theirs are closed first for a new one',
   },
   metricsConnections: {
     what: 'Connections to the port of `--metrics-port`',
@@ -40,7 +41,7 @@ export const CALLER_BUDGETS = {
     what: 'Requests of one connection that wait for their responses',
     unit: 'requests',
     each: 64,
-    beyond: 'the connection is read on when a response has been sent',
+    beyond: 'nothing more is read from the connection until a response has been sent',
   },
   headBytes: {
     what: 'Request line and headers of a request',
@@ -48,9 +49,19 @@ export const CALLER_BUDGETS = {
     each: 64 * KIB,
     beyond: '431 `headers_too_large`',
   },
-  partBytes: { what: 'Publish that waits for its rest', unit: 'bytes', each: 16 * KIB, beyond: 'read as it comes' },
-  rememberedHead: { what: 'Head of an earlier publish, remembered', unit: 'bytes', each: 2 * KIB, beyond: 'forgotten' },
-  rememberedLines: { what: 'Lines of a remembered head', unit: 'lines', each: 32, beyond: 'read each time' },
+  partBytes: {
+    what: 'First part of a publish request that is kept until the rest arrives, so that both are parsed at once',
+    unit: 'bytes',
+    each: 16 * KIB,
+    beyond: 'the request is parsed as it arrives, which takes longer',
+  },
+  rememberedHead: {
+    what: 'Request line and headers of a publish whose header lines are cached',
+    unit: 'bytes',
+    each: 2 * KIB,
+    beyond: 'not cached',
+  },
+  rememberedLines: { what: 'Header lines of a publish that are cached', unit: 'lines', each: 32, beyond: 'not cached' },
   headSeconds: {
     what: 'Time to receive the request line and headers',
     unit: 'seconds',
@@ -59,16 +70,16 @@ export const CALLER_BUDGETS = {
   },
   requestSeconds: { what: 'Time for a whole request', unit: 'seconds', each: 300, beyond: '408 `request_timeout`' },
   bodySeconds: {
-    what: 'Time in which a part of a body must arrive, on every route, unless the body ends before',
+    what: 'Time in which the next 16 KiB of a request body must arrive, unless the body ends before that. On every route',
     unit: 'seconds',
     each: 10,
     beyond: '408 `body_too_slow`; the connection is closed',
   },
   bodyBytesMin: {
-    what: 'Smallest size of that part',
+    what: 'Bytes of a request body that must arrive in each 10 seconds, unless the body ends before that',
     unit: 'bytes',
     each: 16 * KIB,
-    beyond: 'less is refused',
+    beyond: 'with less, the request is refused with 408 `body_too_slow`',
   },
   idleSeconds: {
     what: 'Idle time between two requests of a connection',
@@ -77,13 +88,13 @@ export const CALLER_BUDGETS = {
     beyond: 'the connection is closed',
   },
   refusedBytes: {
-    what: 'Bytes that are still read, and dropped, from a caller that sends on after its request was refused or its connection closed, so that it gets the response',
+    what: 'Bytes that a caller sends after its request was refused or its connection closed. They are read and dropped, because otherwise the caller would not get the response',
     unit: 'bytes',
     each: 64 * MIB,
     beyond: 'the connection is destroyed',
   },
   refusedSeconds: {
-    what: 'Time to read these bytes of a refused request',
+    what: 'Time for which the bytes after a refused request are read and dropped',
     unit: 'seconds',
     each: 15,
     beyond: 'the connection is destroyed',
@@ -101,7 +112,7 @@ export const CALLER_BUDGETS = {
     beyond: 'the connection is destroyed',
   },
   unreadSeconds: {
-    what: 'Time in which a caller reads nothing of its response',
+    what: 'Time for which a caller may read nothing of its response',
     unit: 'seconds',
     each: 30,
     beyond: 'the connection is destroyed',
@@ -111,7 +122,7 @@ export const CALLER_BUDGETS = {
     unit: 'bytes',
     node: 64 * MIB,
     beyond:
-      'of the account or network with the most unread bytes, the connection with the most is destroyed; connections that read nothing come first. Callers without a known token come first when they have more than a quarter',
+      'a connection of the account or network with the most unread bytes is destroyed: of those whose caller reads nothing, if there are any, the one with the most unread bytes. If callers without a known token have more than a quarter of the limit, only their networks are considered',
   },
 };
 
@@ -123,7 +134,7 @@ export const DESTINATION_BUDGETS = {
     beyond: 'the connection that has been idle longest is closed',
   },
   oneShotOrigins: {
-    what: 'Destinations whose connections are not used again for a minute: they closed one right after its first response, or sent bytes without a request',
+    what: 'Destinations whose connections are not reused for a minute, because the destination closed one right after its first response, or sent bytes without a request',
     unit: 'destinations',
     node: 1024,
     beyond: 'the oldest is forgotten',

@@ -1,25 +1,22 @@
-// What may still be stored when the disk becomes full. First, accounts that store more than the average may store
-// nothing more; later, no account may. Writes that end deliveries or delete are never refused: disk space is reserved
-// for them.
+// What may still be stored when the disk becomes full. At first, accounts that store more than the average may store
+// nothing more; later, no account may. Writes that end deliveries or delete something are never refused: disk space is
+// reserved for them.
 
 import type { Problem } from '../requests/problem.ts';
 
-/** `largest`: accounts above the average may store nothing more. `all`: no account may. */
+/** Who may store nothing more. `largest`: accounts that store more than the average. `all`: every account. */
 export type DiskMark = 'none' | 'largest' | 'all';
 
 export interface FreeSpace {
   /** Free on the disk. */
   readonly diskBytes: number;
-  /** Free inside the file of the store. The file does not shrink: deleted space is used again. */
+  /** Free inside the file of the store. The file does not shrink, but the space of deleted rows is used again. */
   readonly insideBytes: number;
 }
 
-/** The largest accounts stop when less than this many times the minimum is free. */
+/** The mark is `largest` when less than this many times the minimum is free. */
 const LARGEST_TIMES = 2;
-/**
- * This part of the minimum must be free on the disk, whatever is free inside the file: the log of the store needs disk
- * space.
- */
+/** This part of the minimum must be free outside the file of the store, because the log of the store grows there. */
 const LOG_PART = 1 / 4;
 
 export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: number): DiskMark {
@@ -28,13 +25,13 @@ export function diskMark({ diskBytes, insideBytes }: FreeSpace, freeBytesMin: nu
   return free < freeBytesMin * LARGEST_TIMES ? 'largest' : 'none';
 }
 
-/** Space counts as scarce for this long after a write that found no space. */
+/** For this long after a write that found no space, the mark is at least `largest`. */
 const AFTER_FULL_MS = 10 * 60 * 1000;
 
 /**
- * Raises the mark if a write found no space `sinceFullMs` ago; null: never. Such a write is the only sign of a full
- * disk where the free space is not visible: on the disk of a database, or with a quota. The first space that becomes
- * free then does not go to the largest accounts again.
+ * Raises the mark if a write found no space `sinceFullMs` ago; null: never. So the space that becomes free next does
+ * not go to the largest accounts. Where the free space is not visible (the disk of a database, a disk quota), such a
+ * write is the only sign of a full disk.
  */
 export function markAfterFull(mark: DiskMark, sinceFullMs: number | null): DiskMark {
   const wasFull = sinceFullMs !== null && sinceFullMs < AFTER_FULL_MS;
@@ -55,11 +52,11 @@ export function nextCheckMs(diskBytes: number, freeBytesMin: number): number {
 const NEAR_LIMIT = 9 / 10;
 
 /** Whether space is so scarce that a cancelled message is deleted, and not kept like other ended ones. */
-export function isSpaceScarce({ bytes, max, mark }: Pick<StoredFacts, 'bytes' | 'max' | 'mark'>): boolean {
+export function isSpaceScarce({ bytes, max, mark }: Pick<StorageFacts, 'bytes' | 'max' | 'mark'>): boolean {
   return mark !== 'none' || (max !== null && bytes > max * NEAR_LIMIT);
 }
 
-/** Limit for the size of the reserve: enough for the log of deliveries that end while nothing else is written. */
+/** Limit for the size of the reserve. It is enough to log the ends of deliveries while nothing else is written. */
 const RESERVE_BYTES_MAX = 16 * 1024 * 1024;
 /** When less than this is free on the disk, the reserve is released. */
 const RESERVE_NEEDED_BYTES = 2 * 1024 * 1024;
@@ -68,13 +65,13 @@ export function reserveBytes(freeBytesMin: number): number {
   return Math.min(RESERVE_BYTES_MAX, Math.floor(freeBytesMin / 4));
 }
 
-/** Whether to create or to release the reserve. It is created again once there is space for it above the minimum. */
-export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: boolean): 'make' | 'giveUp' | null {
-  if (isThere) return diskBytes < Math.min(RESERVE_NEEDED_BYTES, freeBytesMin / 4) ? 'giveUp' : null;
+/** Whether to create or to release the reserve; null: neither. It is created when there is space above the minimum. */
+export function reserveStep(diskBytes: number, freeBytesMin: number, isThere: boolean): 'make' | 'release' | null {
+  if (isThere) return diskBytes < Math.min(RESERVE_NEEDED_BYTES, freeBytesMin / 4) ? 'release' : null;
   return diskBytes >= freeBytesMin + reserveBytes(freeBytesMin) ? 'make' : null;
 }
 
-/** Limit for the size of the reserve in a database: some segments of its log, of 16 MiB each. */
+/** Limit for the size of the reserve in a database. It is enough for four segments of its log, of 16 MiB each. */
 const DATABASE_RESERVE_BYTES_MAX = 64 * 1024 * 1024;
 
 export function databaseReserveBytes(freeBytesMin: number): number {
@@ -95,24 +92,24 @@ export function recreateAfterMs(failures: number): number {
   return Math.min(REMAKE_MS.max, REMAKE_MS.min * 2 ** Math.min(failures, 10));
 }
 
-/** What all accounts store, at the last read. */
+/** How much all accounts store together, and how many accounts that are. Added up from time to time. */
 export interface AllStored {
   readonly bytes: number;
   readonly accounts: number;
 }
 
-export interface StoredFacts {
-  /** What the account stores, and what it would add. */
+export interface StorageFacts {
+  /** How many bytes the account stores, and how many `more` it would store. */
   readonly bytes: number;
   readonly more: number;
-  /** The limit of its tier; null: none. */
+  /** The limit of the account's tier; null: none. */
   readonly max: number | null;
   readonly mark: DiskMark;
   readonly all: AllStored;
 }
 
 /** Why an account may not store more, or null. Refusals that apply to all accounts are decided elsewhere. */
-export function storedProblem({ bytes, more, max, mark, all }: StoredFacts, tier: string): Problem | null {
+export function storageProblem({ bytes, more, max, mark, all }: StorageFacts, tier: string): Problem | null {
   if (max !== null && bytes + more > max) {
     return {
       code: 'storage_exceeded',

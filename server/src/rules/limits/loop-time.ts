@@ -1,13 +1,14 @@
 // How much time of the event loop each caller has used recently, and which callers have used more than an equal part.
-// All callers without a known account count together as one caller, and are compared with one another by network.
+// A caller is an account. All callers without a known account count together as one more account; among themselves,
+// each network counts as one.
 
-/** How long a window is. Use expires after one to two windows. */
+/** The length of a window. Time that was used counts until the end of the next window. */
 const WINDOW_MS = 1000;
-/** A caller that has used less than this never has to wait. */
+/** A caller that has used less than this in two windows never has to wait. */
 const LITTLE_MS = 10;
 /**
- * When callers without an account together have used more than this many equal parts, all of them wait: otherwise each
- * new network would count as one that has used nothing.
+ * When callers without an account together have used more than this many equal parts, all of them wait. Otherwise
+ * callers of ever new networks would never wait, because a new network has used nothing.
  */
 const UNKNOWN_PARTS_MAX = 2;
 
@@ -23,7 +24,7 @@ export class LoopTime {
   #now = new Window();
   #before = new Window();
 
-  /** `key` has used this much time, up to `nowMs`. */
+  /** Counts `ms` for the account or network `key`. `isKnown`: it is an account. */
   charge(key: string, isKnown: boolean, ms: number, nowMs: number): void {
     this.#move(nowMs);
     const window = this.#now;
@@ -39,8 +40,8 @@ export class LoopTime {
   }
 
   /**
-   * The place of a caller in line: the lowest value goes first. Callers without an account have one value together, and
-   * are ordered among themselves by what their network used.
+   * By this value callers that wait are ordered, the lowest first. Callers without an account have nearly the same
+   * value, that of their common use, and among them the network that has used least comes first.
    */
   standing(key: string, isKnown: boolean): number {
     const usedMs = this.usedMs(key, isKnown);
@@ -48,7 +49,8 @@ export class LoopTime {
   }
 
   /**
-   * Whether a caller has used more than an equal part of the total, counting one more user that may just have arrived.
+   * Whether a caller has used more than an equal part of the total. The parts are for one more caller than was seen,
+   * because another may just have arrived.
    */
   isAhead(key: string, isKnown: boolean, nowMs: number): boolean {
     this.#move(nowMs);
@@ -68,7 +70,7 @@ export class LoopTime {
     return Math.max(this.#now.used.size, this.#before.used.size) > 1;
   }
 
-  /** The accounts that have used most, and all unknown callers together, in milliseconds. */
+  /** How many milliseconds each of the `count` accounts that used most has used, and all unknown callers together. */
   most(
     count: number,
     nowMs: number,

@@ -11,8 +11,8 @@ export class Owner<M extends Member> extends Member {
   connections = 0;
   unreadBytes = 0;
   /**
-   * Its connections that may be closed, the longest waiting first: for an account those without a request in progress,
-   * for a network all. A request without a token is not protected more than an idle connection.
+   * The owner's connections that may be closed for a new one, the longest waiting first. Of an account, these are the
+   * connections without a request in progress; of a network all, because only requests with a token are protected.
    */
   readonly closable = new MemberList<M>();
 
@@ -23,7 +23,7 @@ export class Owner<M extends Member> extends Member {
   }
 }
 
-/** Owners by how many connections they have. */
+/** Finds the owner with the most connections. */
 class Ranking<M extends Member> {
   readonly #byCount: (MemberList<Owner<M>> | undefined)[] = [];
   #most = 0;
@@ -82,8 +82,8 @@ export class Owners<M extends Member> {
   }
 
   /**
-   * The connection to close for a new one. Callers without a known account come first while they have more than their
-   * part. A connection with a request of an account is never closed.
+   * The connection to close for a new one. While callers without a known account together have more than `unknownMax`
+   * connections, it is one of theirs if possible. A connection with a request of an account is never closed.
    */
   firstToClose(unknownMax: number): M | null {
     const unknown = this.#unknown.firstToClose();
@@ -92,8 +92,8 @@ export class Owners<M extends Member> {
   }
 
   /**
-   * The owner with the most unread bytes. Callers without a known account come first while they have more than their
-   * part.
+   * The owner with the most unread bytes. While all callers without a known account together have more than
+   * `unknownMax` unread bytes, only these are considered.
    */
   mostUnread(unknownMax: number): Owner<M> | null {
     let unknownBytes = 0;

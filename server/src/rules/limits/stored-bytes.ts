@@ -1,6 +1,7 @@
-// How many bytes of the disk a message, an attempt, a shared body and a resource count for. Each row stores its own
-// number, so that the same amount is added with it and removed with it.
+// How many stored bytes a message, an attempt, a shared body and a resource count for. Each row also stores the number
+// that was computed for it, so that exactly this number is subtracted when the row is deleted.
 
+import type { MessageChange } from '../delivery/change.ts';
 import type { Job } from '../delivery/job.ts';
 import type { Attempt, CallbackTarget, NewMessage } from '../delivery/message.ts';
 import { headerBytes } from '../publish/headers.ts';
@@ -16,10 +17,16 @@ const RESOURCE_BYTES = 1024;
 /** The entry of a label in its table. */
 const LABEL_BYTES = 64;
 
-type Weighed = Pick<NewMessage, 'url' | 'headers' | 'callback' | 'failureCallback' | 'labels' | 'body'>;
+type Weighed = Pick<NewMessage, 'url' | 'headers' | 'callback' | 'failureCallback' | 'labels' | 'body' | 'debounce'>;
 
-/** A message without its body, which it may share with others. */
-export function bytesBesideBody({ url, headers, callback, failureCallback, labels }: Omit<Weighed, 'body'>): number {
+/** How many bytes a message counts for without its body, which it may share with others. */
+export function bytesBesideBody({
+  url,
+  headers,
+  callback,
+  failureCallback,
+  labels,
+}: Omit<Weighed, 'body' | 'debounce'>): number {
   let bytes = MESSAGE_BYTES + url.length + headerBytes(headers);
   if (callback !== null) bytes += callbackBytes(callback);
   if (failureCallback !== null) bytes += callbackBytes(failureCallback);
@@ -27,14 +34,27 @@ export function bytesBesideBody({ url, headers, callback, failureCallback, label
   return bytes;
 }
 
-/** What these messages would add. A body that several of them share counts once. */
+/** The most that a change of a message adds: all that it gives. What that replaces is subtracted when it is written. */
+export function bytesOfChange({ target, body, contentType, forward, trace, ...change }: MessageChange): number {
+  let bytes = (target?.url.length ?? 0) + (body?.length ?? 0) + (contentType?.length ?? 0);
+  bytes += headerBytes(forward ?? []) + headerBytes(trace);
+  for (const callback of [change.callback, change.failureCallback]) if (callback) bytes += callbackBytes(callback);
+  for (const label of change.labels ?? []) bytes += LABEL_BYTES + label.length;
+  return bytes;
+}
+
+/**
+ * How many stored bytes these messages would add. A body that several of them share counts once, but each message that
+ * takes the place of another stores it for itself.
+ */
 export function bytesOfAll(messages: readonly Weighed[]): number {
   if (messages.length === 1) return bytesBesideBody(messages[0]!) + messages[0]!.body.length;
   let bytes = 0;
   const bodies = new Set<Uint8Array>();
   for (const message of messages) {
     bytes += bytesBesideBody(message);
-    bodies.add(message.body);
+    if (message.debounce === null) bodies.add(message.body);
+    else bytes += message.body.length;
   }
   for (const body of bodies) bytes += body.length;
   return bytes;
@@ -59,8 +79,8 @@ export function bytesOfSchedule({
 }
 
 /**
- * The bytes of a queue or a flow key that a person has set up. One that only messages use counts nothing, because it is
- * deleted when it has no messages.
+ * The bytes of a queue or a flow key that a person has set up. Others count nothing: messages create them, and they are
+ * deleted when they have no messages.
  */
 export function bytesOfLine(name: string): number {
   return RESOURCE_BYTES + name.length;
@@ -70,6 +90,6 @@ export function bytesOfJob({ filter }: Pick<Job, 'filter'>): number {
   return RESOURCE_BYTES + JSON.stringify(filter).length;
 }
 
-function callbackBytes({ url, headers }: CallbackTarget): number {
+function callbackBytes({ url, headers }: Pick<CallbackTarget, 'url' | 'headers'>): number {
   return url.length + headerBytes(headers);
 }

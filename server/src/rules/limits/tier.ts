@@ -1,5 +1,5 @@
-// The table of tiers: the defaults and limits of an account of each tier. Every number can be overridden by the
-// configuration; `null` means unlimited where a limit may be absent.
+// The table of tiers: the defaults and limits of an account of each tier. The configuration can override every number,
+// and can make some of them unlimited, which is `null`.
 
 export type TierName = 'free' | 'paid';
 
@@ -13,6 +13,7 @@ export interface Tier {
   readonly delayMsMax: number | null;
   readonly timeoutMsDefault: number;
   readonly timeoutMsMax: number | null;
+  readonly awaitAckMsMax: number | null;
   readonly endpointsPerTopicMax: number | null;
   readonly topicsMax: number | null;
   readonly queuesMax: number | null;
@@ -51,6 +52,7 @@ export const DEFAULT_TIERS: Tiers = {
     delayMsMax: 365 * DAY_MS,
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 15 * MINUTE_MS,
+    awaitAckMsMax: DAY_MS,
     endpointsPerTopicMax: 100,
     topicsMax: RESOURCES_MAX,
     queuesMax: RESOURCES_MAX,
@@ -68,6 +70,7 @@ export const DEFAULT_TIERS: Tiers = {
     delayMsMax: 365 * DAY_MS,
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 2 * HOUR_MS,
+    awaitAckMsMax: 7 * DAY_MS,
     endpointsPerTopicMax: 1000,
     topicsMax: RESOURCES_MAX,
     queuesMax: RESOURCES_MAX,
@@ -79,23 +82,24 @@ export const DEFAULT_TIERS: Tiers = {
 };
 
 /**
- * The maximum for a message on a tier without that limit. More could not be stored or waited for: retries are a column
- * of 32 bits, and a runtime timer lasts at most 24.8 days.
+ * The maximum for a message on a tier where the limit is null. More is not possible: the column of retries has 32 bits,
+ * and a timer of Node.js lasts at most 24.8 days.
  */
 export const HARD_LIMITS = {
   retriesMax: 999_999_999,
   delayMsMax: 100 * 365 * DAY_MS,
   timeoutMsMax: 2 ** 31 - 1,
+  awaitAckMsMax: 100 * 365 * DAY_MS,
 };
 
-/** The range of an override, and what the limit means in docs/configuration.md. */
+/** The range of each limit that the configuration may set, and its meaning, which docs/configuration.md shows. */
 export const TIER_LIMITS: Readonly<
   Record<TierLimit, { readonly min: number; readonly canBeUnlimited: boolean; readonly meaning: string }>
 > = {
   retriesDefault: {
     min: 0,
     canBeUnlimited: false,
-    meaning: 'Retries of a message that does not set a number itself.',
+    meaning: 'Retries of a message that sets no number of retries.',
   },
   retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries that a message may set.' },
   retryDelayMsMin: {
@@ -106,28 +110,33 @@ export const TIER_LIMITS: Readonly<
   },
   bodyBytesMax: { min: 0, canBeUnlimited: true, meaning: 'Largest body of a message, in bytes.' },
   delayMsMax: { min: 0, canBeUnlimited: true, meaning: 'Longest delay before the first attempt, in milliseconds.' },
-  timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },
+  timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Default deadline of one attempt, in milliseconds.' },
   timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline that a message may set, in milliseconds.' },
+  awaitAckMsMax: {
+    min: 1000,
+    canBeUnlimited: true,
+    meaning: 'Longest time for the ack of an attempt that was answered with 202, with all extensions, in milliseconds.',
+  },
   endpointsPerTopicMax: { min: 1, canBeUnlimited: true, meaning: 'Most endpoints of one topic.' },
   topicsMax: { min: 0, canBeUnlimited: true, meaning: 'Most topics.' },
   queuesMax: {
     min: 1,
     canBeUnlimited: true,
     meaning:
-      'Most queues. The queue API creates none beyond it. Queues that messages created count too, but no message is refused because of them: they are deleted when they have no messages.',
+      'Most queues. Beyond the limit, the queue API creates none. Queues that messages created count too, but no message is refused because of the limit. Such queues are deleted when they have no messages.',
   },
   schedulesMax: { min: 0, canBeUnlimited: true, meaning: 'Most schedules.' },
   messagesPerDayMax: {
     min: 0,
     canBeUnlimited: true,
     meaning:
-      'Most messages in a UTC day. Callbacks count, but are never refused. A schedule creates no message beyond it.',
+      'Most messages in a UTC day. Beyond the limit, publishing is refused and schedules create no messages. Callbacks count, but are never refused.',
   },
   storedBytesMax: {
     min: 0,
     canBeUnlimited: true,
     meaning:
-      'Most bytes that an account may store: bodies, headers, responses, and about 1 KiB for each message, topic and schedule. Beyond it, publishing gets 412 `storage_exceeded`. Callbacks count, but are never refused; of responses, nothing more is kept.',
+      'Most bytes that an account may store: bodies, headers, responses, and about 1 KiB for each message, topic and schedule. Beyond the limit, publishing gets 412 `storage_exceeded`, and the responses of destinations are not stored. Callbacks count, but are never refused.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };
@@ -171,7 +180,7 @@ function wrongLimit(limit: string, value: unknown): string | null {
   return `must be a whole number of at least ${min}${canBeUnlimited ? ', or null for unlimited' : ''}`;
 }
 
-/** With a default over its own maximum, every message without that setting would fail. */
+/** The defaults that are over their maximum: every message that uses such a default would be refused. */
 function contradictions(tier: Tier): string[] {
   const problems: string[] = [];
   if (tier.retriesMax !== null && tier.retriesDefault > tier.retriesMax) {

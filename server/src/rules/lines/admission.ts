@@ -2,7 +2,15 @@
 // changed. The store reads the key and counts its messages, calls these functions, and writes the plan.
 
 import { eachMax } from '../limits/budgets.ts';
-import { AT_NEXT_START, admit, type FlowLimits, type FlowState, letIn, nextStartAt, started } from './flow-control.ts';
+import {
+  AT_NEXT_START,
+  admit,
+  admittedCount,
+  type FlowLimits,
+  type FlowState,
+  nextStartAt,
+  stateAfterStarts,
+} from './flow-control.ts';
 
 export type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;
 
@@ -13,10 +21,13 @@ export interface KeyState extends FlowWindow {
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
-  /** When the key admits more messages, if that depends on the clock or on a start. */
+  /**
+   * When the key can admit more of its waiting messages; AT_NEXT_START: when an admitted message starts. Null if no
+   * message waits, or if the key waits for another event: an end, or that a person resumes it.
+   */
   readonly nextStartAt: number | null;
-  /** The limits that its newest message requested, until they take effect. Null if they have. */
-  readonly said: FlowLimits | null;
+  /** The limits that the newest message of the key requested, until they take effect. Null once they have. */
+  readonly requested: FlowLimits | null;
 }
 
 /** Counts of a key's messages. */
@@ -30,8 +41,8 @@ export interface KeyCounts {
 }
 
 /**
- * How far each number is counted; null means to the end. Nothing is counted further than a decision needs, because
- * counting runs for every message of a key.
+ * Up to which number each of KeyCounts is counted; null means that all are counted. Nothing is counted further than a
+ * decision needs, because counting runs for every message of a key.
  */
 export type CountLimits = Readonly<Record<keyof KeyCounts, number | null>>;
 
@@ -49,36 +60,36 @@ function isPast(key: KeyState, now: number): boolean {
   return admit(stateOf(key, NONE), key.limits, now).state.windowStartAt !== key.windowStartAt;
 }
 
-/** How far `planAdmission` needs each count. */
-export function countedToAdmit(key: KeyState, now: number): CountLimits {
+/** Up to which number `planAdmission` needs each count. */
+export function countLimitsToAdmit(key: KeyState, now: number): CountLimits {
   const max = eachMax('flowKeyReady');
-  const most = letIn(admit(stateOf(key, NONE), key.limits, now), 0, max);
-  const { active, unstarted } = countedToStart(key, now);
+  const most = admittedCount(admit(stateOf(key, NONE), key.limits, now), 0, max);
+  const { active, unstarted } = countLimitsToStart(key, now);
   const joined = most === 0 ? 0 : max;
   return {
     active,
     unstarted: unstarted === null ? null : Math.max(unstarted, joined),
-    // One more than can be admitted, to see whether others stay behind.
+    // One more than can be admitted, to see whether messages remain that wait.
     waiting: most + 1,
   };
 }
 
-/** How far `planStart` and `planOne` need each count. */
-export function countedToStart(key: KeyState, now: number): CountLimits {
+/** Up to which number `planStart` and `planOneStart` need each count. */
+export function countLimitsToStart(key: KeyState, now: number): CountLimits {
   const { parallelism, rate } = key.limits;
   return { active: parallelism ?? 0, unstarted: isPast(key, now) ? rate : 0, waiting: 0 };
 }
 
 export interface AdmissionPlan {
   /** How many messages are admitted, from the front of the line. */
-  readonly letIn: number;
+  readonly admitted: number;
   readonly window: FlowWindow;
   readonly nextStartAt: number | null;
   /** The earliest time at which the key has something to claim, or null. */
   readonly dueAt: number | null;
 }
 
-/** Plans which waiting messages are admitted: at most `most`. */
+/** Plans how many of the waiting messages are admitted now: at most `most`. */
 export function planAdmission(
   key: KeyState,
   counts: KeyCounts,
@@ -88,18 +99,18 @@ export function planAdmission(
   const max = eachMax('flowKeyReady');
   const { unstarted, waiting } = counts;
   const verdict = admit(stateOf(key, counts), key.limits, now);
-  const count = Math.min(letIn(verdict, unstarted, max), waiting, most);
-  const state = started(verdict.state, count, now);
+  const count = Math.min(admittedCount(verdict, unstarted, max), waiting, most);
+  const state = stateAfterStarts(verdict.state, count, now);
   const nextAt = waiting > count ? nextStartAt(admit(state, key.limits, now), unstarted + count >= max, now) : null;
   return {
-    letIn: count,
+    admitted: count,
     window: windowOf(state),
     nextStartAt: nextAt,
     dueAt: count > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt,
   };
 }
 
-/** Whether a start changes the key itself. Usually it does not. */
+/** Whether the state of the key must be written when an admitted message starts. Usually it does not change. */
 export function isChangedByStart(key: KeyState, now: number): boolean {
   return key.nextStartAt === AT_NEXT_START || isPast(key, now);
 }
@@ -107,9 +118,9 @@ export function isChangedByStart(key: KeyState, now: number): boolean {
 export type StartPlan = Pick<AdmissionPlan, 'window' | 'nextStartAt'>;
 
 /**
- * The plan after `claimed` messages were claimed. `unstarted`: how many others are admitted and not started. Messages
- * admitted in an earlier window count in the window in which they start. If the key waits for a start, it now admits
- * more.
+ * The plan after `claimed` messages were claimed. `unstarted`: how many other messages are admitted and not started.
+ * Messages admitted in an earlier window count in the window in which they start. If the key waited for a start, it can
+ * now admit more.
  */
 export function planStart(key: KeyState, unstarted: number, claimed: number, now: number): StartPlan {
   const { state } = admit(stateOf(key, { ...NONE, unstarted: unstarted + claimed }), key.limits, now);
@@ -117,25 +128,25 @@ export function planStart(key: KeyState, unstarted: number, claimed: number, now
 }
 
 /**
- * The plan for one message that starts at once if the limits allow it. Messages that wait for a slot do not block it.
- * Null: the message may not start.
+ * The plan for one new message that starts at once. Null if the limits do not allow that. Messages that are admitted
+ * and wait for a slot do not block it.
  */
-export function planOne(key: KeyState, counts: KeyCounts, now: number): StartPlan | null {
+export function planOneStart(key: KeyState, counts: KeyCounts, now: number): StartPlan | null {
   const verdict = admit(stateOf(key, counts), key.limits, now);
   if (verdict.free === 0) return null;
-  return { window: windowOf(started(verdict.state, 1, now)), nextStartAt: key.nextStartAt };
+  return { window: windowOf(stateAfterStarts(verdict.state, 1, now)), nextStartAt: key.nextStartAt };
 }
 
 /** The window after the starts of `count` messages were taken back. */
-export function withoutStarts({ windowStartAt, windowCount }: FlowWindow, count: number): FlowWindow {
+export function windowWithoutStarts({ windowStartAt, windowCount }: FlowWindow, count: number): FlowWindow {
   return { windowStartAt, windowCount: Math.max(0, windowCount - count) };
 }
 
 /**
- * Of the claims that were released before their attempts began: how many were counted in the current window. These are
- * subtracted again.
+ * How many claims that were released before their attempts began have been counted in the current window. They are
+ * subtracted again. `claimedAt`: the times of these claims.
  */
-export function startsIn({ windowStartAt }: FlowWindow, claimedAt: readonly number[]): number {
+export function startsInWindow({ windowStartAt }: FlowWindow, claimedAt: readonly number[]): number {
   return claimedAt.filter((at) => at >= windowStartAt).length;
 }
 

@@ -1,5 +1,5 @@
-// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period. The
-// functions hold no state: the store reads it, asks them what may start, and writes back what started.
+// The limits of a flow key: how many of its deliveries may be in flight, and how many may start in a period. The store
+// reads the state of the key, asks these functions what may start, and writes the new state.
 
 import { NEVER_AT } from '../delivery/recovery.ts';
 import { CLOCK_STEP_MS_MAX } from '../time/clock.ts';
@@ -17,9 +17,9 @@ export interface FlowState {
   /** Deliveries admitted and not ended. */
   readonly active: number;
   readonly windowStartAt: number;
-  /** Starts in the window, including those that are admitted and still to come. */
+  /** Starts in the window, including those of messages that are admitted and have not started. */
   readonly windowCount: number;
-  /** Admitted, but not started yet. They count in the window in which they start. */
+  /** Deliveries admitted and not started. They count in the window in which they start. */
   readonly unstarted: number;
   readonly isPaused: boolean;
 }
@@ -62,7 +62,7 @@ export function parseFlowControl(text: string): FlowLimits | Refusal {
   return isRefusal(periodMs) ? periodMs : { parallelism, rate, periodMs };
 }
 
-/** Null if it is not given. */
+/** The value of `parallelism` or a rate. Null if it is not given. */
 function parseCount(name: string, given: ReadonlyMap<string, string>): number | null | Refusal {
   const value = given.get(name);
   if (value === undefined) return null;
@@ -99,9 +99,9 @@ function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
 export interface Admission {
   /** How many messages may start now. Infinite when no limit applies. */
   readonly free: number;
-  /** When the next message may start, if only the rate blocks it. Null if it need not wait, or waits for an event. */
+  /** When the next message may start, if only the rate blocks it. Null if nothing or something else blocks it. */
   readonly nextAt: number | null;
-  /** The state with the window that contains `now`. `started` continues from it. */
+  /** The state with the window that contains `now`. `stateAfterStarts` continues from it. */
   readonly state: FlowState;
 }
 
@@ -118,7 +118,7 @@ export function admit(state: FlowState, limits: FlowLimits, now: number): Admiss
  * How many of the messages that may start are admitted. At most `unstartedMax` messages of one key are admitted and not
  * started, because a change of its limits checks all of them again in one transaction. The others wait for the key.
  */
-export function letIn({ free }: Admission, unstarted: number, unstartedMax: number): number {
+export function admittedCount({ free }: Admission, unstarted: number, unstartedMax: number): number {
   return Math.min(free, Math.max(0, unstartedMax - unstarted));
 }
 
@@ -126,8 +126,8 @@ export function letIn({ free }: Admission, unstarted: number, unstartedMax: numb
 export const AT_NEXT_START = NEVER_AT;
 
 /**
- * When a key with waiting messages admits more. Null when it waits for another event. `isFull`: the maximum of
- * unstarted messages is admitted.
+ * When a key with waiting messages can admit more. Null when it waits for an end, or that a person resumes it.
+ * `isFull`: as many messages as possible are admitted and not started.
  */
 export function nextStartAt({ free, nextAt }: Admission, isFull: boolean, now: number): number | null {
   if (free === 0) return nextAt;
@@ -135,7 +135,7 @@ export function nextStartAt({ free, nextAt }: Admission, isFull: boolean, now: n
 }
 
 /** The state after `count` messages were admitted. `state` is the one that `admit` returned. */
-export function started(state: FlowState, count: number, now: number): FlowState {
+export function stateAfterStarts(state: FlowState, count: number, now: number): FlowState {
   if (count === 0) return state;
   return {
     ...state,
@@ -147,9 +147,10 @@ export function started(state: FlowState, count: number, now: number): FlowState
 }
 
 /**
- * If this clock is behind the one that opened the window, the window stays: otherwise two nodes with different clocks
- * would open new windows in turn, and the rate would not hold. If it is behind by more than clocks may differ, the
- * window moves back and keeps its count: otherwise a clock that was once a year ahead would block the key for a year.
+ * The state with the window for `now`. If this clock is behind the one that opened the window, the window stays:
+ * otherwise two nodes with different clocks would open new windows in turn, and the rate would not hold. If it is
+ * behind by more than clocks may differ, the window moves back and keeps its count: otherwise a clock that was once a
+ * year ahead would block the key for a year.
  */
 function inWindow(state: FlowState, periodMs: number, now: number): FlowState {
   if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: state.unstarted };

@@ -1,5 +1,5 @@
-// The state of a flow key: its limits, what it has admitted, and what waits. The limits of its newest message apply,
-// unless a person has pinned others.
+// The state of a flow key: its limits, what it has admitted, and what waits. The limits apply that its newest message
+// requested, unless a person has pinned others.
 
 import type { KeyState } from './admission.ts';
 import type { FlowLimits } from './flow-control.ts';
@@ -14,14 +14,14 @@ export interface FlowKey {
   /** Attempts admitted and not ended. */
   readonly active: number;
   readonly waiting: number;
-  /** More messages wait: counting stopped at a limit. */
+  /** Present if counting stopped at a limit: more than `waiting` messages wait. */
   readonly isWaitingCut?: true;
   readonly windowStartAt: number;
   /** Attempts admitted in the current period. */
   readonly windowCount: number;
 }
 
-/** What to do with one limit of a key. */
+/** What a person changes about one limit of a key: a value is pinned, `unpin` lets messages set the limit again. */
 export type FlowPin<T> = T | 'keep' | 'unpin';
 
 export interface FlowPins {
@@ -31,31 +31,34 @@ export interface FlowPins {
 
 type Pinned = Pick<KeyState, 'limits' | 'isParallelismPinned' | 'isRatePinned'>;
 
-/** The limits of a message, except where the key's are pinned. */
-export function requestedLimits({ limits, isParallelismPinned, isRatePinned }: Pinned, said: FlowLimits): FlowLimits {
+/** The limits that a message requested, except where limits of the key are pinned. */
+export function requestedLimits(
+  { limits, isParallelismPinned, isRatePinned }: Pinned,
+  requested: FlowLimits,
+): FlowLimits {
   return {
-    parallelism: isParallelismPinned ? limits.parallelism : said.parallelism,
-    rate: isRatePinned ? limits.rate : said.rate,
-    periodMs: isRatePinned ? limits.periodMs : said.periodMs,
+    parallelism: isParallelismPinned ? limits.parallelism : requested.parallelism,
+    rate: isRatePinned ? limits.rate : requested.rate,
+    periodMs: isRatePinned ? limits.periodMs : requested.periodMs,
   };
 }
 
-/** The limits of its newest message, whether they have taken effect or not. */
-export function newestLimits(key: Pinned & Pick<KeyState, 'said'>): FlowLimits {
-  return key.said === null ? key.limits : requestedLimits(key, key.said);
+/** The limits that the newest message of the key requested, whether they have taken effect or not. */
+export function newestLimits(key: Pinned & Pick<KeyState, 'requested'>): FlowLimits {
+  return key.requested === null ? key.limits : requestedLimits(key, key.requested);
 }
 
-/** Whether the key already has these limits, apart from pinned ones. */
-export function areLimitsUnchanged(key: Pinned & Pick<KeyState, 'said'>, said: FlowLimits): boolean {
-  return key.said === null && areSameLimits(key.limits, requestedLimits(key, said));
+/** Whether a message that requests these limits changes nothing: the key has them already, apart from pinned ones. */
+export function areLimitsUnchanged(key: Pinned & Pick<KeyState, 'requested'>, requested: FlowLimits): boolean {
+  return key.requested === null && areSameLimits(key.limits, requestedLimits(key, requested));
 }
 
 export function areSameLimits(a: FlowLimits, b: FlowLimits): boolean {
   return a.parallelism === b.parallelism && a.rate === b.rate && a.periodMs === b.periodMs;
 }
 
-/** A limit that is no longer pinned stays until a message sets another. */
-export function withPins(key: Pinned & Pick<KeyState, 'said'>, { parallelism, rate }: FlowPins): Pinned {
+/** The key after a person has changed its pins. A limit that was unpinned stays until a message requests another. */
+export function withPins(key: Pinned & Pick<KeyState, 'requested'>, { parallelism, rate }: FlowPins): Pinned {
   return {
     isParallelismPinned: isPinned(parallelism, key.isParallelismPinned),
     isRatePinned: isPinned(rate, key.isRatePinned),

@@ -1,7 +1,7 @@
 // How an unclaimed message waits: for the clock (`delayed`), for its turn in its queue or behind its flow key
 // (`queued`), or for a slot (`ready`). Every store adapter uses these rules.
 
-import type { NewMessage, Settlement } from '../delivery/message.ts';
+import type { FailureCode, NewMessage, Settlement } from '../delivery/message.ts';
 import { NEVER_AT } from '../delivery/recovery.ts';
 
 export type Waiting = 'delayed' | 'queued' | 'ready';
@@ -22,16 +22,18 @@ export function firstState(
 export interface AfterAttempt {
   readonly state: Waiting | 'delivered' | 'failed';
   /**
-   * Null for a message that has ended: its time does not change. A message that starts alone or is held gets a time
-   * that never comes.
+   * The time of the next attempt. NEVER_AT for a message that is held or starts alone. Null for a message that has
+   * ended: its time is not changed.
    */
   readonly dueAt: number | null;
+  /** From when the message may start alone, or null. */
   readonly aloneFromAt: number | null;
   readonly heldAt: number | null;
   readonly endedAt: number | null;
   readonly expiresAt: number | null;
   readonly failure: string | null;
-  /** When the clock lets it start, or null. */
+  readonly failureCode: FailureCode | null;
+  /** When the message can start, if only the clock decides that; otherwise null. */
   readonly startAt: number | null;
 }
 
@@ -42,10 +44,11 @@ const NOTHING = {
   endedAt: null,
   expiresAt: null,
   failure: null,
+  failureCode: null,
   startAt: null,
 };
 
-/** In a paused queue the head waits for the queue and keeps its place. */
+/** What is written after an attempt. In a paused queue, an open message becomes `queued` and keeps its place. */
 export function afterAttempt(
   { next, attempt }: Pick<Settlement, 'next' | 'attempt'>,
   isQueuePaused: boolean,
@@ -54,12 +57,15 @@ export function afterAttempt(
   switch (next.state) {
     case 'held':
       return { ...NOTHING, state, dueAt: NEVER_AT, heldAt: next.heldAt };
+    case 'awaiting':
+      throw new Error('an attempt that awaits its ack has not ended');
     case 'pending':
       if (next.startsAlone) return { ...NOTHING, state, dueAt: NEVER_AT, aloneFromAt: next.dueAt };
       return { ...NOTHING, state, dueAt: next.dueAt, startAt: isQueuePaused ? null : next.dueAt };
     default: {
-      const failure = next.state === 'failed' ? next.failure : null;
-      return { ...NOTHING, state: next.state, endedAt: attempt.endedAt, expiresAt: next.expiresAt, failure };
+      const { state, expiresAt } = next;
+      const { failure = null, code: failureCode = null } = state === 'failed' ? next : {};
+      return { ...NOTHING, state, endedAt: attempt.endedAt, expiresAt, failure, failureCode };
     }
   }
 }
@@ -78,7 +84,7 @@ export function stateAfterRelease({ isQueuePaused, startsAlone, hasFlowKey }: Re
   return hasFlowKey ? 'queued' : 'ready';
 }
 
-/** An open message that should be delivered now. */
+/** A message that has not ended, and that a person wants to be delivered now. */
 export interface UnclaimedMessage {
   readonly state: string;
   readonly queue_name: string | null;
@@ -87,12 +93,12 @@ export interface UnclaimedMessage {
 }
 
 /**
- * `inQueue`: the message cannot start before its turn in the queue. A head that waits only because crashes interrupted
- * it already has its turn, so it can start now.
+ * `inQueue`: the message cannot start before its turn in the queue. This does not apply to a head that waits because
+ * crashes interrupted its attempts: it has its turn, so it can start now.
  */
 export type DeliverNowResult = 'due' | 'inQueue' | 'held' | 'notWaiting';
 
-/** The result, and which column is set to now: `alone_from_at` if it starts alone. */
+/** The result, and the column that is set to the current time, so that the message becomes due; null: none. */
 export function planDeliverNow(open: UnclaimedMessage | undefined): {
   readonly answer: DeliverNowResult;
   readonly column: 'due_at' | 'alone_from_at' | null;

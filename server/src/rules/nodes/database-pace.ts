@@ -3,7 +3,7 @@
 
 /** Limit for a usable round trip to the database: a ping that takes longer counts as silence. */
 const ROUND_TRIP_MS_MAX = 1000;
-/** How many of the last measurements are used. */
+/** How many of the latest measurements of the round trip are used. */
 const RECENT = 5;
 
 /** How long the database may be silent before it counts as unavailable. */
@@ -30,21 +30,26 @@ export interface DatabaseTimeouts {
   readonly acceptMs: number;
 }
 
-/** Adds a measurement to the last ones. */
+/** Adds a measurement of the round trip to the latest ones, and drops the oldest. */
 export function withRoundTrip(recent: readonly number[], measuredMs: number): readonly number[] {
   return [...recent.slice(1 - RECENT), Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs))];
 }
 
-/** The shortest of the last round trips: a busy machine makes some of them longer, distance makes all longer. */
+/** The round trip: the shortest of the latest ones, because load makes some of them longer, but distance makes all. */
 export function roundTripOf(recent: readonly number[]): number {
   return recent.length === 0 ? 0 : Math.min(...recent);
 }
 
-/** `moreMs` is added to all these times, for tests on a busy machine. */
-export function databaseTimeouts(roundTripMs: number, moreMs = 0): DatabaseTimeouts {
+/**
+ * A new connection waits by the longest of the latest round trips: the database may just have moved further away, and a
+ * connection that is given up refuses a publish. `moreMs` is added to all these times, for tests on a busy machine.
+ */
+export function databaseTimeouts(recent: readonly number[], moreMs = 0): DatabaseTimeouts {
+  const roundTripMs = roundTripOf(recent);
+  const connectMs = CONNECT_ROUND_TRIPS * Math.max(0, ...recent);
   return {
     silenceMs: moreMs + Math.max(SILENCE_MS_MIN, SILENT_ROUND_TRIPS * roundTripMs),
-    connectMs: moreMs + Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, CONNECT_ROUND_TRIPS * roundTripMs)),
+    connectMs: moreMs + Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, connectMs)),
     commitMs: moreMs + COMMIT_MS_MIN + COMMIT_ROUND_TRIPS * roundTripMs,
     acceptMs: moreMs + ACCEPT_MS_MIN + ACCEPT_ROUND_TRIPS * roundTripMs,
   };

@@ -5,7 +5,7 @@
 const TARGETS = ['any', 'primary', 'read-write'] as const;
 export type TargetServer = (typeof TARGETS)[number];
 
-/** Parameters that the driver or this program uses. Any other is refused, because it would be silently ignored. */
+/** Parameters that the driver or this program uses. Any other is refused: it would be ignored silently. */
 const PARAMETERS = [
   'application_name',
   'host',
@@ -71,7 +71,7 @@ function brokenRule(parameters: URLSearchParams): string | null {
     return `must have target_session_attrs=read-write, primary or any: this service needs a server that it can write to`;
   }
   if (['host', 'port'].some((name) => parameters.get(name)?.includes(','))) {
-    return 'must name several servers before the path (host:5432,host:5432), not in a parameter';
+    return 'must not list servers in a parameter: list them before the path, as host1:5432,host2:5432';
   }
   return null;
 }

@@ -1,9 +1,10 @@
-// How often a node may notify other nodes of work or news. All notifications go through one lock in the database, and
-// every node receives every notification. So the total rate is limited: with more nodes, each node notifies less often.
+// How often a node may notify other nodes: of work (messages that may be due) or of news (events for live streams). All
+// notifications go through one lock in the database, and every node receives every one. So the total rate is limited:
+// with more nodes, each node notifies less often.
 
 /** The shortest time between two notifications: a busy node sends a few dozen a second, not one for every message. */
 const EVERY_MS_MIN = 20;
-/** The longest time between two notifications: news may be this late. After some seconds, work is found without any. */
+/** The longest time between two notifications. News may be as late; work is found after a few seconds without any. */
 const EVERY_MS_MAX = 1000;
 /** Limit for the notifications of all nodes together in a second. It holds for up to 100 nodes. */
 const PER_SECOND_MAX = 100;
@@ -12,7 +13,7 @@ const PER_SECOND_MAX = 100;
 const NEWS_EVERY_MS_MIN = 100;
 
 /**
- * How many nodes are notified at once to look for work. A node that finds more work than it takes notifies as many
+ * How many nodes are notified at once to look for work. A node that finds more work than it takes notifies this many
  * nodes again.
  */
 const ASKED_MAX = 2;
@@ -28,9 +29,9 @@ export function newsEveryMs(nodes: number): number {
 }
 
 /**
- * The delivering nodes that are notified next to look for work, in turn: `turn` counts the nodes that were notified
- * before. Null means all nodes. Every look costs the database a transaction or two, and one node can take most of the
- * work.
+ * The delivering nodes that are notified next to look for work; null: all. They are notified in turn, and `turn` counts
+ * those that were notified before. Not all are notified, because every look costs the database a transaction or two,
+ * and one node can take most of the work.
  */
 export function nodesToNotify(deliverers: readonly string[], turn: number): readonly string[] | null {
   if (deliverers.length <= ASKED_MAX) return null;

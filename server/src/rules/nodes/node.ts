@@ -1,4 +1,4 @@
-// A process that uses the store, as other nodes see it.
+// What the nodes that share a store know about each other.
 
 /** `api` accepts messages and handles calls, `deliver` sends messages, `all` does both. */
 export type NodeRole = 'all' | 'api' | 'deliver';

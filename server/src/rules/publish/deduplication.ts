@@ -1,5 +1,5 @@
-// Defines what makes two messages duplicates: an id from the caller, or everything that a receiver would see. This file
-// hashes nothing and stores nothing: the store keeps the window in which a duplicate counts.
+// Defines what makes two messages duplicates: an id from the caller, or everything that a receiver would see. The keys
+// are stored elsewhere, for the time in which a second message counts as a duplicate.
 
 import type { HeaderList } from '../delivery/message.ts';
 
@@ -16,6 +16,18 @@ export function deduplicationIdProblem(text: string): string | null {
   // both.
   if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or a character outside Latin-1';
   return null;
+}
+
+/** How the key of a message begins that is deduplicated by its content. */
+const CONTENT_KEY = 'content:';
+
+export function contentDeduplicationKey(hash: string): string {
+  return CONTENT_KEY + hash;
+}
+
+/** Whether the key stands for the content of its message, and not for an id of the caller. */
+export function isOfContent(key: string | null): boolean {
+  return key?.startsWith(CONTENT_KEY) ?? false;
 }
 
 export interface DeduplicatedContent {

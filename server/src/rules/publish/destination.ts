@@ -1,7 +1,7 @@
 // Parses where a message is sent: a URL, which is split without changing a byte, or a topic. This file checks only the
 // form. At connect time, the egress guard decides whether an address is allowed.
 
-import { Remembered } from '../../runtime/collections/remembered.ts';
+import { BoundedCache } from '../../runtime/collections/remembered.ts';
 import { isName, NAME_RULE } from '../requests/name.ts';
 
 /** A URL split into the parts of a request. Nothing later parses the URL again. */
@@ -31,7 +31,7 @@ interface Refusal {
 }
 
 export const URL_LENGTH_MAX = 2_048;
-/** Limit for the text of a destination: it has room for a URL in which every character is percent-encoded. */
+/** Limit for the text of a destination: even a URL of the largest length fits with every character percent-encoded. */
 const TEXT_LENGTH_MAX = 3 * URL_LENGTH_MAX;
 
 /** A caller may encode the whole URL, or all but the colon, as Go's `url.PathEscape` does. */
@@ -61,7 +61,7 @@ export function parseDestination(text: string): Destination | Refusal {
   const queryAt = given.indexOf('?');
   if (queryAt > 0 && isName(given.slice(0, queryAt))) {
     return refuse(
-      `"${shortened(given.slice(queryAt))}" follows the name of the topic, and a topic takes no query: remove it; to set a setting in the query, write it with the header prefix`,
+      `"${shortened(given.slice(queryAt))}" follows the name of the topic, but a topic has no query: remove it; a setting in the query needs the header prefix`,
     );
   }
   return refuse(`neither a URL starting with http:// or https://, nor the name or id of a topic (${NAME_RULE})`);
@@ -77,7 +77,7 @@ function urlDestination(text: string): Destination | Refusal {
  * the message is accepted and when it is sent.
  */
 const KNOWN_LENGTH_MAX = 256;
-const targets = new Remembered<string, TargetUrl>(1000);
+const targets = new BoundedCache<string, TargetUrl>(1000);
 
 export function parseTargetUrl(text: string): TargetUrl | Refusal {
   const known = targets.get(text);
@@ -136,7 +136,7 @@ function characterProblem(text: string): Refusal | null {
 type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host' | 'origin'>;
 
 /** Most messages go to the same few hosts, and checking a host is most of the work of parsing a URL. */
-const addresses = new Remembered<string, Address>(1000);
+const addresses = new BoundedCache<string, Address>(1000);
 
 function addressOf(protocol: TargetUrl['protocol'], authority: string): Address | Refusal {
   const key = `${protocol}//${authority}`;
@@ -155,8 +155,8 @@ function addressOf(protocol: TargetUrl['protocol'], authority: string): Address 
 const HOST = /^(?:(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.]+\])$/i;
 const HOST_LENGTH_MAX = 254;
 /**
- * A port without leading zeros, and not an empty one. WHATWG accepts both, but then the Host header differs from the
- * dialled port.
+ * A port that is not empty and has no leading zeros. WHATWG accepts an empty port and leading zeros, but then the Host
+ * header differs from the dialled port.
  */
 const PORT = /^[1-9]\d{0,4}$/;
 

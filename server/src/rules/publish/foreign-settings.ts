@@ -6,7 +6,7 @@ import { SETTING_NAMES } from './setting-table.ts';
 /** The default prefix of this service, and the prefix of the public QStash clients. */
 const PREFIXES = ['service-', 'upstash-'];
 
-/** Names that do not count: deliveries have headers with these names too, and a receiver may forward its headers. */
+/** Settings that are not recognized: deliveries have headers with these names too, and a receiver may forward them. */
 const OF_DELIVERIES: ReadonlySet<string> = new Set(['schedule-id', 'queue-name']);
 
 const NAMES: readonly (readonly [lower: string, name: string])[] = SETTING_NAMES.map((name) => [

@@ -27,15 +27,15 @@ interface Meaning {
   /** For a setting or another header that is read: the name under which its values are stored. */
   readonly storedAs: string | null;
   readonly isTrace: boolean;
-  /** For a header with our prefix that is not a plain setting: the name without the prefix, in lower case. */
+  /** For a header with our prefix whose `storedAs` is null: the name without the prefix, in lower case. Else null. */
   readonly otherName: string | null;
   /** Whether the header is a setting with the prefix of another service. */
   readonly isForeign: boolean;
 }
 
 /**
- * Limits for the cache: its entries, and the length of a name in it. Callers send the same few names repeatedly. All
- * entries were made for one prefix.
+ * Limits for the cache of meanings: its entries, and the length of a name in it. Callers send the same few names
+ * repeatedly. The entries are for `meaningsPrefix` only.
  */
 const MEANINGS_MAX = 1000;
 const MEANING_LENGTH_MAX = 64;

@@ -2,6 +2,7 @@
 
 import { withEntry, withPair } from '../../runtime/collections/short-list.ts';
 import { stricterDescent } from '../delivery/descent.ts';
+import type { Expiry } from '../delivery/expiry.ts';
 import type { HeaderList, NewMessage } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, type ProblemCode, problem } from '../requests/problem.ts';
@@ -23,10 +24,13 @@ import {
   parseDeduplicationId,
   parseDelayExpression,
   parseDuration,
+  parseExpires,
+  parseExpiresAt,
   parseFlag,
   parseFlowKey,
   parseFlowLimits,
   parseMethod,
+  parsePercentage,
   parseTimeout,
 } from './setting-values.ts';
 import { unsupportedProblem } from './unsupported-headers.ts';
@@ -39,8 +43,8 @@ export interface HeaderRules {
 }
 
 /**
- * The names of all settings, without the prefix, in lower case. A name that ends in "-" is a family. All settings may
- * also come as query parameters.
+ * The names of all settings, without the prefix, in lower case. A name that ends in "-" is a family: the caller chooses
+ * the rest of the name. All settings may also come as query parameters.
  */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
@@ -50,8 +54,8 @@ const FORWARD_FAMILIES: ReadonlyMap<string, string> = new Map(
 const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
 
 /**
- * Headers that `Header-Forward` leaves out: secrets, and headers that describe this request. Headers that no message
- * can forward are left out too.
+ * Headers that `Header-Forward` does not forward: secrets, and headers that describe the publish itself. Headers that
+ * can never be forwarded are not in this set.
  */
 const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
   'authorization',
@@ -71,7 +75,7 @@ export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: Heade
 }
 
 /** Thrown by the reader when a header is refused; its callers catch it. */
-export class Refused extends Error {
+export class HeaderRefused extends Error {
   readonly refusal: { readonly problem: Problem };
   constructor(code: ProblemCode, message: string) {
     super(message);
@@ -79,7 +83,7 @@ export class Refused extends Error {
   }
 }
 
-/** A header with our prefix that is not a plain setting: it belongs to a family or is unknown. */
+/** A header with our prefix whose name is not that of a setting: it belongs to a family, or is unknown. */
 interface Other {
   /** The name without the prefix. */
   readonly lowerName: string;
@@ -102,7 +106,7 @@ function isOfFamily(lowerName: string): boolean {
 export class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** A name of `storedAs`, its value, the next name, … The list is short: a map would cost more than it saves. */
+  /** A flat list: a name, its value, the next name, … It is short, so a map would cost more than it saves. */
   #stored: string[] | null = null;
   #others: Other[] | null = null;
   #foreign: string[] | null = null;
@@ -129,7 +133,7 @@ export class HeaderReader {
     else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
   }
 
-  /** The value of a header, or null when it is absent. */
+  /** The parsed value of the header with our prefix and this name, or null when it is absent. */
   own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
     const at = this.#find(name, 0);
     if (at === -1) return null;
@@ -137,10 +141,13 @@ export class HeaderReader {
     const value = this.#only(at, shownAs);
     // The length is checked before the value is parsed: in a batch, a value may be as long as the whole request.
     if (value.length > VALUE_LENGTH_MAX) {
-      throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
+      throw new HeaderRefused(
+        'bad_header',
+        `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`,
+      );
     }
     const parsed = parse(value);
-    if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
+    if ('problem' in parsed) throw new HeaderRefused('bad_header', `${shownAs}: ${parsed.problem}`);
     return parsed.value;
   }
 
@@ -148,7 +155,7 @@ export class HeaderReader {
     const contentType = this.#plain('Content-Type');
     if (contentType === null) return null;
     const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
-    if (wrong !== null) throw new Refused('bad_header', `Content-Type: ${wrong}`);
+    if (wrong !== null) throw new HeaderRefused('bad_header', `Content-Type: ${wrong}`);
     return contentType;
   }
 
@@ -157,6 +164,7 @@ export class HeaderReader {
       method: this.own(`${group}Method`, parseMethod),
       retries: this.own(`${group}Retries`, parseCount),
       retryDelay: this.own(`${group}Retry-Delay`, parseDelayExpression),
+      retryJitter: this.own(`${group}Retry-Jitter`, parsePercentage),
       delayMs: this.own(`${group}Delay`, parseDuration),
       timeoutMs: this.own(`${group}Timeout`, parseTimeout),
       forward: this.#forwarded(`${group}Forward-`),
@@ -168,6 +176,32 @@ export class HeaderReader {
     return target && { target, settings: this.settings(`${name}-`) };
   }
 
+  expiry(): Expiry | null {
+    const after = this.own('Expires', parseExpires);
+    const at = this.own('Expires-At', parseExpiresAt);
+    if (after === null || at === null) return after ?? at;
+    const { headerPrefix } = this.#rules;
+    throw new HeaderRefused('bad_header', `${headerPrefix}Expires: give it or ${headerPrefix}Expires-At, not both`);
+  }
+
+  debounce(): PublishRequest['debounce'] {
+    const { headerPrefix } = this.#rules;
+    const key = this.own('Debounce-Key', parseFlowKey);
+    const windowMs = this.own('Debounce', parseTimeout);
+    const maxMs = this.own('Debounce-Max', parseTimeout);
+    if (key !== null && windowMs !== null) {
+      if (maxMs === null || maxMs >= windowMs) return { key, windowMs, maxMs };
+      const wrong = `must be at least as long as ${headerPrefix}Debounce`;
+      throw new HeaderRefused('bad_header', `${headerPrefix}Debounce-Max: ${wrong}`);
+    }
+    if (key === null && windowMs === null && maxMs === null) return null;
+    const missing = key === null ? 'Debounce-Key' : 'Debounce';
+    throw new HeaderRefused(
+      'bad_header',
+      `${headerPrefix}${missing}: missing; give Debounce-Key and Debounce together`,
+    );
+  }
+
   flow(): NewMessage['flow'] {
     const { headerPrefix } = this.#rules;
     const key = this.own('Flow-Control-Key', parseFlowKey);
@@ -175,7 +209,7 @@ export class HeaderReader {
     if (key !== null && limits) return { key, limits };
     if (key === null && !limits) return null;
     const missing = key === null ? 'Flow-Control-Key' : 'Flow-Control-Value';
-    throw new Refused(
+    throw new HeaderRefused(
       'bad_header',
       `${headerPrefix}${missing}: missing; give Flow-Control-Key and Flow-Control-Value together`,
     );
@@ -187,13 +221,13 @@ export class HeaderReader {
     const key = this.#plain('Idempotency-Key');
     if (key !== null) {
       const parsed = parseDeduplicationId(key);
-      if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);
+      if ('problem' in parsed) throw new HeaderRefused('bad_header', `Idempotency-Key: ${parsed.problem}`);
       return { id: parsed.value };
     }
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  /** How many messages may descend from this request. Our deliveries pass this number on in their headers. */
+  /** How many messages may descend from this request. Our deliveries have this number in a header. Null: no limit. */
   descendantsLeft(): number | null {
     return stricterDescent(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
   }
@@ -201,7 +235,7 @@ export class HeaderReader {
   hops(): number {
     const hops = Math.max(this.own('Hops', parseCount) ?? 0, this.#sentBack('Hops', Math.max) ?? 0);
     if (hops > this.#rules.hopsMax) {
-      throw new Refused(
+      throw new HeaderRefused(
         'loop_detected',
         `loop: this message came back to the service ${hops} times; its destination is the service itself`,
       );
@@ -210,8 +244,8 @@ export class HeaderReader {
   }
 
   /**
-   * The value of a header of our deliveries that a receiver forwards with its own publish. The header is not delivered
-   * again, but its value counts: otherwise a loop through such a receiver would never end.
+   * The value of a header of our deliveries that a receiver forwards in its own publish, or null. The header is not
+   * delivered again, but its value counts: otherwise a loop through such a receiver would never end.
    */
   #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (one: number, other: number) => number): number | null {
     const { headerPrefix } = this.#rules;
@@ -221,7 +255,7 @@ export class HeaderReader {
       if (other.lowerName.length !== FORWARD.length + headerPrefix.length + name.length) continue;
       if (other.lowerName !== `${FORWARD}${headerPrefix}${name}`.toLowerCase()) continue;
       const parsed = parseCount(other.value.trim());
-      if ('problem' in parsed) throw new Refused('bad_header', `${other.name}: ${parsed.problem}`);
+      if ('problem' in parsed) throw new HeaderRefused('bad_header', `${other.name}: ${parsed.problem}`);
       found = found === null ? parsed.value : strictest(found, parsed.value);
     }
     return found;
@@ -230,15 +264,15 @@ export class HeaderReader {
   requireSupported(): void {
     for (const { lowerName, name } of this.#others ?? []) {
       const wrong = unsupportedProblem(lowerName, this.#rules.headerPrefix);
-      if (wrong !== null) throw new Refused('not_supported', `${name}: ${wrong}`);
+      if (wrong !== null) throw new HeaderRefused('not_supported', `${name}: ${wrong}`);
     }
   }
 
   /**
-   * Adds the trace headers and, if requested, all headers of the request that may be forwarded. A header that is
-   * forwarded by name takes precedence.
+   * Adds to `forward` the trace headers and, with `Header-Forward`, all headers of the request that may be forwarded. A
+   * header that `forward` already has takes precedence.
    */
-  withPassedOn(forward: HeaderList): HeaderList {
+  withPassedOnHeaders(forward: HeaderList): HeaderList {
     const { headerPrefix } = this.#rules;
     const isWholesale = this.own('Header-Forward', parseFlag) ?? false;
     if (!isWholesale && !this.#hasTrace) return forward;
@@ -256,7 +290,7 @@ export class HeaderReader {
   requireDeliverable(contentType: string | null, forward: HeaderList): void {
     if (contentType === null && forward.length === 0) return;
     const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
-    if (wrong !== null) throw new Refused('bad_forward_header', wrong);
+    if (wrong !== null) throw new HeaderRefused('bad_forward_header', wrong);
   }
 
   unknownNames(): readonly string[] {
@@ -268,15 +302,15 @@ export class HeaderReader {
   }
 
   /**
-   * Adds the settings with the prefix of another service. If all headers are forwarded, these settings have an effect:
-   * they reach the destination, as the caller requested.
+   * Adds the settings with the prefix of another service, which have no effect. With `Header-Forward` they do have one,
+   * because they reach the destination, and are not added.
    */
   #withForeign(names: readonly string[]): readonly string[] {
     if (this.#foreign === null || this.own('Header-Forward', parseFlag) === true) return names;
     return [...names, ...this.#foreign];
   }
 
-  /** The names of settings for a callback that the request does not have. */
+  /** The names of settings for a callback that the publish does not have. Such settings have no effect. */
   unusedNames(): readonly string[] {
     if (this.#stored === null && this.#others === null) return NO_NAMES;
     let unused: string[] | null = null;
@@ -319,7 +353,7 @@ export class HeaderReader {
     const name = stored[first]!;
     let times = 0;
     for (let at = first; at !== -1; at = this.#find(name, at + 2)) times += 1;
-    if (times > 1) throw new Refused('bad_header', `${shownAs}: given ${times} times; give it once`);
+    if (times > 1) throw new HeaderRefused('bad_header', `${shownAs}: given ${times} times; give it once`);
     return stored[first + 1]!;
   }
 
@@ -334,13 +368,13 @@ export class HeaderReader {
       const wrong = forwardHeaderProblem(bare, value, headerPrefix);
       if (wrong !== null) {
         if (isForQstashClients(headerPrefix) && isServiceHeader(bare, headerPrefix)) continue;
-        throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
+        throw new HeaderRefused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
       }
       forward = withEntry(forward, [bare, value]);
     }
     if (forward === null) return NO_HEADERS;
     const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));
-    if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
+    if (tooMuch !== null) throw new HeaderRefused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
     return forward;
   }
 }

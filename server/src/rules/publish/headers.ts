@@ -1,7 +1,7 @@
-// The rules for headers that users make us send. The same rules apply at accept and in the sender, so that everything
-// accepted can be sent. This file neither collects the headers of a request nor adds the service's own.
+// The rules for headers of a delivery that the caller chooses. The same rules apply at accept and in the sender, so
+// that everything accepted can be sent. Other files collect these headers, and add those of the service.
 
-import { Remembered } from '../../runtime/collections/remembered.ts';
+import { BoundedCache } from '../../runtime/collections/remembered.ts';
 import type { HeaderList } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
 
@@ -60,15 +60,16 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
-/** A cache of header names that were found valid. Most messages have the same few names. */
-const soundNames = new Remembered<string, string>(1000);
+/** The header names that were found valid are cached, because most messages have the same few names. */
+const soundNames = new BoundedCache<string, string>(1000);
 
 /**
  * Why a request with these headers must not be sent, or null. This is the last check before the network, wherever the
  * headers came from. A header that frames the request is refused here too.
  */
 export function unsendableProblem(headers: HeaderList): string | null {
-  for (const header of headers) {
+  for (let index = 0; index < headers.length; index += 1) {
+    const header = headers[index]!;
     const name = header[0];
     const wrong = soundNames.get(name) === undefined ? unsendableName(name) : null;
     if (wrong !== null) return wrong;
@@ -100,7 +101,7 @@ export interface HeaderLimits {
   readonly bytesMax: number;
 }
 
-/** Why these headers together are too much, or null. */
+/** Why these forwarded headers are together too many or too large, or null. */
 export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimits): string | null {
   if (headers.length > limits.countMax) {
     return `${headers.length} headers to forward; the limit is ${limits.countMax}`;
@@ -132,7 +133,14 @@ export function deliveredHeadersProblem(
   return null;
 }
 
-/** One character is one byte, since values are Latin-1. */
+/** The size of names and values together. One character is one byte, because values are Latin-1. */
+/** What is wrong with headers that are kept and read again for each message, also those without effect. */
+export function tooManyHeaders(headers: HeaderList, countMax: number, bytesMax: number): string | null {
+  if (headers.length > countMax) return `headers: ${headers.length} headers; the limit is ${countMax}`;
+  const bytes = headerBytes(headers);
+  return bytes > bytesMax ? `headers: ${bytes} bytes in total; the limit is ${bytesMax}` : null;
+}
+
 export function headerBytes(headers: HeaderList): number {
   let bytes = 0;
   // Not destructured, because that would allocate an object for each header.
@@ -140,7 +148,7 @@ export function headerBytes(headers: HeaderList): number {
   return bytes;
 }
 
-/** A request has one Content-Type. A forwarded one takes precedence: the caller chose it for the delivery. */
+/** The headers of a delivery. It has one Content-Type: a forwarded one replaces `contentType`, that of the publish. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
   if (!isContentTypeAdded(contentType, forward)) return forward;
   // Not a spread, for which the runtime would allocate sixteen places too many.
@@ -150,7 +158,7 @@ export function deliveredHeaders(contentType: string | null, forward: HeaderList
 
 function isContentTypeAdded(contentType: string | null, forward: HeaderList): boolean {
   if (contentType === null) return false;
-  for (const header of forward) if (isNamed(header[0], 'content-type')) return false;
+  for (const header of forward) if (isHeaderNamed(header[0], 'content-type')) return false;
   return true;
 }
 
@@ -158,7 +166,7 @@ function isContentTypeAdded(contentType: string | null, forward: HeaderList): bo
  * Whether a header has this name. The lengths are compared first: most names differ in length, and then no lower-case
  * copy is needed.
  */
-export function isNamed(name: string, lowerName: string): boolean {
+export function isHeaderNamed(name: string, lowerName: string): boolean {
   return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
@@ -167,7 +175,7 @@ export function canonicalHeaderName(name: string): string {
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** The name, quoted and escaped, because it may contain anything and is shown to people. */
+/** The name for an error text: quoted and escaped, because it may contain any character. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 40));
 }

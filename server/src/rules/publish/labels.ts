@@ -3,9 +3,7 @@
 export const LABELS_MAX = 10;
 export const LABEL_LENGTH_MAX = 128;
 
-/**
- * A label is ASCII only, because it comes in headers and in query strings, which treat other characters differently.
- */
+/** A label is ASCII only, because it comes in headers and query strings, which treat other characters differently. */
 const NOT_IN_A_LABEL = /[^\x20-\x7e]/;
 
 /** Returns the labels in the order given. Blanks around labels, empty labels and duplicates are dropped. */

@@ -13,6 +13,7 @@ export interface MisspeltSetting {
   readonly name: string;
   /** The setting that was probably meant, or the setting that this one needs to have an effect. */
   readonly meant: string;
+  /** The name is a setting, but has no effect because `meant` is missing. */
   readonly isAlone?: true;
   /** The name has the prefix of another service. */
   readonly isForeign?: true;
@@ -37,7 +38,7 @@ const DELIVERED_NAMES: ReadonlySet<string> = new Set([
   'descendants-left',
 ]);
 
-/** `unknown`: names without our prefix that have no effect, and settings with the prefix of another service. */
+/** The misspelt settings of a publish. `unknown`: its `unknownNames`, see ParsedPublishRequest. */
 export function misspeltSettings(unknown: readonly string[], headerPrefix: string): MisspeltSetting[] {
   return unknown.slice(0, LOOKED_AT_MAX).flatMap((name): MisspeltSetting[] => {
     const foreign = foreignSetting(name, headerPrefix);
@@ -51,7 +52,7 @@ export function misspeltSettings(unknown: readonly string[], headerPrefix: strin
   });
 }
 
-/** The callback that a setting belongs to. Such a setting has no effect only if that callback is missing. */
+/** The callback that a setting belongs to. If a setting of a callback has no effect, this callback is missing. */
 function callbackOf(lowerName: string): string | undefined {
   const isSetting = LOWER_NAMES.has(lowerName) || FAMILIES.some((family) => lowerName.startsWith(family));
   return isSetting ? CALLBACK_NAMES.find((callback) => lowerName.startsWith(`${callback.toLowerCase()}-`)) : undefined;
@@ -63,7 +64,7 @@ function settingMeant(lowerName: string): string | undefined {
   if (whole !== undefined) return LOWER_NAMES.get(whole);
   const parts = lowerName.split('-');
   for (const family of FAMILIES) {
-    // Compares as many parts of the name as the family has. The caller chooses the rest.
+    // Of the name, only as many parts as the family has are compared: the caller chooses the rest.
     const length = family.split('-').length - 1;
     if (parts.length <= length) continue;
     const start = `${parts.slice(0, length).join('-')}-`;
@@ -105,7 +106,7 @@ const LOWER_FIELDS = new Map(FIELDS.map((name) => [name.toLowerCase(), name]));
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(FIELDS);
 const NO_FIELDS: readonly string[] = [];
 
-/** The unknown fields of an element. If there are many, only a few of them. */
+/** The first few unknown fields of an element. */
 export function unknownFields(element: object): readonly string[] {
   let unknown: string[] | null = null;
   for (const name of Object.keys(element)) {
@@ -116,7 +117,7 @@ export function unknownFields(element: object): readonly string[] {
   return unknown ?? NO_FIELDS;
 }
 
-/** Why an element with such a field is refused when settings are strict. */
+/** Why an element with this unknown field is refused when settings are strict. */
 export function unknownFieldProblem(name: string, headerPrefix: string): { readonly problem: Problem } {
   return problem('bad_body', `${fieldShown(name)} is not known${fieldMeant(name, headerPrefix)}`);
 }

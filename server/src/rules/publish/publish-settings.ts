@@ -4,22 +4,35 @@
 import { type Descent, NO_DESCENT, stricterDescent } from '../delivery/descent.ts';
 import { type HeaderList, NO_SETTINGS } from '../delivery/message.ts';
 import { type Problem, problem } from '../requests/problem.ts';
+import type { Overlap } from '../schedules/schedule.ts';
 import { parseSeconds } from '../time/written-time.ts';
-import { HeaderReader, type HeaderRules, Refused } from './header-reader.ts';
+import { HeaderReader, HeaderRefused, type HeaderRules } from './header-reader.ts';
 import type { PublishRequest } from './publish.ts';
-import { asText, parseLabelList, parseOrderKey, parseRedactFields } from './setting-values.ts';
+import {
+  parseAwaitAck,
+  parseJitter,
+  parseLabelList,
+  parseOrderKey,
+  parseOutage,
+  parseOverlap,
+  parsePriority,
+  parseRedactFields,
+  parseText,
+} from './setting-values.ts';
 
 export { type HeaderRules, headerLimits, KNOWN_SETTINGS } from './header-reader.ts';
 
 /** What a publish has beside its headers. */
-export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
+export interface PublishParts extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
   /** How the request descends from one of our deliveries, if it does. */
   readonly descent: Descent;
 }
 
-export interface ReadRequest extends PublishRequest {
-  /** The cron expression as given. Only a schedule may have one. */
+export interface ParsedPublishRequest extends PublishRequest {
+  /** The cron expression as given. Only a schedule may have it and the next two. */
   readonly cron: string | null;
+  readonly overlap: Overlap | null;
+  readonly jitterMs: number | null;
   /** The names, without our prefix, of settings for a callback that the request does not have. They have no effect. */
   readonly unusedNames: readonly string[];
   /**
@@ -29,10 +42,10 @@ export interface ReadRequest extends PublishRequest {
   readonly unknownNames: readonly string[];
 }
 
-export type PublishSettings = Omit<ReadRequest, 'destination' | Exclude<keyof Origin, 'descent'>>;
+export type PublishSettings = Omit<ParsedPublishRequest, 'destination' | Exclude<keyof PublishParts, 'descent'>>;
 
 /** For settings that are parsed without a request. */
-const NO_ORIGIN: Origin = {
+const NO_ORIGIN: PublishParts = {
   queueName: null,
   body: new Uint8Array(0),
   callerIp: null,
@@ -47,20 +60,20 @@ export function parsePublishSettings(
   return readRequest(null, headers, NO_ORIGIN, rules);
 }
 
-/** Unknown headers with our prefix are never forwarded. Their names are returned. */
+/** Reads a publish from its headers. Unknown headers with our prefix are not forwarded, and named in `unknownNames`. */
 export function readRequest<D extends PublishRequest['destination'] | null>(
   destination: D,
   headers: HeaderList,
-  origin: Origin,
+  origin: PublishParts,
   rules: HeaderRules,
-): (Omit<ReadRequest, 'destination'> & { readonly destination: D }) | { readonly problem: Problem } {
+): (Omit<ParsedPublishRequest, 'destination'> & { readonly destination: D }) | { readonly problem: Problem } {
   try {
     const reader = new HeaderReader(headers, rules);
     reader.requireSupported();
     // The order of these calls matters, because the caller gets the first problem.
     const named = reader.settings('');
     const contentType = reader.contentType();
-    const forward = reader.withPassedOn(named.forward);
+    const forward = reader.withPassedOnHeaders(named.forward);
     reader.requireDeliverable(contentType, forward);
     // Written out as one object literal, because spreading parts would be several times slower.
     return {
@@ -69,32 +82,39 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       contentType,
       settings: forward === named.forward ? named : { ...named, forward },
       notBefore: reader.own('Not-Before', parseSeconds),
+      expiry: reader.expiry(),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
       labels: reader.own('Label', parseLabelList) ?? NO_SETTINGS.labels,
       flow: reader.flow(),
       orderKey: reader.own('Order-Key', parseOrderKey),
+      priority: reader.own('Priority', parsePriority),
+      outage: reader.own('Outage', parseOutage),
+      awaitAckMs: reader.own('Await-Ack', parseAwaitAck),
       deduplication: reader.deduplication(),
+      debounce: reader.debounce(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
       body: origin.body,
       callerIp: origin.callerIp,
-      // The request's own headers can only tighten the limits of its origin.
+      // The headers can only tighten the limits that follow from where the request comes from.
       hops: Math.max(reader.hops(), origin.descent.hops),
       descendantsLeft: stricterDescent(reader.descendantsLeft(), origin.descent.left),
       scheduleId: origin.scheduleId,
-      cron: reader.own('Cron', asText),
+      cron: reader.own('Cron', parseText),
+      overlap: reader.own('Schedule-Overlap', parseOverlap),
+      jitterMs: reader.own('Schedule-Jitter', parseJitter),
       unusedNames: reader.unusedNames(),
       unknownNames: reader.unknownNames(),
     };
   } catch (error) {
-    if (error instanceof Refused) return error.refusal;
+    if (error instanceof HeaderRefused) return error.refusal;
     throw error;
   }
 }
 
 /**
- * Reads from the headers of a request how it descends from our deliveries. Returns a problem when the request has
- * passed through this service too often.
+ * Reads from the headers of a request how it descends from our deliveries. Returns a problem if the chain of these
+ * deliveries has passed through this service too often.
  */
 export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
   const prefix = rules.headerPrefix.toLowerCase();
@@ -105,26 +125,30 @@ export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent |
     const reader = new HeaderReader(own, rules);
     return { hops: reader.hops(), left: reader.descendantsLeft() };
   } catch (error) {
-    if (error instanceof Refused) return error.refusal;
+    if (error instanceof HeaderRefused) return error.refusal;
     throw error;
   }
 }
 
 /** The value of a single header with our prefix, such as the `Cron` of a schedule. Null when it is absent or empty. */
-export function ownHeader(headers: HeaderList, name: string, headerPrefix: string): string | null {
+export function prefixedHeader(headers: HeaderList, name: string, headerPrefix: string): string | null {
   const wanted = (headerPrefix + name).toLowerCase();
   const value = headers.find(([each, text]) => each.toLowerCase() === wanted && text.trim() !== '')?.[1];
   return value?.trim() ?? null;
 }
 
 /**
- * Why a message with these settings is refused, or null. If the cron expression of a message were ignored, the caller
- * would wait for ticks in vain.
+ * Why a publish with these settings is refused, or null. Only a schedule may have a cron expression and what goes with
+ * it: if the cron of a publish were ignored, the caller would wait for ticks in vain.
  */
-export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderRules): { problem: Problem } | null {
-  if (cron === null) return null;
+export function scheduleOnlyProblem(
+  { cron, overlap, jitterMs }: PublishSettings,
+  { headerPrefix }: HeaderRules,
+): { problem: Problem } | null {
+  if (cron === null && overlap === null && jitterMs === null) return null;
+  const name = cron !== null ? 'Cron' : overlap !== null ? 'Schedule-Overlap' : 'Schedule-Jitter';
   return problem(
     'bad_header',
-    `${headerPrefix}Cron: only for a schedule; create one with POST /v2/schedules/{destination}`,
+    `${headerPrefix}${name}: only for a schedule; create one with POST /v2/schedules/{destination}`,
   );
 }

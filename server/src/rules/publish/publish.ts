@@ -1,13 +1,15 @@
 // Turns a parsed request into messages: it applies defaults and the limits of the tier, makes one message for each
-// endpoint of a topic, and computes when each message is due. Only this file decides which publishes are accepted over
-// HTTP, alone or in a batch. Its functions are pure.
+// endpoint of a topic, and computes when each message is due.
 
+import { type Expiry, isExpired, mustStartBefore } from '../delivery/expiry.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage, RequestedSettings } from '../delivery/message.ts';
+import { outageInAccount } from '../hosts/parking.ts';
 import { HARD_LIMITS, type Tier } from '../limits/tier.ts';
 import type { NewId } from '../requests/id.ts';
 import { problem } from '../requests/problem.ts';
 import { formatDurationMs } from '../time/duration.ts';
-import { contentKey } from './deduplication.ts';
+import { debounceKey } from './debounce.ts';
+import { contentDeduplicationKey, contentKey } from './deduplication.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { deliveredHeaders } from './headers.ts';
 import type { Sha256 } from './redact.ts';
@@ -18,6 +20,8 @@ export interface DeliverySettings {
   readonly method: Method | null;
   readonly retries: number | null;
   readonly retryDelay: string | null;
+  /** In percent. */
+  readonly retryJitter: number | null;
   readonly delayMs: number | null;
   readonly timeoutMs: number | null;
   readonly forward: HeaderList;
@@ -26,6 +30,14 @@ export interface DeliverySettings {
 export interface CallbackRequest {
   readonly target: TargetUrl;
   readonly settings: DeliverySettings;
+}
+
+/** A new message with the same key takes the place of the one that waits, which is then due after the window. */
+export interface DebounceRequest {
+  readonly key: string;
+  readonly windowMs: number;
+  /** How long after the first message the one that waits is due at the latest. Null: the longest delay of the tier. */
+  readonly maxMs: number | null;
 }
 
 export interface PublishRequest extends RequestedSettings {
@@ -37,9 +49,12 @@ export interface PublishRequest extends RequestedSettings {
   readonly settings: DeliverySettings;
   /** An absolute time that takes precedence over the delay, in milliseconds since 1970. */
   readonly notBefore: number | null;
+  /** From when on no attempt starts. Null: the message does not expire. */
+  readonly expiry: Expiry | null;
   readonly callback: CallbackRequest | null;
   readonly failureCallback: CallbackRequest | null;
   readonly deduplication: { readonly id: string } | 'byContent' | null;
+  readonly debounce: DebounceRequest | null;
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly hops: number;
@@ -48,13 +63,15 @@ export interface PublishRequest extends RequestedSettings {
    * deliveries.
    */
   readonly descendantsLeft: number | null;
-  /** The schedule that makes this request. Null if there is none. */
+  /** The schedule that repeats this request. Null for a request of a caller. */
   readonly scheduleId: string | null;
 }
 
 export interface Publisher {
   readonly accountId: string;
   readonly tier: Tier;
+  /** What messages that say nothing themselves do while their host is down. */
+  readonly outage?: 'park' | undefined;
 }
 
 /** The same moment on two clocks: `now` on the order clock, `wallNow` on the trusted wall clock. */
@@ -70,23 +87,25 @@ export interface PlanContext extends PlanTime {
   readonly sha256: Sha256;
 }
 
-/** Why a request cannot be planned: settings that exclude each other, a limit of the tier, an empty topic. */
+/** Why a request cannot be planned, or null: settings that exclude each other, a limit of the tier, an empty topic. */
 export function requestProblem(
   request: PublishRequest,
   tier: Tier,
   time: PlanTime,
   headerPrefix: string,
 ): PlanProblem | null {
-  const wrong = limitProblem(request, tier, time, headerPrefix);
+  const wrong =
+    (request.debounce && debounceProblem(request, tier, headerPrefix)) ??
+    limitProblem(request, tier, time, headerPrefix);
   if (wrong) return wrong;
   const { destination } = request;
   if (destination.kind === 'url' || destination.topic.endpoints.length > 0) return null;
   return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
 }
 
-/** Like `requestProblem`, but without a check of the destination. */
+/** Like `requestProblem`, but does not check whether a topic has endpoints. */
 export function limitProblem(
-  request: Limited & Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
+  request: Limited & Pick<PublishRequest, 'flow' | 'orderKey' | 'priority' | 'queueName'>,
   tier: Tier,
   time: PlanTime,
   headerPrefix: string,
@@ -130,7 +149,8 @@ export function makeMessages(
     const { url, host } = destination.target;
     const resolved = { url, host, topicName: null, endpointName: null };
     const deduplication = deduplicate(deduplicationKey(request, url, context), null, context);
-    return [planMessage(request, publisher, context, shared, resolved, deduplication)];
+    const debounce = debounced(request, null, publisher.tier, context);
+    return [planMessage(request, publisher, context, shared, resolved, deduplication, debounce)];
   }
   const { topic } = destination;
   // Computed once for all endpoints: the key may be the hash of a large body.
@@ -138,24 +158,27 @@ export function makeMessages(
   return topic.endpoints.map(({ url, name }) => {
     const resolved = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
     const deduplication = deduplicate(key, url, context);
-    return planMessage(request, publisher, context, shared, resolved, deduplication);
+    const debounce = debounced(request, url, publisher.tier, context);
+    return planMessage(request, publisher, context, shared, resolved, deduplication, debounce);
   });
 }
 
 type SharedParts = Pick<
   NewMessage,
-  'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback' | 'descendantsLeft'
+  'headers' | 'retriesMax' | 'retryDelay' | 'retryJitter' | 'callback' | 'failureCallback' | 'descendantsLeft'
 >;
 type ResolvedDestination = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
 
-/** The parts of a message that are the same for every endpoint of a topic. They are built once. */
+/** Builds the parts of a message that are the same for every endpoint of a topic, once for all of them. */
 function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: number): SharedParts {
   const { settings, contentType, callback, failureCallback } = request;
-  const retrySetting = { retriesMax: settings.retries ?? tier.retriesDefault, retryDelay: settings.retryDelay };
+  const { retries, retryDelay, retryJitter } = settings;
+  const retrySetting = { retriesMax: retries ?? tier.retriesDefault, retryDelay, retryJitter };
   return {
     headers: deliveredHeaders(contentType, settings.forward),
     retriesMax: retrySetting.retriesMax,
-    retryDelay: retrySetting.retryDelay,
+    retryDelay,
+    retryJitter,
     callback: callback && planCallback(callback, retrySetting, tier),
     failureCallback: failureCallback && planCallback(failureCallback, retrySetting, tier),
     descendantsLeft,
@@ -170,6 +193,7 @@ function planMessage(
   shared: SharedParts,
   resolved: ResolvedDestination,
   deduplication: NewMessage['deduplication'],
+  debounce: NewMessage['debounce'],
 ): NewMessage {
   const { settings } = request;
   return {
@@ -183,14 +207,19 @@ function planMessage(
     body: request.body,
     retriesMax: shared.retriesMax,
     retryDelay: shared.retryDelay,
+    retryJitter: shared.retryJitter,
     timeoutMs: settings.timeoutMs ?? publisher.tier.timeoutMsDefault,
     queueName: request.queueName,
     orderKey: request.orderKey,
+    priority: request.priority,
+    outage: outageInAccount(request.outage, publisher.outage),
+    awaitAckMs: request.awaitAckMs,
     flow: request.flow,
     scheduleId: request.scheduleId,
     labels: request.labels,
     redaction: request.redaction,
     deduplication,
+    debounce,
     topicName: resolved.topicName,
     endpointName: resolved.endpointName,
     callback: shared.callback,
@@ -201,6 +230,7 @@ function planMessage(
     descendantsLeft: shared.descendantsLeft,
     createdAt: context.now,
     dueAt: dueAt(request, context),
+    mustStartBefore: startsBefore(request, context),
   };
 }
 
@@ -208,10 +238,10 @@ function deduplicationKey(request: PublishRequest, destination: string, { sha256
   if (request.deduplication === null) return null;
   if (request.deduplication !== 'byContent') return `id:${request.deduplication.id}`;
   const { body, contentType, settings } = request;
-  return `content:${sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`;
+  return contentDeduplicationKey(sha256(contentKey({ destination, body, contentType, headers: settings.forward })));
 }
 
-/** The key by which later duplicates of a message are found. Each copy for an endpoint of a topic has its own key. */
+/** The key by which later duplicates of a message are found. The messages to the endpoints of a topic differ in it. */
 function deduplicate(
   key: string | null,
   endpointUrl: string | null,
@@ -222,15 +252,64 @@ function deduplicate(
   return { key: endpointUrl === null ? key : `${key} ${endpointUrl}`, expiresAt };
 }
 
+function debounced(
+  { debounce }: PublishRequest,
+  endpointUrl: string | null,
+  tier: Tier,
+  { now }: PlanContext,
+): NewMessage['debounce'] {
+  if (debounce === null) return null;
+  const { key, maxMs } = debounce;
+  return { key: debounceKey(key, endpointUrl), latestAt: now + (maxMs ?? longestDelayMs(tier)), count: 1 };
+}
+
+/** Why a request with a debounce key is refused, or null. */
+function debounceProblem(request: PublishRequest, tier: Tier, headerPrefix: string): PlanProblem | null {
+  const { settings, notBefore, deduplication, scheduleId, debounce } = request;
+  const name = `${headerPrefix}Debounce-Key`;
+  if (scheduleId !== null) {
+    return problem('bad_header', `${name}: not for a schedule; see ${headerPrefix}Schedule-Overlap`);
+  }
+  if (settings.delayMs || notBefore !== null) {
+    const time = `${headerPrefix}${notBefore === null ? 'Delay' : 'Not-Before'}`;
+    return problem('bad_header', `${name}: not together with ${time}; ${headerPrefix}Debounce decides the time`);
+  }
+  if (deduplication !== null) {
+    const why = 'not together with deduplication, which drops the newest message and not the one that waits';
+    return problem('bad_header', `${name}: ${why}`);
+  }
+  const delayMsMax = longestDelayMs(tier);
+  if (debounce!.windowMs > delayMsMax) {
+    return overTier(tier, `${headerPrefix}Debounce`, formatDurationMs(delayMsMax));
+  }
+  if (debounce!.maxMs === null || debounce!.maxMs <= delayMsMax) return null;
+  return overTier(tier, `${headerPrefix}Debounce-Max`, formatDurationMs(delayMsMax));
+}
+
+/** The problem if messages with a debounce key are not possible here and one is asked for, or null. */
+export function noDebounceProblem(
+  { debounce }: Pick<PublishRequest, 'debounce'>,
+  why: string,
+  headerPrefix: string,
+): PlanProblem | null {
+  return debounce && problem('bad_header', `${headerPrefix}Debounce-Key: ${why}`);
+}
+
 /** The problem if two settings exclude each other, or null. */
 function contradiction(
-  request: Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
+  request: Pick<PublishRequest, 'flow' | 'orderKey' | 'priority' | 'queueName'>,
   headerPrefix: string,
 ): ReturnType<typeof problem> | null {
   if (request.flow && request.queueName !== null) {
     return problem(
       'bad_header',
       `${headerPrefix}Flow-Control-Key: not allowed in a queue; a queue has its own parallelism`,
+    );
+  }
+  if (request.priority !== null && request.queueName !== null) {
+    return problem(
+      'bad_header',
+      `${headerPrefix}Priority: not allowed in a queue, whose messages start in order; POST /v2/queues sets the priority of the whole queue`,
     );
   }
   if (request.orderKey !== null && request.queueName === null) {
@@ -247,20 +326,47 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
-/** Limit for a difference of the clocks that is ignored: a distant database's clock is not known more exactly. */
+/** A difference of the clocks up to this is ignored: the clock of a distant database is not known more exactly. */
 const CLOCKS_AGREE_MS = 100;
 
-function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore'>, { now, wallNow }: PlanTime): number {
-  if (request.notBefore === null) return now + (request.settings.delayMs ?? 0);
-  // `notBefore` is a time on the wall clock. If the order clock differs from the wall clock, the difference is added.
-  // After a correction the clocks differ by some milliseconds: then `notBefore` is used unchanged.
+/**
+ * What is added to a time on the wall clock, if the order clock differs from it. After a correction the clocks differ by
+ * some milliseconds: then nothing is added.
+ */
+function orderAheadMs({ now, wallNow }: PlanTime): number {
   const aheadMs = now - wallNow;
-  return Math.max(now, Math.abs(aheadMs) <= CLOCKS_AGREE_MS ? request.notBefore : request.notBefore + aheadMs);
+  return Math.abs(aheadMs) <= CLOCKS_AGREE_MS ? 0 : aheadMs;
 }
 
+/** When a request is due. */
+export function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore' | 'debounce'>, time: PlanTime): number {
+  if (request.debounce !== null) return time.now + request.debounce.windowMs;
+  if (request.notBefore === null) return time.now + (request.settings.delayMs ?? 0);
+  return Math.max(time.now, request.notBefore + orderAheadMs(time));
+}
+
+/** From when on no attempt of a request starts. Null: it does not expire. */
+export function startsBefore({ expiry }: Pick<PublishRequest, 'expiry'>, time: PlanTime): number | null {
+  return mustStartBefore(expiry, time.now, orderAheadMs(time));
+}
+
+/** Why a message would expire before its first attempt could start, or null. */
+function expiryProblem(request: Limited, time: PlanTime, headerPrefix: string): PlanProblem | null {
+  const { expiry, notBefore, debounce } = request;
+  if (expiry === null) return null;
+  const before = { mustStartBefore: startsBefore(request, time) };
+  const name = `${headerPrefix}${'at' in expiry ? 'Expires-At' : 'Expires'}`;
+  if (isExpired(before, time.now))
+    return problem('bad_header', `${name}: is in the past; the message would never be sent`);
+  if (!isExpired(before, dueAt(request, time))) return null;
+  const delay = `${headerPrefix}${debounce ? 'Debounce' : notBefore === null ? 'Delay' : 'Not-Before'}`;
+  return problem('bad_header', `${delay}: the message would expire before it is due; see ${name}`);
+}
+
+/** `original`: the retry setting of the message. */
 function planCallback(
   callback: CallbackRequest,
-  original: Pick<CallbackTarget, 'retriesMax' | 'retryDelay'>,
+  original: Pick<CallbackTarget, 'retriesMax' | 'retryDelay' | 'retryJitter'>,
   tier: Tier,
 ): CallbackTarget {
   const { settings } = callback;
@@ -271,6 +377,7 @@ function planCallback(
     // Spec 6, rule 2: a callback without its own retry setting uses the retry setting of the original request.
     retriesMax: settings.retries ?? original.retriesMax,
     retryDelay: settings.retryDelay ?? original.retryDelay,
+    retryJitter: settings.retryJitter ?? original.retryJitter,
     delayMs: settings.delayMs ?? 0,
     timeoutMs: settings.timeoutMs ?? tier.timeoutMsDefault,
   };
@@ -278,20 +385,25 @@ function planCallback(
 
 type PlanProblem = ReturnType<typeof problem>;
 
-type Limited = Pick<PublishRequest, 'settings' | 'notBefore' | 'callback' | 'failureCallback' | 'body'>;
-type DefaultSettings = Omit<Limited, 'body'> & Pick<PublishRequest, 'flow' | 'orderKey'>;
+type Limited = Pick<
+  PublishRequest,
+  'settings' | 'notBefore' | 'expiry' | 'debounce' | 'callback' | 'failureCallback' | 'body' | 'awaitAckMs'
+>;
+type DefaultSettings = Omit<Limited, 'body'> & Pick<PublishRequest, 'flow' | 'orderKey' | 'priority'>;
 
 function tierProblem(request: Limited, tier: Tier, time: PlanTime, headerPrefix: string): PlanProblem | null {
   const { body, callback, failureCallback, notBefore } = request;
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
-  const delayMsMax = tier.delayMsMax ?? HARD_LIMITS.delayMsMax;
+  const delayMsMax = longestDelayMs(tier);
   if (dueAt(request, time) - time.now > delayMsMax) {
     const name = `${headerPrefix}${notBefore === null ? 'Delay' : 'Not-Before'}`;
     return overTier(tier, name, formatDurationMs(delayMsMax));
   }
   return (
+    expiryProblem(request, time, headerPrefix) ??
+    awaitAckProblem(request, tier, headerPrefix) ??
     settingsProblem(headerPrefix, request.settings, tier) ??
     (callback && settingsProblem(`${headerPrefix}Callback-`, callback.settings, tier)) ??
     (failureCallback && settingsProblem(`${headerPrefix}Failure-Callback-`, failureCallback.settings, tier))
@@ -308,11 +420,20 @@ function settingsProblem(group: string, settings: DeliverySettings, tier: Tier):
   if (timeoutMs !== null && timeoutMs > timeoutMsMax) {
     return overTier(tier, `${group}Timeout`, formatDurationMs(timeoutMsMax));
   }
-  const delayMsMax = tier.delayMsMax ?? HARD_LIMITS.delayMsMax;
+  const delayMsMax = longestDelayMs(tier);
   if (delayMs !== null && delayMs > delayMsMax) {
     return overTier(tier, `${group}Delay`, formatDurationMs(delayMsMax));
   }
   return null;
+}
+
+function awaitAckProblem({ awaitAckMs }: Pick<PublishRequest, 'awaitAckMs'>, tier: Tier, prefix: string) {
+  const max = tier.awaitAckMsMax ?? HARD_LIMITS.awaitAckMsMax;
+  return awaitAckMs !== null && awaitAckMs > max ? overTier(tier, `${prefix}Await-Ack`, formatDurationMs(max)) : null;
+}
+
+function longestDelayMs({ delayMsMax }: Tier): number {
+  return delayMsMax ?? HARD_LIMITS.delayMsMax;
 }
 
 function overTier(tier: Tier, what: string, max: string): PlanProblem {

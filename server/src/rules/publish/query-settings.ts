@@ -4,7 +4,7 @@
 import type { HeaderList } from '../delivery/message.ts';
 import { foreignSetting } from './foreign-settings.ts';
 
-export interface TakenSettings {
+export interface SeparatedSettings {
   readonly destination: string;
   /** The names are decoded, and keep the prefix and the letter case of the caller. A name may occur more than once. */
   readonly settings: HeaderList;
@@ -14,8 +14,12 @@ export interface TakenSettings {
 
 const NO_NAMES: readonly string[] = [];
 
-/** A name in `known` has no prefix. A name that ends in "-" matches all names that start with it. */
-export function takeSettings(destination: string, headerPrefix: string, known: ReadonlySet<string>): TakenSettings {
+/** `known`: the names of settings, without the prefix. One that ends in "-" matches all names that start with it. */
+export function separateSettings(
+  destination: string,
+  headerPrefix: string,
+  known: ReadonlySet<string>,
+): SeparatedSettings {
   const queryStart = destination.indexOf('?');
   if (queryStart === -1) return { destination, settings: [], foreign: NO_NAMES };
   const prefix = headerPrefix.toLowerCase();
@@ -53,7 +57,7 @@ export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<
   return false;
 }
 
-/** Text that is not correctly encoded stays as it is. The parser of the value checks it. */
+/** Text that is not correctly encoded is returned unchanged. It is then checked like any other value. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -1,5 +1,5 @@
-// Decides by the `Redact-Fields` header which parts of a message are shown as a hash instead of their value. Only reads
-// are affected: the original is stored, delivered and retried unchanged.
+// Decides by the `Redact-Fields` header which parts of a message the API shows as a hash instead of their value. Only
+// reads are affected: the original is stored, delivered and retried unchanged.
 
 import type { HeaderList, Redaction } from '../delivery/message.ts';
 import { eachMax } from '../limits/budgets.ts';
@@ -25,7 +25,8 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
     if (header !== undefined) headers.add(header);
     if (headers.size > NAMES_MAX) return { problem: `names too many headers; the limit is ${NAMES_MAX}` };
   }
-  if (fields.size === 0) return { problem: 'is empty; give a list of body, headers, header[Name]' };
+  if (fields.size === 0)
+    return { problem: 'is empty; give one or more of body, headers, header[Name], separated by commas' };
   return {
     body: fields.has('body'),
     allHeaders: fields.has('header') || fields.has('headers'),
@@ -44,16 +45,19 @@ export function combinedRedaction(one: Redaction | null, other: Redaction | null
   return { body: one.body || other.body, allHeaders, headers: allHeaders ? [] : headers };
 }
 
-/** Hides an empty body too: that it was empty is also information. */
+/** The body that a read shows. An empty body is hidden too: it is also information that it is empty. */
 export function redactBody(redaction: Redaction, body: Uint8Array, sha256: Sha256): Uint8Array {
   return redaction.body ? new TextEncoder().encode(redacted(body, sha256)) : body;
 }
 
+export function isRedacted({ allHeaders, headers }: Redaction, headerName: string): boolean {
+  return allHeaders || headers.includes(headerName.toLowerCase());
+}
+
 export function redactHeaders(redaction: Redaction, headers: HeaderList, sha256: Sha256): HeaderList {
   return headers.map(([name, value]) => {
-    const isHidden = redaction.allHeaders || redaction.headers.includes(name.toLowerCase());
     // Latin-1 is the encoding on the wire, so the receiver can compare the hash with what arrived.
-    return isHidden ? [name, redacted(Buffer.from(value, 'latin1'), sha256)] : [name, value];
+    return isRedacted(redaction, name) ? [name, redacted(Buffer.from(value, 'latin1'), sha256)] : [name, value];
   });
 }
 

@@ -1,5 +1,6 @@
 // How much one request makes the service store, counted from its parsed form before any message is made. Each body
-// counts once, however many messages share it. Everything else counts for every message.
+// counts once, however many messages share it, unless they may take the place of others. Everything else counts for
+// every message.
 
 import { SETTING_FIELDS } from '../delivery/message.ts';
 import { showAmount } from '../limits/budget.ts';
@@ -13,7 +14,7 @@ export interface RequestSizeLimits {
   readonly bytesMax: number;
 }
 
-/** The limits have room for the longest batch and the largest body that the configuration allows. */
+/** The limits are never below the longest batch and the largest body that the configuration allows. */
 export function requestSizeLimits(batchMax: number, requestBytesMax: number): RequestSizeLimits {
   const besideBytes = eachMax('plannedBytes') / 8;
   return {
@@ -35,7 +36,7 @@ export function requestSizeProblem(
   for (const request of requests) {
     const count = messageCount(request);
     messages += count;
-    bytes += request.body.length + count * besideBody(request);
+    bytes += (request.debounce === null ? 1 : count) * request.body.length + count * besideBody(request);
   }
   if (messages > messagesMax) {
     return problem(
@@ -53,7 +54,7 @@ export function requestSizeProblem(
   return null;
 }
 
-/** What every message stores besides the body, as far as the caller controls its length. */
+/** The bytes that every message stores besides its body. Only what can be long counts: headers, texts and callbacks. */
 function besideBody(request: PublishRequest): number {
   const { contentType, settings, callback, failureCallback } = request;
   let bytes =

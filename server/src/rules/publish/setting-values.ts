@@ -1,10 +1,16 @@
 // Parses the values of publish headers: each text becomes a value, or a reason why it is invalid. header-reader.ts and
 // publish-settings.ts say which header takes which value.
 
+import { ACK_MS_MIN } from '../acks/ack.ts';
+import type { Expiry } from '../delivery/expiry.ts';
 import { METHODS, type Method } from '../delivery/message.ts';
+import { PRIORITY_MAX } from '../delivery/priority.ts';
 import { parseRetryDelay } from '../delivery/retry-delay.ts';
+import { type GivenOutage, OUTAGES } from '../hosts/parking.ts';
 import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from '../lines/flow-control.ts';
-import { parseAnyDurationMs } from '../time/duration.ts';
+import { JITTER_MS_MAX, OVERLAPS, type Overlap } from '../schedules/schedule.ts';
+import { formatDurationMs, parseAnyDurationMs } from '../time/duration.ts';
+import { parseSeconds } from '../time/written-time.ts';
 import { deduplicationIdProblem } from './deduplication.ts';
 import { parseTargetUrl } from './destination.ts';
 import { parseLabels } from './labels.ts';
@@ -38,7 +44,7 @@ export function parseCount(text: string): Parsed<number> {
   return { value: Math.min(Number(text), Number.MAX_SAFE_INTEGER) };
 }
 
-export function asText(text: string): Parsed<string> {
+export function parseText(text: string): Parsed<string> {
   return { value: text };
 }
 
@@ -57,9 +63,57 @@ export function parseTimeout(text: string): Parsed<number> {
   return ms === null || ms === 0 ? { problem: 'must be a duration over 0, such as 30s or 2m' } : { value: ms };
 }
 
+export function parseAwaitAck(text: string): Parsed<number> {
+  const ms = parseAnyDurationMs(text);
+  return ms === null || ms < ACK_MS_MIN ? { problem: 'must be a duration of at least 1s, such as 30m' } : { value: ms };
+}
+
+export function parseOverlap(text: string): Parsed<Overlap> {
+  const overlap = OVERLAPS.find((each) => each === text.toLowerCase());
+  return overlap ? { value: overlap } : { problem: `must be one of ${OVERLAPS.join(', ')}` };
+}
+
+export function parseJitter(text: string): Parsed<number> {
+  const ms = parseAnyDurationMs(text);
+  const max = formatDurationMs(JITTER_MS_MAX);
+  return ms === null || ms > JITTER_MS_MAX
+    ? { problem: `must be a duration of at most ${max}, such as 30s or 5m` }
+    : { value: ms };
+}
+
+export function parseExpires(text: string): Parsed<Expiry> {
+  const parsed = parseTimeout(text);
+  return 'problem' in parsed ? parsed : { value: { afterMs: parsed.value } };
+}
+
+export function parseExpiresAt(text: string): Parsed<Expiry> {
+  const parsed = parseSeconds(text);
+  return 'problem' in parsed ? parsed : { value: { at: parsed.value } };
+}
+
 export function parseDelayExpression(text: string): Parsed<string> {
   const parsed = parseRetryDelay(text);
   return 'problem' in parsed ? parsed : { value: text };
+}
+
+export function parsePriority(text: string): Parsed<number> {
+  const parsed = parseCount(text);
+  return 'problem' in parsed || parsed.value > PRIORITY_MAX
+    ? { problem: `must be a whole number from 0 to ${PRIORITY_MAX}` }
+    : parsed;
+}
+
+export function parseOutage(text: string): Parsed<GivenOutage> {
+  const outage = OUTAGES.find((each) => each === text.toLowerCase());
+  return outage ? { value: outage } : { problem: `must be one of ${OUTAGES.join(', ')}` };
+}
+
+/** Returns the whole number of the percentage. */
+export function parsePercentage(text: string): Parsed<number> {
+  const percent = /^(\d{1,3})%$/.exec(text)?.[1];
+  return percent === undefined || Number(percent) > 100
+    ? { problem: 'must be a whole percentage from 0% to 100%, such as 20%' }
+    : { value: Number(percent) };
 }
 
 export function parseFlowKey(text: string): Parsed<string> {

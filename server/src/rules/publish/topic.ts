@@ -1,4 +1,4 @@
-// A topic: a name and an ordered list of endpoints. Edits are pure functions from one list to the next.
+// A topic: a name and an ordered list of endpoints. An edit returns a new list.
 
 import type { HeaderList } from '../delivery/message.ts';
 
@@ -51,14 +51,14 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
-/** Finds an endpoint by name or URL without a scan: thousands of endpoints may be looked up in one edit. */
+/** A list in which an endpoint is found by name or URL without a scan: one edit may look up thousands of endpoints. */
 class EndpointList {
   readonly endpoints: Endpoint[] = [];
   readonly #byName = new Map<string, number>();
   readonly #byUrl = new Positions();
   readonly #unnamedByUrl = new Positions();
 
-  /** Looks for the name first: otherwise an unnamed endpoint with the same URL could get a name that is in use. */
+  /** The index of the endpoint to change, or null. The name counts before the URL, so that no name is used twice. */
   indexOf({ name, url }: Endpoint): number | null {
     if (name === null) return this.#byUrl.first(url);
     return this.#byName.get(name) ?? this.#unnamedByUrl.first(url);
@@ -69,7 +69,7 @@ class EndpointList {
     this.#note(this.endpoints.length - 1, endpoint);
   }
 
-  /** The endpoint keeps its name, unless a new name is given. */
+  /** Changes the endpoint at this index. It keeps its name, unless a new name is given. */
   change(at: number, { name, url }: Endpoint): void {
     const old = this.endpoints[at]!;
     this.#byUrl.remove(old.url, at);
@@ -86,7 +86,7 @@ class EndpointList {
   }
 }
 
-/** The positions of a URL in a list, in ascending order. */
+/** The indexes at which each URL is in a list, in ascending order. */
 class Positions {
   readonly #of = new Map<string, number[]>();
 

@@ -2,7 +2,7 @@
 // worse than refusing them: the steps of a workflow would be delivered as plain messages, and each would start the
 // workflow again.
 
-/** Why a request with this header is refused, or null. `lowerName`: in lower case, without the prefix. */
+/** Why a request with this header is refused, or null. `lowerName`: its name in lower case, without the prefix. */
 export function unsupportedProblem(lowerName: string, headerPrefix: string): string | null {
   if (!lowerName.includes('workflow-')) return null;
   const ofDelivery = lowerName.replace(/^(?:failure-)?callback-/, '');

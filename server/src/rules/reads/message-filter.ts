@@ -2,8 +2,9 @@
 // finds candidates by any indexed key. Whether a candidate matches is decided here, in the same way for every adapter.
 
 import type { Message } from '../delivery/message.ts';
+import { givenDebounceKey } from '../publish/debounce.ts';
 import { parseTargetUrl } from '../publish/destination.ts';
-import type { Look } from './look.ts';
+import type { ReadAmount } from './read-amount.ts';
 
 /** The states that users see. `pending` is shown as CREATED before the first attempt, and as RETRY after it. */
 export const SHOWN_STATES = [
@@ -30,6 +31,8 @@ export interface MessageFilter {
   readonly queueNames?: readonly string[];
   readonly topicNames?: readonly string[];
   readonly scheduleIds?: readonly string[];
+  /** Callbacks and retried messages carry the names of the message they come from, too: what made them tells them apart. */
+  readonly kinds?: readonly Message['kind'][];
   /**
    * Ids of messages that led to other messages. A callback matches by the message that it reports on, and a retried
    * message by its dead letter.
@@ -37,12 +40,17 @@ export interface MessageFilter {
   readonly sourceMessageIds?: readonly string[];
   readonly labels?: readonly string[];
   readonly flowKeys?: readonly string[];
+  /** As callers give them: those of a message to a topic are the same for each of its endpoints. */
+  readonly debounceKeys?: readonly string[];
   readonly callerIps?: readonly string[];
   /** The status of the last response, or 0 for a message that was tried and got no response. */
   readonly statuses?: readonly number[];
   /** Failure texts, which are matched exactly. */
   readonly failures?: readonly string[];
-  /** Whether a dead letter was sent again. `any` selects both, where a filter without this key would not. */
+  /**
+   * Selects dead letters that were sent again (true), that were not (false), or both (`any`). Without this key, calls
+   * about dead letters select only those that were not sent again.
+   */
   readonly isRetried?: boolean | 'any';
   /** Selects messages accepted at this time or later, in milliseconds since 1970. */
   readonly fromAt?: number;
@@ -51,8 +59,8 @@ export interface MessageFilter {
   /** Selects messages that ended at this time or earlier. Open messages do not match. */
   readonly endedToAt?: number;
   /**
-   * A text that must be in the id, URL, queue, topic, schedule, a label, or the body unless the body is redacted.
-   * Letter case does not matter.
+   * A text that must occur in the id, URL, queue, topic, schedule, a label, or the body. Letter case does not matter. A
+   * redacted body is not searched.
    */
   readonly text?: string;
 }
@@ -72,7 +80,7 @@ export class StateTally {
     CANCELLED: 0,
   };
 
-  add(message: Shown): void {
+  add(message: StateFields): void {
     this.count += 1;
     this.states[shownState(message)] += 1;
   }
@@ -82,31 +90,31 @@ export class StateTally {
     for (const state of SHOWN_STATES) this.states[state] += states[state];
   }
 
-  piece(cursor: number | null, looked: Look): CountPiece {
+  piece(cursor: number | null, looked: ReadAmount): CountPiece {
     return { count: this.count, states: this.states, cursor, looked };
   }
 }
 
-/** The result of one piece of a count. `cursor` is where the next piece continues, or null if there is none. */
+/** The result of one piece of a count. `cursor`: where the next piece continues; null if everything is counted. */
 export interface CountPiece {
   readonly count: number;
   /** How many messages of each state the piece found. */
   readonly states: StateCounts;
   readonly cursor: number | null;
-  readonly looked: Look;
+  readonly looked: ReadAmount;
 }
 
-/** The result of a whole count. */
-export interface Counted {
+/** The result of a count, over all its pieces. */
+export interface MessageCount {
   readonly count: number;
-  /** Counting stopped early, so the real number may be larger. */
+  /** Whether counting stopped at a limit, so that the real number may be larger. */
   readonly isCut: boolean;
 }
 
 /** The fields that decide which state is shown. */
-export type Shown = Pick<Message, 'state' | 'attempts' | 'cancelRequestedAt'>;
+export type StateFields = Pick<Message, 'state' | 'attempts' | 'cancelRequestedAt'>;
 
-export function shownState(message: Shown): ShownState {
+export function shownState(message: StateFields): ShownState {
   switch (message.state) {
     case 'pending':
       return message.attempts === 0 ? 'CREATED' : 'RETRY';
@@ -123,7 +131,7 @@ export function shownState(message: Shown): ShownState {
   }
 }
 
-/** A filter prepared for many messages: the cost for one message does not depend on how many values the filter has. */
+/** Applies a filter to many messages. The cost for one message does not depend on how many values the filter has. */
 export class Matcher {
   readonly #tests: readonly ((message: Message) => boolean)[];
   readonly #text: string | null;
@@ -141,9 +149,11 @@ export class Matcher {
       among(filter.queueNames, ({ queueName }) => queueName),
       among(filter.topicNames, ({ topicName }) => topicName),
       among(filter.scheduleIds, ({ scheduleId }) => scheduleId),
+      among(filter.kinds, ({ kind }) => kind),
       among(filter.sourceMessageIds, ({ sourceMessageId }) => sourceMessageId),
       amongAny(filter.labels, ({ labels }) => labels),
       among(filter.flowKeys, ({ flow }) => flow?.key ?? null),
+      among(filter.debounceKeys, ({ debounce }) => debounce && givenDebounceKey(debounce)),
       among(filter.callerIps, ({ callerIp }) => callerIp),
       // A message that was tried and got no response has the status 0.
       among(filter.statuses, ({ lastStatus, attempts }) => lastStatus ?? (attempts > 0 ? 0 : null)),
@@ -155,7 +165,7 @@ export class Matcher {
     ].filter((test) => test !== null);
   }
 
-  /** Whether bodies are needed to match messages. */
+  /** Whether the filter searches for a text, so that bodies must be read. */
   get hasText(): boolean {
     return this.#text !== null;
   }
@@ -164,7 +174,7 @@ export class Matcher {
     return this.mayMatch(message) && (this.#text === null || hasText(message, this.#text));
   }
 
-  /** Whether all but the text of the filter matches. It is used for messages that were read without their bodies. */
+  /** Like `matches`, but ignores the text of the filter. For messages that were read without their bodies. */
   mayMatch(message: Message): boolean {
     return this.#tests.every((test) => test(message));
   }
@@ -214,7 +224,7 @@ function isInBody(body: Uint8Array, text: string): boolean {
     const isLast = at + SEARCHED_AT_ONCE >= body.length;
     const piece = before + decoder.decode(body.subarray(at, at + SEARCHED_AT_ONCE), { stream: !isLast });
     if (piece.toLowerCase().includes(text)) return true;
-    // The text may begin in one piece and end in the next one.
+    // An occurrence may begin in one piece and end in the next one.
     before = piece.slice(-text.length);
   }
   return false;

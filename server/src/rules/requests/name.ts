@@ -16,9 +16,9 @@ export function isName(text: string): boolean {
  * The rule for the name of a topic's endpoint, as the public QStash clients allow it. Such a name is never part of a
  * path or a header.
  */
-export const TEXT_NAME_RULE = `1 to ${NAME_LENGTH_MAX} characters, none of them a control character`;
+export const ENDPOINT_NAME_RULE = `1 to ${NAME_LENGTH_MAX} characters, none of them a control character`;
 
-export function isTextName(text: string): boolean {
+export function isEndpointName(text: string): boolean {
   // An unpaired surrogate is refused, because it cannot be stored.
   return text.isWellFormed() && !/\p{Cc}/u.test(text) && text !== '' && [...text].length <= NAME_LENGTH_MAX;
 }

@@ -1,6 +1,6 @@
 // Finds the known name that a mistyped name most likely stands for, to ask "did you mean …?".
 
-/** The closest name, or undefined when none is so close that it can only be a typing error. */
+/** The closest of `names`, or undefined if none is so close that `mistyped` is probably a typing error. */
 export function nearestName(mistyped: string, names: readonly string[]): string | undefined {
   const distanceMax = Math.max(1, Math.floor(mistyped.length / 4));
   const ranked = names.map((name) => ({ name, distance: editDistance(mistyped, name) }));

@@ -18,7 +18,7 @@ export const PROBLEMS = {
   bad_cron: [400, 'The cron expression of a schedule is missing or not valid.'],
   in_queue: [
     400,
-    'A message in a queue must wait for its turn. Only a head that waits because crashes interrupted it can start now.',
+    'A message in a queue must wait for its turn. The only exception is a head that waits after crashes interrupted its attempts.',
   ],
   not_supported: [400, 'The request needs something that this service does not have, such as a workflow.'],
   batch_too_long: [400, 'A batch has more elements than the server accepts.'],
@@ -30,7 +30,7 @@ export const PROBLEMS = {
   ],
   account_suspended: [
     403,
-    'The operator has suspended the account: it makes no messages and changes nothing, and its messages wait. Reads and deletes work.',
+    'The operator has suspended the account. It can only read and delete, and its messages wait.',
   ],
   not_found: [404, 'There is no such path.'],
   message_not_found: [404, 'There is no such message, or its retention time is over.'],
@@ -42,12 +42,17 @@ export const PROBLEMS = {
   alert_not_found: [404, 'There is no alert with that id.'],
   dead_letter_not_found: [404, 'There is no such dead letter, or it was deleted, or its retention time is over.'],
   flow_key_not_found: [404, 'There is no flow-control key with that name.'],
+  host_not_found: [404, 'The account has sent nothing to that host in the last week.'],
+  ack_not_found: [404, 'There is no such ack URL: its secret is not one that this service has made.'],
   job_not_found: [404, 'There is no such bulk operation, or it has ended.'],
   method_not_allowed: [405, 'The path exists, but not with this method.'],
   body_too_slow: [408, 'The body of the request arrived too slowly. The connection was closed.'],
   request_timeout: [408, 'The request did not arrive in time. The connection was closed.'],
   already_retried: [409, 'The dead letter was already sent again. The error text names the new message.'],
-  conflict: [409, 'This name is already in use.'],
+  conflict: [
+    409,
+    'The name or deduplication id is already in use, or other requests are changing the same topic or schedule.',
+  ],
   advance_too_long: [
     409,
     'Only in dev: too much became due in one advance of the manual clock. It stopped halfway; advance again to continue.',
@@ -56,9 +61,25 @@ export const PROBLEMS = {
   last_admin_token: [409, 'This is the last token with the scope `admin`, so it cannot be revoked.'],
   session_active: [409, 'Somebody is already signed in to the console in this browser, with another token.'],
   topic_empty: [409, 'The topic has no endpoints, so the message has no destination.'],
+  message_active: [
+    409,
+    'An attempt of the message is under way, or it is being cancelled, so it cannot be changed. Try again when the attempt has ended.',
+  ],
   message_held: [409, 'The message is held, because it may have crashed the server: release it, or cancel it.'],
+  message_redacted: [
+    409,
+    'The message has redacted parts, so a change can send it elsewhere only if it replaces these parts. The error text names them.',
+  ],
   not_held: [409, 'The message is not held. Only a held message can be released.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or use force=true.'],
+  ack_gone: [
+    410,
+    'The attempt no longer awaits an ack: it was given up, retried or cancelled, or it has ended otherwise.',
+  ],
+  version_changed: [
+    412,
+    'The message no longer has the version in `If-Match`: it was changed, or an attempt has ended. Read it again.',
+  ],
   limit_exceeded: [412, "The request exceeds a limit of the account's tier."],
   storage_exceeded: [
     412,
@@ -91,7 +112,7 @@ export const PROBLEMS = {
   disk_full: [503, 'The disk is too full to accept messages. Deliveries continue.'],
   store_gone: [
     503,
-    'The files or the tables of the store were removed or replaced while the server was running. Nothing is accepted or changed. Over files, deliveries continue.',
+    'The files or the tables of the store were removed or replaced while the server was running. Nothing is accepted or changed. With a data directory, deliveries continue.',
   ],
   clock_off: [
     503,

@@ -1,5 +1,5 @@
-// Support for the public QStash clients. Only with the header prefix of these clients, the service responds as they
-// expect where that differs from its own contract. docs/api.md lists the differences.
+// Support for the public QStash clients. With their header prefix, and only then, the service responds as these clients
+// expect, also where that differs from its own contract. docs/api.md lists the differences.
 
 const PREFIX = 'upstash-';
 

@@ -1,11 +1,11 @@
-// The rules for the head of a request beyond what the HTTP parser checks. They refuse an ambiguous head: a proxy in
-// front may parse it differently, and then take the end of one request for the start of the next.
+// Rules for the request line and headers that the HTTP parser does not check. They refuse what is ambiguous: a proxy in
+// front of this server may parse it differently, and then take the end of one request for the start of the next.
 
 import { eachMax } from '../limits/budgets.ts';
 import { type Problem, problem } from './problem.ts';
 
 const REQUEST_LINE = /^([^ \t\r\n]+) ([^ \t\r\n]+) HTTP\/1\.[01]$/;
-/** A line that names a version of HTTP, however wrong the rest is. */
+/** The version of HTTP at the end of a request line, even if the rest of the line is not valid. */
 const VERSION = / HTTP\/(\d+(?:\.\d+)?)$/;
 /** The host of a URL, and a port (RFC 3986, 3.2.2). */
 const HOST = /^(?:\[[\w:.~!$&'()*+,;=%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?$/i;
@@ -35,7 +35,7 @@ function targetProblem(method: string, target: string): Refused | null {
   return problem('bad_request', 'target: must be a path that starts with "/", or an http(s) URL');
 }
 
-/** The path and query of a target that may be a whole URL, as a proxy sends it. */
+/** The path and query of a request target. The target is a whole URL if a proxy sends it so. */
 export function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   const rest = ABSOLUTE.exec(target)?.[2];
@@ -43,13 +43,13 @@ export function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-export function isHost(value: string): boolean {
+export function isHostHeader(value: string): boolean {
   return HOST.test(value);
 }
 
 /**
- * Why a request of this version with these headers is refused, or null. `headers` is a flat list: a name, its value,
- * the next name, …
+ * Why a request with this version of HTTP and these headers is refused, or null. `headers` is a flat list: a name, its
+ * value, the next name, …
  */
 export function headProblem(version: string, headers: readonly string[]): Refused | null {
   let hosts = 0;
@@ -58,7 +58,7 @@ export function headProblem(version: string, headers: readonly string[]): Refuse
     const { length } = headers[at]!;
     if (length === 4 && headers[at]!.toLowerCase() === 'host') {
       hosts += 1;
-      if (!isHost(headers[at + 1]!)) return badHost(headers[at + 1]!);
+      if (!isHostHeader(headers[at + 1]!)) return badHost(headers[at + 1]!);
     } else if (length === 17 && headers[at]!.toLowerCase() === 'transfer-encoding') {
       codings += 1;
       if (headers[at + 1]!.toLowerCase() !== 'chunked') return otherCoding(headers[at + 1]!);

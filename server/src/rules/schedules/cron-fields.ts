@@ -1,11 +1,11 @@
-// Parses one field of a cron expression into its numbers. cron.ts combines the five fields and applies the time zone.
+// Parses one field of a cron expression into its numbers. cron.ts combines the fields and applies the time zone.
 
 export interface CronField {
   /** The values in ascending order, without duplicates. Sunday is 0. */
   readonly values: readonly number[];
-  /** Whether the field has a `*`, with or without a step: then it means an interval, not particular values. */
+  /** Whether the field has a `*`, with or without a step. Then it stands for an interval, not for particular values. */
   readonly isWildcard: boolean;
-  /** Whether the field restricts its values. The text decides: `1-31` counts as a choice of days, as in other crons. */
+  /** False if a part of the field is a plain `*`. The text decides: `1-31` counts as restricted, as in other crons. */
   readonly isRestricted: boolean;
 }
 
@@ -25,6 +25,9 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const DAY_OF_WEEK: CronFieldKind = { name: 'day-of-week', min: 0, max: 7, size: 7, names: WEEKDAYS };
+
+/** The field that may be written before the others. */
+export const SECOND_FIELD_KIND: CronFieldKind = { name: 'second', min: 0, max: 59, size: 60, names: [] };
 
 /** The fields in the order in which they are written. */
 export const CRON_FIELD_KINDS: readonly CronFieldKind[] = [
@@ -75,7 +78,7 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   const first = parseValue(kind, found.first!);
   if (first === null) return { problem: `must be ${allowed(kind)}` };
   if (found.last !== undefined) return parseRange(kind, first, found.last, step);
-  // A value with a step continues to the end of the field's values. The original cron does not know this form, but
+  // A value with a step (`5/15`) continues to the largest value of the field. The original cron does not know this, but
   // current ones do.
   return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
 }

@@ -1,17 +1,20 @@
-// Computes when a schedule is due: the next instant that a cron expression of five fields names in a time zone. This
-// file starts nothing and does not remember past runs; the caller makes up for a missed run.
+// Computes when a schedule is due: the next instant that a cron expression of five fields, or of six with the second
+// before them, names in a time zone. This file starts nothing and does not remember past runs; the caller makes up for
+// a missed run.
 //
 // When a zone changes its clocks, the rule of Debian's cron applies (croner has it too since version 11). A cron
-// without a `*` in minute and hour names particular times: a time that the change skips runs once, at the first instant
-// after the change, and a time that comes twice runs at its first occurrence only. A cron with a `*` in minute or hour
-// is an interval: it follows the clock, runs through a repeated hour both times, and makes up for nothing that was
-// skipped.
+// without a `*` in second, minute and hour names particular times: a time that the change skips runs once, at the first
+// instant after the change, and a time that comes twice runs at its first occurrence only. A cron with a `*` in second,
+// minute or hour is an interval: it follows the clock, runs through a repeated hour both times, and makes up for
+// nothing that was skipped.
 
 import { isTimeZone, offsetChangeAt, offsetMsAt } from '../time/time-zone.ts';
-import { CRON_FIELD_KINDS, type CronField, parseCronField } from './cron-fields.ts';
+import { CRON_FIELD_KINDS, type CronField, parseCronField, SECOND_FIELD_KIND } from './cron-fields.ts';
 
 export interface Cron {
   readonly timeZone: string;
+  /** Only 0 if the expression has five fields. */
+  readonly seconds: readonly number[];
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
   readonly daysOfMonth: readonly number[];
@@ -26,9 +29,9 @@ export interface Cron {
 
 export const CRON_LENGTH_MAX = 512;
 
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
-/** Limit for the search. The rarest day, 29 February, is at most 8 years away, so the limit leaves room. */
+/** Limit for the search: far more than the 8 years for which the rarest day, 29 February, can be away. */
 const SEARCH_MS_MAX = 28 * 366 * DAY_MS;
 
 const NICKNAMES: ReadonlyMap<string, string> = new Map([
@@ -40,6 +43,8 @@ const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@yearly', '0 0 1 1 *'],
   ['@annually', '0 0 1 1 *'],
 ]);
+
+const KINDS_WITH_SECOND = [SECOND_FIELD_KIND, ...CRON_FIELD_KINDS];
 
 const DAYS_IN_MONTH_MAX = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
@@ -58,24 +63,33 @@ export function parseCron(text: string): Cron | Refusal {
   return parseFields(zone ?? 'UTC', expression?.trim() ?? '');
 }
 
-function parseFields(timeZone: string, expression: string): Cron | Refusal {
+/** The texts of the six fields. The second is 0 if there are five. */
+function fieldTexts(expression: string): readonly string[] | Refusal {
   const spelledOut = expression.startsWith('@') ? NICKNAMES.get(expression.toLowerCase()) : expression;
   if (spelledOut === undefined) {
     const nicknames = [...NICKNAMES.keys()].join(', ');
-    return { problem: `${JSON.stringify(expression.slice(0, 40))} is not one of ${nicknames}` };
+    return { problem: `${JSON.stringify(expression.slice(0, 40))} is not one of ${nicknames}, @every 10s` };
   }
   const texts = spelledOut.split(/\s+/).filter(Boolean);
-  if (texts.length !== CRON_FIELD_KINDS.length) {
-    const names = CRON_FIELD_KINDS.map(({ name }) => name).join(', ');
-    return { problem: `has ${texts.length} fields; five are needed: ${names}` };
-  }
+  if (texts.length === KINDS_WITH_SECOND.length) return texts;
+  if (texts.length === CRON_FIELD_KINDS.length) return ['0', ...texts];
+  const names = CRON_FIELD_KINDS.map(({ name }) => name).join(', ');
+  return {
+    problem: `has ${texts.length} fields; five are needed: ${names}; or six, with ${SECOND_FIELD_KIND.name} before them`,
+  };
+}
+
+function parseFields(timeZone: string, expression: string): Cron | Refusal {
+  const texts = fieldTexts(expression);
+  if ('problem' in texts) return texts;
   const fields: CronField[] = [];
-  for (const [index, kind] of CRON_FIELD_KINDS.entries()) {
+  for (const [index, kind] of KINDS_WITH_SECOND.entries()) {
     const parsed = parseCronField(kind, texts[index]!);
     if ('problem' in parsed) return parsed;
     fields.push(parsed);
   }
-  const [minute, hour, dayOfMonth, month, dayOfWeek] = fields as [
+  const [second, minute, hour, dayOfMonth, month, dayOfWeek] = fields as [
+    CronField,
     CronField,
     CronField,
     CronField,
@@ -86,17 +100,18 @@ function parseFields(timeZone: string, expression: string): Cron | Refusal {
   const isEitherDay = dayOfMonth.isRestricted && dayOfWeek.isRestricted;
   const longestMonth = Math.max(...month.values.map((each) => DAYS_IN_MONTH_MAX[each - 1]!));
   if (!isEitherDay && dayOfMonth.values[0]! > longestMonth) {
-    return { problem: `can never run: day-of-month "${texts[2]}" does not exist in month "${texts[3]}"` };
+    return { problem: `can never run: day-of-month "${texts[3]}" does not exist in month "${texts[4]}"` };
   }
   return {
     timeZone,
+    seconds: second.values,
     minutes: minute.values,
     hours: hour.values,
     daysOfMonth: dayOfMonth.values,
     months: month.values,
     weekdays: dayOfWeek.values,
     isEitherDay,
-    isInterval: minute.isWildcard || hour.isWildcard,
+    isInterval: second.isWildcard || minute.isWildcard || hour.isWildcard,
   };
 }
 
@@ -105,7 +120,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
   const { timeZone, isInterval } = cron;
   let at = afterAt;
   let offsetMs = offsetMsAt(timeZone, at);
-  let fromLocal = wholeMinute(Math.floor(at + offsetMs) + 1);
+  let fromLocal = wholeSecond(Math.floor(at + offsetMs) + 1);
   if (!isInterval) fromLocal = Math.max(fromLocal, repeatedUntilLocal(timeZone, at, offsetMs));
   const lastLocal = fromLocal + SEARCH_MS_MAX;
 
@@ -122,7 +137,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
       at = changeAt;
       const resumesAt = changeAt + offsetMs;
       if (!isInterval && local < resumesAt) return changeAt;
-      fromLocal = wholeMinute(isInterval ? resumesAt : Math.max(resumesAt, skippedFrom));
+      fromLocal = wholeSecond(isInterval ? resumesAt : Math.max(resumesAt, skippedFrom));
     } else if (seenUntil === dueAt) {
       return dueAt;
     } else {
@@ -135,31 +150,31 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
 }
 
 /**
- * If the clock was put back within the last day: the local time that it had reached before. A time before this one is a
- * repetition.
+ * If the clock was put back within the last day, the local time that it had reached before: earlier local times are
+ * repetitions. -Infinity if it was not put back.
  */
 function repeatedUntilLocal(timeZone: string, at: number, offsetMs: number): number {
   const earlierOffsetMs = offsetMsAt(timeZone, at - DAY_MS);
   if (earlierOffsetMs <= offsetMs) return Number.NEGATIVE_INFINITY;
-  return wholeMinute(offsetChangeAt(timeZone, at - DAY_MS, at)! + earlierOffsetMs);
+  return wholeSecond(offsetChangeAt(timeZone, at - DAY_MS, at)! + earlierOffsetMs);
 }
 
-function wholeMinute(local: number): number {
-  return Math.ceil(local / MINUTE_MS) * MINUTE_MS;
+function wholeSecond(local: number): number {
+  return Math.ceil(local / SECOND_MS) * SECOND_MS;
 }
 
-/** Finds the next local time that matches. Local times are numbers as if they were UTC, which has no clock changes. */
+/** The next local time that matches. Local times are numbers, computed as if they were UTC: it has no clock changes. */
 function nextLocalMatch(cron: Cron, fromLocal: number, lastLocal: number): number | null {
   let day = Math.floor(fromLocal / DAY_MS) * DAY_MS;
-  let fromMinute = (fromLocal - day) / MINUTE_MS;
+  let fromSecond = (fromLocal - day) / SECOND_MS;
   while (day <= lastLocal) {
     const date = new Date(day);
     const month = date.getUTCMonth() + 1;
     const isInMonth = cron.months.includes(month);
-    const minute = isInMonth && isOnDay(cron, date) ? nextMinuteOfDay(cron, fromMinute) : null;
-    if (minute !== null) return day + minute * MINUTE_MS;
+    const second = isInMonth && isOnDay(cron, date) ? nextSecondOfDay(cron, fromSecond) : null;
+    if (second !== null) return day + second * SECOND_MS;
     day = isInMonth ? day + DAY_MS : Date.UTC(date.getUTCFullYear(), month, 1);
-    fromMinute = 0;
+    fromSecond = 0;
   }
   return null;
 }
@@ -170,10 +185,19 @@ function isOnDay(cron: Cron, date: Date): boolean {
   return cron.isEitherDay ? isInMonth || isInWeek : isInMonth && isInWeek;
 }
 
-function nextMinuteOfDay(cron: Cron, fromMinute: number): number | null {
+function nextSecondOfDay(cron: Cron, fromSecond: number): number | null {
   for (const hour of cron.hours) {
-    const minute = cron.minutes.find((each) => hour * 60 + each >= fromMinute);
-    if (minute !== undefined) return hour * 60 + minute;
+    const start = hour * 3600;
+    const second = start + 3600 > fromSecond ? nextSecondOfHour(cron, fromSecond - start) : null;
+    if (second !== null) return start + second;
+  }
+  return null;
+}
+
+function nextSecondOfHour({ minutes, seconds }: Cron, fromSecond: number): number | null {
+  for (const minute of minutes) {
+    const second = seconds.find((each) => minute * 60 + each >= fromSecond);
+    if (second !== undefined) return minute * 60 + second;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-// The orders for a manual clock: advance by a span, advance to an instant, stop, or run.
+// Orders are commands for a manual clock: advance by a span, advance to an instant, stop, or run.
 
 import type { Claim } from '../delivery/message.ts';
 import { type Problem, problem } from '../requests/problem.ts';
@@ -12,18 +12,18 @@ export const ADVANCE_MS_MAX = 3660 * 86_400_000;
 /** The latest time of a manual clock. Cron expressions, dates in JSON and ids allow no later time. */
 export const MANUAL_TIME_MAX = Date.UTC(9999, 0, 1);
 /**
- * Limit for the moments at which one advance stops because something becomes due: an hourly schedule over ten years, or
- * a schedule of every minute over two months. More moments would take hours of real time, during which no other order
+ * Limit for how often one advance stops because something becomes due. It is enough for an hourly schedule over ten
+ * years, or a schedule of every minute over two months. More would take hours of real time, during which no other order
  * is carried out.
  */
 export const ADVANCE_STEPS_MAX = 100_000;
-/** How long, in real time, an advance waits for one attempt. */
+/** How long, in real time, an advance waits at most for an attempt to end, unless the order sets `wait`. */
 export const WAIT_MS_DEFAULT = 10_000;
-/** Limit for the wait of an advance: an attempt takes at most two hours, whatever its tier. */
+/** Limit for `wait`: the longest timeout of an attempt, by the default limits of the tiers. */
 export const WAIT_MS_MAX = 2 * 3_600_000;
 
 /** The order in the body of a request. */
-export interface ClockOrderBody {
+export interface ManualClockOrderBody {
   readonly advance?: string | number;
   readonly advanceTo?: string | number;
   readonly freeze?: true;
@@ -31,20 +31,23 @@ export interface ClockOrderBody {
   readonly wait?: string | number;
 }
 
-/** `to` computes the instant when the order is carried out, because other orders may move the clock before that. */
-export type ClockOrder =
+/**
+ * `to` returns the instant to advance to. It is called only when the order is carried out, because other orders may
+ * move the clock before that.
+ */
+export type ManualClockOrder =
   | { readonly kind: 'advance'; readonly to: (now: number) => number | Problem; readonly waitMs: number }
   | { readonly kind: 'freeze' }
   | { readonly kind: 'run' };
 
-/** The result of an order. */
-export type ClockOrderResult =
+/** The result of an order. `underWay`: the attempts that are still in flight after it. */
+export type ManualClockOrderResult =
   | { readonly kind: 'done'; readonly underWay: readonly Claim[] }
   | { readonly kind: 'refused'; readonly problem: Problem };
 
 const ORDERS = ['advance', 'advanceTo', 'freeze', 'run'] as const;
 
-export function readClockOrder(body: ClockOrderBody): ClockOrder | { readonly problem: Problem } {
+export function readManualClockOrder(body: ManualClockOrderBody): ManualClockOrder | { readonly problem: Problem } {
   const given = ORDERS.filter((name) => body[name] !== undefined);
   if (given.length !== 1) return problem('bad_body', `give exactly one of ${ORDERS.join(', ')}`);
   if (body.wait !== undefined && body.advance === undefined && body.advanceTo === undefined) {

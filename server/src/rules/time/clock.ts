@@ -48,7 +48,7 @@ interface Doubt {
   readonly sinceMs: number;
 }
 
-/** Everything that a keeper knows. All times are on the clocks of one process. */
+/** The state of a Timekeeper, for another one in the same process: its times mean nothing to another process. */
 export interface KeeperState {
   readonly offset: number;
   readonly order: number;
@@ -59,20 +59,21 @@ export interface KeeperState {
   readonly asleepMs: number;
 }
 
-/** The times from which a start continues. */
+/** The times with which a node starts. */
 export interface TimeAtStart {
   readonly trustedAt: number;
   readonly orderAt: number;
   /** For how long the wall clock has been distrusted. Null if it is trusted. */
   readonly doubtedMs: number | null;
-  /** Whether the time is certain enough to delete by. */
+  /** Whether the time is certain enough to delete what has expired by it. */
   readonly isProven: boolean;
 }
 
 /**
- * The rule for a start. Only a wall clock that was trusted before gives the length of the downtime. A wall clock that
- * was not trusted may have been corrected since, so the difference is not elapsed time: the service continues from the
- * kept time. The newest time in the store moves the order clock by at most a step: a time further ahead is ignored.
+ * Decides with which times a node starts. Only a wall clock that was trusted before gives the length of the downtime. A
+ * wall clock that was not trusted may have been corrected since, so the difference is not elapsed time: the node
+ * continues from the kept time. The newest time in the store moves the order clock by at most a step: a time further
+ * ahead is ignored.
  */
 export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wallAt: number): TimeAtStart {
   const { trustedAt, orderAt, isProven } = kept
@@ -121,18 +122,18 @@ function doubtCarried(kept: KeptTime, wallAt: number): number {
 export class Timekeeper {
   /** The trusted wall clock minus the monotonic clock. */
   #offset: number;
-  /** The order clock at the last reading, and the monotonic clock at that moment. */
+  /** The order clock at the last reading. `#readAtMs` is the monotonic clock at the same moment. */
   #order: number;
   #readAtMs: number;
   #wallOffset: number;
   #doubt: Doubt | null = null;
-  /** From when the time counts as proven. A time that was taken over at the start is not proven yet. */
+  /** From which monotonic time the trusted wall clock counts as proven: see `isProven`. */
   #provenFromMs = Number.NEGATIVE_INFINITY;
   #timesSetBack = 0;
   /** How long the machine had slept in total when the wall clock last showed the expected time. */
   #asleepMs: number;
 
-  /** Trusts the wall clock: nothing else is known yet. */
+  /** Trusts the wall clock, because nothing else is known until `resume`. */
   constructor(wallAt: number, monotonicMs: number, asleepMs: number) {
     this.#offset = wallAt - monotonicMs;
     this.#wallOffset = this.#offset;
@@ -141,9 +142,7 @@ export class Timekeeper {
     this.#asleepMs = asleepMs;
   }
 
-  /**
-   * The order clock, which never goes back. It decides what is due, how long things last, and the order of messages.
-   */
+  /** The order clock, which never goes back. It decides what is due, how long things last and the order of messages. */
   get orderAt(): number {
     return Math.floor(this.#order + TINY_MS);
   }
@@ -162,7 +161,7 @@ export class Timekeeper {
     return this.#doubt === null;
   }
 
-  /** Whether the time is certain enough to delete by. */
+  /** Whether the time is certain enough to delete what has expired by it. */
   get isProven(): boolean {
     return this.#readAtMs >= this.#provenFromMs;
   }
@@ -183,12 +182,12 @@ export class Timekeeper {
     return change;
   }
 
-  /** Notes the total sleep of the machine, which is awake and whose wall clock was just read. */
+  /** Notes how long the machine has slept in total. Call this after `read`. */
   noteAwake(asleepMs: number): void {
     if (!this.#doubt) this.#asleepMs = asleepMs;
   }
 
-  /** At a start: continues from the kept time, and from the newest time in the store. */
+  /** Call this at a start: continues from the kept time, and from the newest time in the store. */
   resume(kept: KeptTime | null, newestAt: number | null, wallAt: number, monotonicMs: number): ClockChange | null {
     const { trustedAt, orderAt, doubtedMs, isProven } = timeAtStart(kept, newestAt, wallAt);
     this.#wallOffset = wallAt - monotonicMs;
@@ -200,7 +199,7 @@ export class Timekeeper {
     return this.#doubt && { kind: 'doubted', aheadMs: this.aheadMs };
   }
 
-  /** Continues as another keeper of the same process, which has read the same clocks. */
+  /** Continues with the state of another Timekeeper of the same process, which has read the same clocks. */
   join({ offset, order, readAtMs, wallOffset, doubt, provenFromMs, asleepMs }: KeeperState): void {
     this.#offset = offset;
     this.#order = order;
@@ -224,10 +223,11 @@ export class Timekeeper {
   }
 
   /**
-   * Takes over the time that another node has just kept, so that all nodes have the order clock of the node that is
-   * furthest ahead. A node that trusts another time is ignored: it may have started with a clock that is ahead.
+   * Moves the order clock forward to that of another node, which has just kept `kept`: all nodes get the order clock of
+   * the node that is furthest ahead. A node that trusts another time is ignored: its clock may have been wrong when it
+   * started.
    */
-  hearOf(kept: KeptTime): void {
+  catchUpWith(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;
     if (passedMs < 0 || passedMs > CLOCK_STEP_MS_MAX) return;
     if (Math.abs(kept.trustedAt + passedMs - this.trustedAt) > CLOCK_STEP_MS_MAX) return;
@@ -281,19 +281,18 @@ export class Timekeeper {
 }
 
 /**
- * Corrects `reckoned` by a clock on another machine, which showed `shownAt` at some moment during the last `tookMs`. A
- * value between the two bounds may be right and is kept, so that slow responses do not make the time jitter.
+ * Corrects the time `reckoned` by a clock on another machine, which showed `shownAt` at some moment during the last
+ * `tookMs`. So the right time is between `shownAt` and `shownAt + tookMs`: a time within these bounds is kept, so that
+ * slow responses do not make it jitter.
  */
 export function correctedTime(reckoned: number, shownAt: number, tookMs: number): number {
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
 }
 
-/** Limit for the age of a time that is used unchanged. */
+/** A time is used unchanged up to this age. */
 const READ_MS_MAX = 2000;
 
-/**
- * The time for work that was requested at `askedAt`. If the process was paused since then, the elapsed time is added.
- */
+/** The time for work that was requested at `askedAt`. After a pause of the process, the elapsed time is added. */
 export function timeOfWork(askedAt: number, passedMs: number): number {
   return passedMs > READ_MS_MAX ? askedAt + Math.round(passedMs) : askedAt;
 }

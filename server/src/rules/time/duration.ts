@@ -18,8 +18,8 @@ const TEXT_LENGTH_MAX = 128;
 const BARE_NUMBER = /^\d+(?:\.\d+)?$/;
 
 /**
- * Units may come in any order and more than once (`1s1s` is two seconds): the sum is unambiguous. A number without a
- * unit is accepted only alone, because `1m30` could mean seconds or minutes.
+ * The milliseconds, or null if the text is not a duration. Units may come in any order and more than once (`1s1s` is
+ * two seconds). A number without a unit must stand alone, because `1m30` could mean 30 seconds or 30 minutes.
  */
 export function parseDurationMs(text: string): number | null {
   const ms = readMs(text);
@@ -40,7 +40,7 @@ function readMs(text: string): number | null {
   if (trimmed === '' || trimmed.length > TEXT_LENGTH_MAX) return null;
   if (BARE_NUMBER.test(trimmed)) return Math.round(Number(trimmed) * 1_000);
 
-  // The expression is sticky, so that each part starts where the last one ended and nothing is scanned twice.
+  // The expression is sticky, so that each match starts where the last one ended and nothing is scanned twice.
   const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y;
   let totalMs = 0;
   while (part.lastIndex < trimmed.length) {

@@ -18,8 +18,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * The offset that is added to an instant to get local time. It has whole seconds; in the past it was not always in
- * whole minutes.
+ * The offset that is added to an instant to get local time. It is a whole number of seconds, because in the past
+ * offsets were not always whole minutes.
  */
 export function offsetMsAt(timeZone: string, at: number): number {
   const text = formatOf(timeZone).format(at);

@@ -2,10 +2,10 @@
 // milliseconds would give a day in January 1970, and milliseconds that are taken for seconds a year in the far future.
 // Both mistakes are refused with a hint.
 
-/** In this range, milliseconds since 1970 are taken for seconds: as seconds, they are the years from 2001 to 5138. */
+/** A number in this range is probably a time in seconds (in the years from 2001 to 5138), not in milliseconds. */
 const LIKE_SECONDS_MIN = 1e9;
 const LIKE_SECONDS_MAX = 1e11;
-/** Limit for a time in seconds: the first second of the year 5000. */
+/** Limit for a time in seconds: a larger number is probably in milliseconds. */
 const SECONDS_MAX = Date.UTC(5000, 0) / 1000;
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i;

@@ -1,12 +1,12 @@
-// Pools that all lanes of a process share, in shared memory, because a single request may be larger than a lane's part.
-// Each lane writes only what it holds itself.
+// Pools that all lanes of a process share, in shared memory, because a single request may be larger than a lane's part
+// of a pool. Each lane writes only how much it holds itself, and reads how much the other lanes hold.
 
 import type { OtherLanes } from './pool.ts';
 
-/** How many places there are for accounts. Accounts whose ids give the same place use one share together. */
+/** How many counters there are for accounts. Accounts whose ids have the same hash share a counter, and so a share. */
 const PLACES = 4096;
 
-/** The pools, in the order of their places in memory. The number is the unit of the stored amounts. */
+/** The pools, in the order of their counters in memory, each with the unit in which its amounts are stored. */
 const POOLS = { uploads: 1024, inboxMessages: 1, inboxBytes: 1024 } as const;
 type PoolName = keyof typeof POOLS;
 const NAMES = Object.keys(POOLS) as PoolName[];
@@ -20,7 +20,7 @@ export class LanePools {
   readonly #lanes: number;
   readonly #lane: number;
 
-  /** Clears what a previous lane wrote in its place. */
+  /** Clears what an earlier lane with the same number has written. */
   constructor(memory: SharedArrayBuffer, lanes: number, lane: number) {
     this.#memory = memory;
     this.#lanes = lanes;
@@ -28,8 +28,8 @@ export class LanePools {
     for (const name of NAMES) this.#part(name, lane).fill(0);
   }
 
-  /** Null when there is only one lane. */
-  elsewhere(name: PoolName): OtherLanes | null {
+  /** What the other lanes hold of a pool. Null when there is only one lane. */
+  heldByOtherLanes(name: PoolName): OtherLanes | null {
     if (this.#lanes === 1) return null;
     const unit = POOLS[name];
     const own = this.#part(name, this.#lane);
@@ -41,7 +41,7 @@ export class LanePools {
       used: () => sumAt(0),
       heldBy: (accountId) => sumAt(1 + placeOf(accountId)),
       change(before, after, accountId, heldBefore, held) {
-        // Several accounts may have the same place, so the difference is added to its amount.
+        // Several accounts may share a counter, so the difference is added to it.
         Atomics.add(own, 0, Math.ceil(after / unit) - Math.ceil(before / unit));
         Atomics.add(own, 1 + placeOf(accountId), Math.ceil(held / unit) - Math.ceil(heldBefore / unit));
       },

@@ -1,5 +1,5 @@
-// A linked list, so that a member joins and leaves without a search and without a table that grows. It is for entries
-// that come and go with every message. A member is in one list at a time.
+// A linked list for entries that come and go with every message: a member joins and leaves without a search, and no
+// table grows. A member is in one list at a time.
 
 interface Leavable {
   delete(member: Member): void;
@@ -47,7 +47,7 @@ export class MemberList<T extends Member> {
     member.behind = null;
   }
 
-  /** In the order in which they joined. The current member may leave meanwhile. */
+  /** Yields the members in the order in which they joined. The current member may leave during the iteration. */
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== null; ) {
       const { behind } = member;

@@ -1,8 +1,7 @@
-// A pool that all accounts of a node share: memory, streams, look-ups. One account may hold at most as much as stays
-// free after it. So a single account gets half, several greedy ones get equal parts, and a new account always finds
-// room.
+// A pool that all accounts of a node share: memory, streams, look-ups. One account may hold at most as much as then
+// stays free. So a single account gets half, several greedy ones get equal parts, and a new account always finds room.
 
-/** How much more an account may take from a pool when it holds `held` of the `used`. */
+/** How much more an account may take from a pool of `max`, of which `used` is used, `held` of this by the account. */
 export function shareRoom(max: number, used: number, held: number): number {
   // held + room <= max - used - room
   return Math.max(0, Math.floor((max - used - held) / 2));
@@ -15,7 +14,7 @@ export type PoolRefusal = 'account' | 'node';
 export interface OtherLanes {
   used(): number;
   heldBy(accountId: string): number;
-  /** Reports the new amounts that are held here: in total, and by this account. */
+  /** Reports to the other lanes what this lane now holds: `after` in total, and `held` of it for this account. */
   change(before: number, after: number, accountId: string, heldBefore: number, held: number): void;
 }
 
@@ -31,7 +30,7 @@ export class Pool {
     this.#elsewhere = elsewhere;
   }
 
-  /** The amounts that are held here. */
+  /** How much this lane holds, for all accounts. */
   get used(): number {
     return this.#used;
   }
@@ -54,7 +53,7 @@ export class Pool {
   take(accountId: string, amount: number): PoolRefusal | null {
     if (amount > this.room(accountId)) return this.#refuse(amount);
     this.#change(accountId, amount);
-    // Another lane may have taken some at the same time. Each sees the other's amount, and at least one gives up.
+    // Another lane may have taken some at the same time. If both are too much together, at least one of them sees that.
     if (this.#elsewhere === null || this.#used + this.#elsewhere.used() <= this.max) return null;
     this.#change(accountId, -amount);
     return this.#refuse(amount);

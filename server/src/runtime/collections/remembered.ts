@@ -1,7 +1,7 @@
 // A cache of results that can be computed again. It is cleared when it is full: that costs less than tracking the
 // oldest entry.
 
-export class Remembered<K, V> {
+export class BoundedCache<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #entriesMax: number;
 

@@ -1,6 +1,7 @@
-// Lists that mostly have few entries. When a list grows, the runtime reserves sixteen places more than it needs.
+// Adds entries to lists that mostly stay short. When an array grows, the runtime reserves memory for sixteen entries
+// more than it needs, so a short list is replaced by a new array of the exact length.
 
-/** The list with two more entries, which may be a new list. Null is an empty list. */
+/** Adds two entries. Returns the given list, changed, or a new list. Null is taken as an empty list. */
 export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
   if (list === null) return [first, second];
   if (list.length === 2) return [list[0]!, list[1]!, first, second];
@@ -8,7 +9,7 @@ export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
   return list;
 }
 
-/** The list with one more entry, which may be a new list. Null is an empty list. */
+/** Adds an entry. Returns the given list, changed, or a new list. Null is taken as an empty list. */
 export function withEntry<T>(list: T[] | null, entry: T): T[] {
   if (list === null) return [entry];
   if (list.length === 1) return [list[0]!, entry];

@@ -3,7 +3,7 @@
 // next full collection, although each is needed only for milliseconds. So this map and this set are copied from time to
 // time, before the table has grown old (measured in decision 16).
 
-/** A copy is made after as many additions as twice the entries, and at least after this many. */
+/** A copy is made when more than this, and more than twice the current entries, were added since the last copy. */
 const ADDED_MIN = 128;
 
 export class TurnoverMap<K, V> {

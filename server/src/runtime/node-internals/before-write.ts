@@ -1,15 +1,15 @@
 // Calls a function just before bytes of a socket go to the operating system.
 //
 // Relies on: stream.Writable calls `_write` of the socket itself, or `_writev` for several chunks, at the moment when
-// it hands them over. This holds in Node.js 24, 25 and 26. Without it: the code that writes calls the check before
-// `write`.
+// it hands them over. This holds in Node.js 24, 25 and 26. Without this feature: the code that writes calls the check
+// before `write`.
 
 import { Socket } from 'node:net';
 import { expect } from './features.ts';
 
 type Done = (error?: Error | null) => void;
 
-/** An error that `check` returns fails the write, and the socket with it. */
+/** Calls `check` just before each write to the system. If it returns an error, the write fails, and so the socket. */
 export function checkBeforeWrite(socket: Socket, check: () => Error | null): void {
   const write = socket._write;
   socket._write = (chunk: unknown, encoding: BufferEncoding, done: Done) => {

@@ -2,7 +2,7 @@
 // transaction.
 //
 // Relies on, in pg 8: `connection.stream.destroy` of a client; `connection.sync`, in a query that submits itself.
-// Without it: `end`, which notifies the server and waits for it, and the shortest query.
+// Without this feature: `end`, which notifies the server and waits for its reply, and the shortest query.
 
 import type pg from 'pg';
 import { expect, isFeatureWorking } from './features.ts';
@@ -11,13 +11,13 @@ interface Inside {
   readonly connection: { readonly stream: { destroy(): void }; sync(): void };
 }
 
-/** Closes at once, without a message to the other side, which may not be listening. */
+/** Closes the connection at once, without a message to the server, which may not respond any more. */
 export function destroyConnection(client: pg.ClientBase): void {
   if (isFeatureWorking('databaseConnection')) (client as unknown as Inside).connection.stream.destroy();
   else void (client as pg.Client).end().catch(() => {});
 }
 
-/** Waits for a reply to an empty message. The server runs no transaction for it, unlike for the shortest query. */
+/** Waits for a reply of the server to a Sync message, for which it runs no transaction, unlike for any query. */
 export async function pingServer(client: pg.ClientBase): Promise<void> {
   if (!isFeatureWorking('databaseConnection')) {
     await client.query('');

@@ -4,19 +4,19 @@
 
 import { systemWorld } from '../world.ts';
 
-/** How long a self-test waits for something to happen. Only a feature that does not work takes so long. */
+/** How long a self-test may take. It takes so long only if the feature does not work. */
 const PATIENCE_S = 10;
 
 /** What is different without each feature, as text for operators. */
 export const FEATURES = {
   httpReader: 'every request is read by node:http, as with --http-reader node; a publish costs more CPU time',
   requestBody: 'bodies that node:http reads come through the events of a stream; a large publish costs more CPU time',
-  halfOpen: 'a caller that closes its side behind a request may get no response',
+  halfOpen: 'a caller that closes its side of the connection after its request may get no response',
   writeQueue: 'a caller that reads one large response for longer than a minute may be disconnected',
   firstWrite: 'whether an attempt may still start is checked a moment earlier, before its request is written',
   answerGuard: 'responses of HTTPS destinations are read through one more stream; a delivery costs more CPU time',
-  logLines: 'each attempt is written to the log by itself; a delivery costs more CPU time',
-  databaseConnection: 'a connection to the database is closed, and checked, with one message more',
+  logLines: 'each attempt is written to the log with a separate call; a delivery costs more CPU time',
+  databaseConnection: 'closing or checking a connection to the database takes one more message',
 } as const;
 
 export type Feature = keyof typeof FEATURES;
@@ -24,7 +24,7 @@ export type Feature = keyof typeof FEATURES;
 const broken = new Map<Feature, string>();
 let report = (_feature: Feature, _why: string): void => {};
 
-/** Ask once for each connection, not for each message. */
+/** Ask once for each connection, not for each message: a self-test that runs later may still fail. */
 export function isFeatureWorking(feature: Feature): boolean {
   return !broken.has(feature);
 }
@@ -36,8 +36,8 @@ export function reportBrokenFeatures(tell: (feature: Feature, why: string) => vo
 }
 
 /**
- * Runs a self-test, which throws if the feature does not work. When `late` is aborted, the test has failed, and must
- * close what it has opened: a connection that stays open would keep the process alive.
+ * Runs a self-test, which throws if the feature does not work. When `late` is aborted, the test has taken too long and
+ * counts as failed. It must then close what it has opened: an open connection would keep the process alive.
  */
 export async function testFeature(feature: Feature, test: (late: AbortSignal) => Promise<void> | void): Promise<void> {
   const patience = new Patience();
@@ -54,8 +54,8 @@ export async function testFeature(feature: Feature, test: (late: AbortSignal) =>
 }
 
 /**
- * How long a self-test may take. It is counted in timers of one second: after a pause of the machine, one long timer
- * would end before the bytes that have arrived are read.
+ * Ends a self-test that takes too long. The time is counted in timers of one second, because after a pause of the
+ * machine one long timer would end before the bytes that have arrived are read.
  */
 class Patience {
   readonly #late = new AbortController();

@@ -4,8 +4,8 @@
 // Relies on, in Node.js 24, 25 and 26: node:http reads from the system directly until somebody listens to `data` of the
 // socket, and then never again; it calls `destroySoon` of the socket after its last response; `httpAllowHalfOpen` of a
 // server lets a caller that has closed its side receive its response; `shouldKeepAlive` of a response says whether
-// another request may follow. Without it: wrapped-socket.ts, from which node:http cannot read directly and whose
-// `destroySoon` is ours.
+// another request may follow. Without this feature: wrapped-socket.ts, from which node:http cannot read directly and
+// whose `destroySoon` is ours.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,8 +13,8 @@ import { Duplex } from 'node:stream';
 import { expect } from './features.ts';
 import { takeBytes } from './socket-bytes.ts';
 
-/** After this, node:http gets what is emitted as `data`, and nothing else. */
-export function readNothingDirectly(socket: Socket): void {
+/** After this call, node:http reads nothing itself: it gets only what is emitted as `data` of the socket. */
+export function preventDirectReads(socket: Socket): void {
   socket.on('data', ignore);
   socket.off('data', ignore);
 }
@@ -24,14 +24,14 @@ export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close;
 }
 
-/** A caller may close its side after its last request, and still receives its responses. */
+/** Lets callers close their side of the connection after their last request, and still receive the responses. */
 export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /**
- * Whether another request may follow on the connection. Without `shouldKeepAlive` this is a guess: a caller that sent
- * something unusual may not send another request.
+ * Whether another request may follow on the connection. Without `shouldKeepAlive` this is a guess by the version and
+ * the headers, which may be wrong for an unusual request.
  */
 export function keepsAlive(request: IncomingMessage, response: ServerResponse): boolean {
   const { shouldKeepAlive }: { shouldKeepAlive?: boolean } = response;
@@ -41,14 +41,15 @@ export function keepsAlive(request: IncomingMessage, response: ServerResponse): 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 /**
- * Bytes that `far` writes must not reach node:http by themselves, and node:http must not close the connection itself.
+ * Tests that bytes which `far` writes do not reach node:http past the function of `takeBytes`, and that node:http does
+ * not close the connection itself.
  */
 export async function testHttpConnection(near: Socket, far: Duplex): Promise<void> {
   const { server, request } = probeServer();
   let isClosed = false;
   let wake = () => {};
   server.emit('connection', near);
-  readNothingDirectly(near);
+  preventDirectReads(near);
   const taken = new Promise<Buffer | null>((resolve) => {
     takeBytes(near, (bytes) => {
       resolve(bytes);

@@ -1,8 +1,8 @@
 // Writes complete lines to the destination of a pino log. The lines of attempts that are settled together are written
 // together, because a system call costs more than a line.
 //
-// Relies on: `streamSym` of `pino.symbols`, which pino keeps for libraries, in pino 10. Without it: one call of the log
-// for each line.
+// Relies on: `streamSym` of `pino.symbols`, which pino keeps for libraries, in pino 10. Without this feature: one call
+// of the log for each line.
 
 import pino, { type Logger } from 'pino';
 import { expect, isFeatureWorking } from './features.ts';
@@ -12,7 +12,7 @@ interface Lines {
   write(lines: string): void;
 }
 
-export function linesOf(log: Logger): Lines {
+export function logStreamOf(log: Logger): Lines {
   const stream = isFeatureWorking('logLines') ? streamOf(log) : null;
   return stream ?? { write: (lines) => writeSingly(log, lines) };
 }

@@ -3,14 +3,14 @@
 //
 // Relies on, in Node.js 24, 25 and 26: the parser calls `push` of the request with each piece of its body, and with
 // null at the end; after the response, node:http calls `_dump` of a request that was not read, and reads
-// `readableEnded` before it drops the request. Without it: the events of the stream (`isStreamed`).
+// `readableEnded` before it drops the request. Without this feature: the events of the stream (`isStreamed`).
 
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { expect } from './features.ts';
 import { MemoryStream } from './http-connection.ts';
 
 export abstract class ParsedRequest extends IncomingMessage {
-  /** The end of the body was taken. The stream never ends by itself then. */
+  /** Whether the end of the body was taken. Then the stream gets no end, so `readableEnded` must be true without it. */
   #isTaken = false;
 
   static {
@@ -24,21 +24,21 @@ export abstract class ParsedRequest extends IncomingMessage {
     });
   }
 
-  /** Whether pieces come by the events of the stream, once `takeStream` was called. */
+  /** Whether the body comes by the events of the stream. A subclass for which this is true must call `takeStream`. */
   protected get isStreamed(): boolean {
     return false;
   }
 
-  /** Gets each piece. Returns whether the piece was taken: the stream gets the pieces that were not. */
+  /** Called with each piece of the body. Returns whether it took the piece: otherwise the stream gets it. */
   protected abstract takePiece(piece: Uint8Array): boolean;
 
-  /** Called at the end of the body. Returns whether the end was taken. */
+  /** Called at the end of the body. Returns whether it took the end: otherwise the stream gets it. */
   protected abstract takeEnd(): boolean;
 
   /** Called when the request is closed. If its body has not ended, no end follows. */
   protected abstract takeClose(): void;
 
-  /** The pieces and the end come by the events of the stream from now on. */
+  /** From now on, the events of the stream call `takePiece`, `takeEnd` and `takeClose`. */
   protected takeStream(): void {
     this.on('data', (piece: Buffer) => this.takePiece(piece));
     this.on('end', () => this.takeEnd());
@@ -61,7 +61,7 @@ export abstract class ParsedRequest extends IncomingMessage {
     super._destroy(error, callback);
   }
 
-  /** The version of node:http drops a body that is not read. This one still passes the pieces on. */
+  /** Overrides the method of node:http, which drops a body that is not read. This one still passes on its pieces. */
   _dump(): void {
     if (this.#isTaken) return;
     this.removeAllListeners('data');

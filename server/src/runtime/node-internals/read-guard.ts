@@ -1,6 +1,6 @@
 // A guard between a socket and undici: it gets all bytes before undici, and decides which of them undici gets.
 //
-// Relies on: undici 8 calls `read` of the socket itself, for everything it reads. Without it: wrapped-socket.ts.
+// Relies on: undici 8 calls `read` of the socket, for everything it reads. Without this feature: wrapped-socket.ts.
 
 import type { Socket } from 'node:net';
 import type { Client } from 'undici';
@@ -15,7 +15,7 @@ export interface ReadGuard {
    * socket.
    */
   pass(bytes: Buffer): Buffer | null;
-  /** Why the socket is closed, once undici has what was passed on. */
+  /** Why the socket must be closed when undici has read what was passed on. Null: it stays open. */
   readonly failure: Error | null;
 }
 
@@ -63,7 +63,7 @@ function passOn(own: Socket, guard: ReadGuard, bytes: Buffer): boolean {
   }
 }
 
-/** Responds to every write. */
+/** A connection for the self-test that responds to every write. */
 class AnsweringStream extends MemoryStream {
   override _write(bytes: Buffer, encoding: BufferEncoding, done: () => void): void {
     super._write(bytes, encoding, done);

@@ -1,5 +1,5 @@
-// Runs the self-tests of this folder, once for each thread when it starts. Most tests are in memory; three need a
-// connection of this machine to itself.
+// Runs the self-tests of this folder, once for each thread when it starts. Most tests run in memory; three need a
+// connection over the loopback interface.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { testBeforeWrite } from './before-write.ts';

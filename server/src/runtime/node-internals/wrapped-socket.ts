@@ -1,16 +1,16 @@
-// A stream of our own in front of a socket, made with documented calls only. Its behaviour for socket-bytes.ts,
-// node:http and undici is defined in this file, and does not depend on the inside of a socket. It costs a second stream
-// for each connection.
+// A stream of our own in front of a socket, made with documented calls only. It takes the place of the socket where a
+// feature of this folder fails its self-test: what socket-bytes.ts, node:http and undici need of a socket is defined
+// here, and does not depend on the inside of Node.js. It costs a second stream for each connection.
 
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 type Done = (error?: Error | null) => void;
 
-/** A larger write is made in several steps, which shows whether the other side takes anything. */
+/** A larger write is made in several steps, so that it shows whether the other side still reads. */
 const WRITE_BYTES_MAX = 64 * 1024;
 
-/** The result has the parts of a socket that this service, node:http, Fastify and undici use. */
+/** The result has only those members of a socket that this service, node:http, Fastify and undici use. */
 export function wrapSocket(socket: Socket): Socket {
   return new WrappedSocket(socket) as unknown as Socket;
 }

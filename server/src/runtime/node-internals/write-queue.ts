@@ -1,8 +1,8 @@
-// How many written bytes the operating system has not taken yet. If it takes a write in parts, the public properties of
-// a socket do not change before the last part is taken.
+// How many written bytes the operating system has not taken yet. The public properties of a socket do not show this: if
+// the system takes a write in parts, they do not change before the last part is taken.
 //
-// Relies on: `writeQueueSize` of `_handle` of a connected socket, in Node.js 24, 25 and 26. Without it: the number is
-// undefined.
+// Relies on: `writeQueueSize` of `_handle` of a connected socket, in Node.js 24, 25 and 26. Without this feature: the
+// number is undefined.
 
 import type { Socket } from 'node:net';
 import { expect } from './features.ts';

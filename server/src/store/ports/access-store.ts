@@ -1,7 +1,10 @@
-// Access: tokens, and sessions of the console.
+// Access: tokens, sessions of the console, and the audit of what was done with them.
 
 import type { Account, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
-import type { ListPart, ListPiece } from './list-piece.ts';
+import type { AuditFilter, AuditRow } from '../../rules/accounts/audit.ts';
+import type { ReadAmount } from '../../rules/reads/read-amount.ts';
+import type { ListPiece, ListPieceRequest } from './list-piece.ts';
+import type { PageRequest } from './message-store.ts';
 
 export interface Principal {
   readonly token: Token;
@@ -10,7 +13,7 @@ export interface Principal {
   readonly sessionId?: string;
 }
 
-/** The credential behind something that stays open, such as a live stream. */
+/** The token that opened something that stays open, such as a live stream, and its session if there was one. */
 export interface Credential {
   readonly tokenId: string;
   readonly sessionId: string | null;
@@ -23,16 +26,38 @@ export interface FirstAdmin {
   readonly hash: Uint8Array;
 }
 
+export interface AuditPage {
+  readonly order: PageRequest['order'];
+  /** The id of the last row that was examined. Null to begin. */
+  readonly after: string | null;
+  /** The limits of the piece: in rows that match, and in rows that are examined. */
+  readonly limit: number;
+  readonly look: ReadAmount['rows'];
+}
+
+export interface AuditPiece {
+  readonly rows: readonly AuditRow[];
+  /** The id of the last row that was examined. Null if there are no more rows. */
+  readonly after: string | null;
+  readonly looked: number;
+}
+
+/** How many rows of calls that were carried out, and of refused ones, an account keeps. */
+export interface AuditKept {
+  readonly done: number;
+  readonly refused: number;
+}
+
 export interface AccessStore {
   // ——— tokens ———
 
   createToken(token: Token, hash: Uint8Array): Promise<void>;
 
-  /** The token with that hash and its account, unless revoked. */
+  /** The token with this hash, and its account. Null if there is none, or if the token was revoked. */
   findToken(hash: Uint8Array): Promise<Principal | null>;
 
   /** Ordered by id. */
-  listTokens(accountId: string, part?: ListPart): Promise<ListPiece<Token>>;
+  listTokens(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Token>>;
 
   /** Records that a token was used. */
   touchToken(tokenId: string, now: number): Promise<void>;
@@ -72,4 +97,19 @@ export interface AccessStore {
    * be missed.
    */
   onAccess(listener: () => void): void;
+
+  // ——— audit. The row of what people set up is written by the verb that changes it (store/shared/audit-note.ts) ———
+
+  /**
+   * Writes rows. If there is a row with the same id, their counts are added up, and the status becomes the newer one. An
+   * account keeps a limited number of rows: the oldest are deleted. Refused calls have a limit of their own, so that they
+   * never take the place of changes.
+   */
+  saveAudit(rows: readonly AuditRow[], kept?: AuditKept): Promise<void>;
+
+  /** Rows of all accounts, unless the filter names some. */
+  listAudit(filter: AuditFilter, page: AuditPage): Promise<AuditPiece>;
+
+  /** Deletes up to `limit` rows from before `before`, and returns how many it deleted. */
+  deleteAudit(before: number, limit: number): Promise<number>;
 }

@@ -1,12 +1,20 @@
-// Accounts: their tier, their signing keys, what they use each day, and how many bytes they store.
+// Accounts: their tier, their signing keys, what they use each day, what happened to their messages, and how many bytes
+// they store.
 
 import type { Account, SigningKeys, UsageRow } from '../../rules/accounts/account.ts';
+import type { Activity } from '../../rules/accounts/activity.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
-import type { ListPart, ListPiece } from './list-piece.ts';
+import type { BacklogKind, BacklogPiece, BacklogPosition, ReadyPiece, ReadyPosition } from './backlog.ts';
+import type { ListPiece, ListPieceRequest } from './list-piece.ts';
 
-export interface StoredAccount {
+export interface AccountBytes {
   readonly accountId: string;
   readonly bytes: number;
+}
+
+export interface ActivityBucket {
+  readonly at: number;
+  readonly activity: Activity;
 }
 
 export interface AccountStore {
@@ -24,14 +32,17 @@ export interface AccountStore {
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
 
-  /** Ordered by id. */
-  listAccounts(part?: ListPart): Promise<ListPiece<Account>>;
+  /** What messages of the account that say nothing themselves do while their host is down. Null: they are retried. */
+  setOutage(accountId: string, outage: 'park' | null): Promise<boolean>;
 
-  /**
-   * Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. `part.after` is the `usageKey` of a
-   * row.
-   */
-  usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
+  /** Ordered by id. */
+  listAccounts(part?: ListPieceRequest): Promise<ListPiece<Account>>;
+
+  /** Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. `part.after`: a row's `usageKey`. */
+  usage(accountId: string, fromDay: string, toDay: string, part?: ListPieceRequest): Promise<ListPiece<UsageRow>>;
+
+  /** What happened from `fromAt` until before `toAt`, in buckets of `bucketMs`. Empty buckets are left out. */
+  activity(accountId: string, fromAt: number, toAt: number, bucketMs: number): Promise<readonly ActivityBucket[]>;
 
   /**
    * How many bytes the account stores, counted by rules/limits/stored-bytes.ts. The count is updated in the transaction
@@ -40,23 +51,31 @@ export interface AccountStore {
   storedBytes(accountId: string): Promise<number>;
 
   /**
-   * How many bytes some accounts store, in the order of their ids. Accounts that never stored anything are left out.
+   * The stored bytes of at most `limit` accounts after `after`, ordered by id. Leaves out accounts that stored nothing.
    */
-  storedAccounts(after: string, limit: number): Promise<readonly StoredAccount[]>;
+  storedAccounts(after: string, limit: number): Promise<readonly AccountBytes[]>;
 
   /**
    * Bytes that are free inside the files of the store, and that the store will use again. 0 if the number is not known.
    */
-  freeInside(): Promise<number>;
+  freeBytesInside(): Promise<number>;
 
   /**
-   * Counts again what the account stores, and returns by how much the count was too high. The count may take long, and
+   * Corrects the count of what the account stores, and returns by how much it was too high. This may take long, and
    * blocks nothing. Do not run it twice at once: both runs would correct the same error.
    */
   recountStored(accountId: string): Promise<number>;
 
-  /** Adds up stored byte counts that were written separately. Returns how many it added up, at most `limit`. */
+  /** Merges at most `limit` counts of stored bytes that sessions of the database wrote separately. Returns how many. */
   foldStored(limit: number): Promise<number>;
+
+  // ——— all accounts ———
+
+  /** Counts the next `limit` messages of all accounts after a position. */
+  countBacklog(kind: BacklogKind, after: BacklogPosition | null, limit: number): Promise<BacklogPiece>;
+
+  /** Counts the next `limit` ready messages of all accounts after a position. */
+  countReady(after: ReadyPosition, limit: number): Promise<ReadyPiece>;
 
   // ——— signing keys ———
 
@@ -64,7 +83,7 @@ export interface AccountStore {
 
   /**
    * If `next` is still the next key, makes it the current key, and makes `fresh` the next key. Returns the keys that
-   * are then in force.
+   * are then in force; null if there is no such account.
    */
   rotateSigningKeys(accountId: string, next: string, fresh: string): Promise<SigningKeys | null>;
 }

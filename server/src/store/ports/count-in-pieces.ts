@@ -2,8 +2,8 @@
 // bounded number of messages, and other work can run between two pieces. The number of pieces is bounded too: a count
 // that reaches this limit means "at least this many".
 
-import { type AccountStanding, type OpenGroup, standingOf } from '../../rules/accounts/standing.ts';
-import type { Counted, CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
+import { type AccountOverview, type OpenGroup, openOverviewOf } from '../../rules/accounts/overview.ts';
+import type { CountPiece, MessageCount, MessageFilter } from '../../rules/reads/message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
 /** Limit for the pieces of one count. */
@@ -15,14 +15,14 @@ export function countMatching(
   accountId: string,
   filter: MessageFilter,
   max: number,
-): Promise<Counted> {
+): Promise<MessageCount> {
   return countInPieces((rest, cursor) => store.countPiece(accountId, filter, rest, cursor), max);
 }
 
 export async function countInPieces(
   piece: (max: number, cursor: number | null) => Promise<Pick<CountPiece, 'count' | 'cursor'>>,
   max: number,
-): Promise<Counted> {
+): Promise<MessageCount> {
   let count = 0;
   let cursor: number | null = null;
   for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
@@ -36,21 +36,21 @@ export async function countInPieces(
   return { count, isCut: true };
 }
 
-/** Reads at most `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
-export async function readStanding(
-  store: Pick<MessageStore, 'openPiece' | 'endedCounts'>,
+/** Counts messages by state: reads at most `limit` of the oldest open ones, and stops each other count at `limit`. */
+export async function readOverview(
+  store: Pick<MessageStore, 'openMessagesPiece' | 'endedCounts'>,
   accountId: string,
   now: number,
   limit: number,
-): Promise<AccountStanding> {
+): Promise<AccountOverview> {
   const groups: OpenGroup[] = [];
   let left = limit;
   for (let cursor: number | null = null; left > 0; ) {
-    const piece = await store.openPiece(accountId, now, left, cursor);
+    const piece = await store.openMessagesPiece(accountId, now, left, cursor);
     groups.push(...piece.groups);
     left -= piece.groups.reduce((sum, { count }) => sum + count, 0);
     cursor = piece.cursor;
     if (cursor === null) break;
   }
-  return { ...standingOf(groups), ...(await store.endedCounts(accountId, limit)), countedMax: limit };
+  return { ...openOverviewOf(groups), ...(await store.endedCounts(accountId, limit)), countedMax: limit };
 }

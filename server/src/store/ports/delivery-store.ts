@@ -2,16 +2,22 @@
 // claims of dead nodes. `now` is always an argument, and each verb is one transaction.
 
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../rules/delivery/message.ts';
+import type { Expiration } from '../../rules/delivery/settle.ts';
 import type { ClaimLimits } from '../../rules/delivery/slots.ts';
 import type { StoreTrouble } from '../../rules/limits/acceptance.ts';
 import type { NodeInfo } from '../../rules/nodes/node.ts';
+import type { DebounceResult, Misplaced } from '../../rules/publish/debounce.ts';
 import type { KeptTime } from '../../rules/time/clock.ts';
 
-export interface AcceptAnswer {
+export interface AcceptResult {
   /** Parallel to `messages`: the id of the existing duplicate, or null if the message was accepted. */
   readonly duplicates: readonly (string | null)[];
   /** True if nothing was accepted because the daily quota of the account is used up. */
   readonly isOverQuota: boolean;
+  /** Parallel to `messages`, if any of them has a debounce key: under which id it waits, and for how many it stands. */
+  readonly debounced?: readonly (DebounceResult | null)[] | null;
+  /** Present if nothing was accepted because of this message. */
+  readonly misplaced?: Misplaced | null;
 }
 
 /** When the store will next have work. */
@@ -24,8 +30,8 @@ export interface NextWork {
 
 export interface SettleOptions {
   /**
-   * Each message of these accounts that ends frees a slot. The store may lease the next message of the same queue to
-   * this node, and hand out the claim.
+   * When a message of these accounts ends, its slot becomes free for the next message of the same queue: the store may
+   * lease that message to this node, and hand out the claim.
    */
   readonly takesOver?: readonly string[];
   /** No caller waits for the result: the store may write it slightly later, together with the next call. */
@@ -47,6 +53,7 @@ export interface Recovery {
   readonly held: number;
 }
 
+/** The time that a node has stored last (null before the first time), and the store's own time. */
 export interface LastKeptTime {
   readonly kept: KeptTime | null;
   /** The store's own clock, if it has one that all its nodes share; else null. */
@@ -63,16 +70,17 @@ export interface StoredTime extends LastKeptTime {
 }
 
 export interface DeliveryStore {
-  // ——— in ———
+  // ——— accepting ———
 
   /**
    * Writes all messages and counts their usage, or writes nothing. Creates queues and flow keys that do not exist. A
    * message whose deduplication key is taken is not written; `duplicates` then has the id of the message that holds the
-   * key. `dayMax` is the daily quota of the account.
+   * key. A message with a debounce key is not written either if it takes the place of one that waits: see debounce.ts;
+   * `debounced` then has the id of that one. `dayMax` is the daily quota of the account.
    */
-  accept(messages: readonly NewMessage[], now: number, dayMax?: number | null): Promise<AcceptAnswer>;
+  accept(messages: readonly NewMessage[], now: number, dayMax?: number | null): Promise<AcceptResult>;
 
-  // ——— out ———
+  // ——— claiming and settling ———
 
   /**
    * Sets how many slots are free on this node from now on. The store leases messages to the node within these slots, in
@@ -103,14 +111,18 @@ export interface DeliveryStore {
 
   /**
    * Releases claims whose attempt never started. Their messages are pending again, as if they had never been claimed. A
-   * message whose cancel was requested ends as cancelled instead.
+   * message whose cancel was requested ends as cancelled instead. Of several messages that then wait for their first
+   * attempt under one debounce key, the newest stands for all, and the others end as cancelled: returns their ids.
    */
-  release(leases: readonly string[], now: number): Promise<void>;
+  release(leases: readonly string[], now: number): Promise<readonly string[]>;
 
   /**
-   * Calls `listener` when there may be something to claim. The call is only a hint: it may be wrong, and it may be
-   * missed.
+   * Ends messages that have expired by `now`, with their failure callbacks, in one transaction. Returns the ids of those
+   * that ended: not of those that are claimed, have ended, or are being changed by another transaction.
    */
+  expireMessages(expirations: readonly Expiration[], now: number): Promise<readonly string[]>;
+
+  /** Calls `listener` when there may be something to claim. The call is only a hint: it may be wrong or missed. */
   onWork(listener: () => void): void;
 
   // ——— cancelling ———
@@ -127,21 +139,21 @@ export interface DeliveryStore {
   // ——— after crashes ———
 
   /**
-   * All claims of one node that is no longer alive, without bodies, to be settled together as interrupted. Empty if
-   * there is no such node. The claims of `node` itself are never returned. `stoodStill` means that the process of
-   * `node` may have been paused recently: then its other lanes may be alive although they were silent.
+   * All claims of one node that is no longer alive, or of all such lanes of one process. They have no bodies, and are
+   * to be settled together as interrupted. Never returns the claims of `node` itself. `stoodStill` means that the
+   * process of `node` may have been paused recently: then its other lanes count as alive, even if they were silent.
    */
   orphanedClaims(node: string, stoodStill?: boolean): Promise<readonly Claim[]>;
 
   /**
-   * Leases of this node, except those that the store has still to hand out. They belong to running attempts, or never
-   * reached the engine. Reads at most `limit` leases of the node.
+   * Up to `limit` leases of this node, without those that the store has not handed out yet. The caller releases those
+   * without a running attempt: they never reached the engine.
    */
   strayClaims(limit: number): Promise<readonly string[]>;
 
   /**
-   * Leases to this node the due message that must start alone and has waited longest. No other verb leases such
-   * messages. The caller makes sure that nothing else starts at the same time.
+   * Of the due messages that must start alone, leases to this node the one that has waited longest. No other verb
+   * leases such messages. The caller makes sure that nothing else starts at the same time.
    */
   claimAlone(now: number): Promise<AloneReply>;
 

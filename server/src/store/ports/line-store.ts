@@ -2,7 +2,7 @@
 
 import type { FlowKey, FlowPin } from '../../rules/lines/flow-key.ts';
 import type { Queue, QueueChange } from '../../rules/lines/queue.ts';
-import type { ListPart, ListPiece } from './list-piece.ts';
+import type { ListPiece, ListPieceRequest } from './list-piece.ts';
 
 /** The position of a message in its queue. */
 export interface LinePosition {
@@ -22,7 +22,7 @@ export interface LineStore {
   /** Creates the queue or changes the fields that `change` names. Takes effect with the next claim. */
   saveQueue(accountId: string, name: string, change: QueueChange, now: number): Promise<Queue>;
 
-  /** The lag of the queue is counted up to a limit. The result says whether the limit was reached. */
+  /** The lag is the number of open messages, counted up to a limit. The result says whether the limit was reached. */
   getQueue(accountId: string, name: string): Promise<Queue | null>;
 
   /**
@@ -32,7 +32,7 @@ export interface LineStore {
   deleteQueue(accountId: string, name: string): Promise<number | null>;
 
   /** Ordered by name. The lag is counted as in `getQueue`. */
-  listQueues(accountId: string, part?: ListPart): Promise<ListPiece<Queue>>;
+  listQueues(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Queue>>;
 
   /** How many queues the account has, counted up to `max`. */
   countQueues(accountId: string, max: number): Promise<number>;
@@ -46,7 +46,7 @@ export interface LineStore {
 
   pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Promise<FlowKey | null>;
 
-  /** Fixes limits, so that messages cannot change them, or removes such pins. Creates the key if it does not exist. */
+  /** Pins limits, so that messages cannot change them, or unpins them. Creates the key if it does not exist. */
   pinFlowKey(
     accountId: string,
     key: string,
@@ -60,5 +60,5 @@ export interface LineStore {
   resetFlowRate(accountId: string, key: string, now: number): Promise<FlowKey | null>;
 
   /** Ordered by key. */
-  listFlowKeys(accountId: string, part?: ListPart): Promise<ListPiece<FlowKey>>;
+  listFlowKeys(accountId: string, part?: ListPieceRequest): Promise<ListPiece<FlowKey>>;
 }

@@ -4,16 +4,16 @@
 import type { UsageRow } from '../../rules/accounts/account.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
 
-export interface ListPart {
+export interface ListPieceRequest {
   /** The name or id of the last entry already read; null to begin. */
   readonly after: string | null;
-  /** The limits of the piece: this many entries and this many stored bytes. A piece has at least one entry. */
+  /** The limits of the piece, in entries and in stored bytes. A piece has at least one entry, if any is left. */
   readonly limit: number;
   readonly bytesMax: number;
 }
 
 /** The first piece of a list, as large as a piece may be. */
-export const FIRST_PART: ListPart = { after: null, limit: 500, bytesMax: eachMax('pageBytes') };
+export const FIRST_PART: ListPieceRequest = { after: null, limit: 500, bytesMax: eachMax('pageBytes') };
 
 /** Sorts after every id: the start of a list in descending order. */
 export const BEHIND_ALL = '\u{10ffff}';
@@ -27,7 +27,7 @@ export interface ListPiece<T> {
 
 /** All entries of a list, read piece by piece. */
 export async function* everyEntry<T>(
-  read: (part: ListPart) => Promise<ListPiece<T>>,
+  read: (part: ListPieceRequest) => Promise<ListPiece<T>>,
   keyOf: (entry: T) => string,
 ): AsyncGenerator<T> {
   for (let part = FIRST_PART; ; ) {
@@ -38,7 +38,7 @@ export async function* everyEntry<T>(
   }
 }
 
-/** Makes a piece from rows. `rows` has one row more than `limit` if there are more. */
+/** Makes a piece of the first `limit` rows. A further row in `rows` means that the list has more entries. */
 export function pieceOf<R, T>(rows: readonly R[], limit: number, make: (row: R) => T): ListPiece<T> {
   return { entries: rows.slice(0, limit).map(make), hasMore: rows.length > limit };
 }
@@ -49,10 +49,13 @@ export interface SizedKey {
 }
 
 /**
- * How many of the keys fit into a piece, and the last key that fits. `keys` has one key more than `limit` if there are
- * more.
+ * How many of `keys` fit into a piece, and the last key that fits. `keys` may have one key more than `limit`, which
+ * never fits.
  */
-export function fittingKeys(keys: readonly SizedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
+export function fittingKeys(
+  keys: readonly SizedKey[],
+  { limit, bytesMax }: ListPieceRequest,
+): { last: string; count: number } {
   let bytes = 0;
   let count = 0;
   while (count < Math.min(keys.length, limit) && (count === 0 || bytes + keys[count]!.bytes <= bytesMax)) {

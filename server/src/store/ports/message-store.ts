@@ -1,17 +1,18 @@
 // What people read about messages and do with them: single messages, searches, events, cancels, dead letters and
 // statistics. Each read does a bounded amount of work. An id of another account is treated like a missing one.
 
-import type { Activity } from '../../rules/accounts/activity.ts';
-import type { EndedCounts, OpenGroup } from '../../rules/accounts/standing.ts';
+import type { EndedCounts, OpenGroup } from '../../rules/accounts/overview.ts';
+import type { ChangeOutcome, MessageChange } from '../../rules/delivery/change.ts';
 import type { EventFilter, MessageEvent } from '../../rules/delivery/event.ts';
 import type { FailureGroup } from '../../rules/delivery/failure-group.ts';
 import type { Attempt, DeadLetterRetry, Message } from '../../rules/delivery/message.ts';
 import type { Ahead } from '../../rules/delivery/why.ts';
 import type { FlowKey } from '../../rules/lines/flow-key.ts';
 import type { Queue } from '../../rules/lines/queue.ts';
-import type { Look } from '../../rules/reads/look.ts';
 import type { CountPiece, MessageFilter } from '../../rules/reads/message-filter.ts';
+import type { ReadAmount } from '../../rules/reads/read-amount.ts';
 
+/** How much of a message is read. An outline has neither the body nor the responses of the attempts. */
 export type MessageDetail = 'whole' | 'outline';
 
 export interface StoredMessage {
@@ -19,8 +20,8 @@ export interface StoredMessage {
   readonly attempts: readonly Attempt[];
 }
 
-/** What rules/delivery/why.ts needs to know about a message that has not ended. */
-export interface WhyFacts {
+/** The facts that say why a message waits: what rules/delivery/why.ts needs to know about it. */
+export interface WaitFacts {
   readonly message: Message;
   readonly queue: Queue | null;
   /** For a message in a queue: the message before it that should end first, and how many messages are before it. */
@@ -30,7 +31,7 @@ export interface WhyFacts {
   readonly flowAhead: { readonly count: number; readonly isCountCut?: true } | null;
 }
 
-export interface MessageState {
+export interface MessageIdAndState {
   readonly id: string;
   readonly state: Message['state'];
 }
@@ -43,37 +44,37 @@ export interface PageRequest {
   /** If false, bodies are returned empty, because they may be large. */
   readonly withBodies: boolean;
   /**
-   * For messages that one transaction is going to change or delete. Their bodies are not read, but their sizes count
-   * towards `bytesMax`: a changed row may be written with its body, and the pages of a deleted body are visited.
+   * For a transaction that changes or deletes the messages. Bodies are not read, but their sizes count towards
+   * `bytesMax`: the database may write a body again with its changed row, and visits the pages of a deleted body.
    */
   readonly isForChange?: boolean;
   /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
-  /** For pages of events only: the reader continues after the page and never reads it again. */
+  /** For pages of events only: the reader gets each event once, because it never reads a page again. */
   readonly isLive?: boolean;
-  /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
+  /** The page ends when its entries reach this many bytes. Default: the budget `pageBytes`. */
   readonly bytesMax?: number;
-  /** The page ends when this much was read. The default is the limit of one call. */
-  readonly look?: Look;
+  /** The page ends when this much was read. Default: CALL_READ_MAX, the limit of one call. */
+  readonly look?: ReadAmount;
 }
 
 /** How much was read for a page. */
 export interface PageCost {
-  readonly looked: Look;
+  readonly looked: ReadAmount;
   /** About how many bytes the entries of the page take in a response. */
   readonly weight: number;
 }
 
 export interface MessagePage extends PageCost {
   readonly messages: readonly Message[];
-  /** Parallel to the messages, if the last attempts were requested. */
+  /** Parallel to the messages. Null if a message has no attempt, or if last attempts were not requested. */
   readonly lastAttempts: readonly (Attempt | null)[];
-  /** Null on the last page. A page that is short, or even empty, may still not be the last. */
+  /** Null on the last page only. Other pages may be short too, or even empty. */
   readonly cursor: number | null;
 }
 
 /** What a cancel did to each of the given messages. */
-export interface CancelAnswer {
+export interface CancelResult {
   /** Messages that have ended. */
   readonly cancelled: readonly string[];
   /** Messages that a node has claimed. Each ends as soon as its claim has ended, and is not claimed again. */
@@ -95,25 +96,17 @@ export interface OpenPiece {
   readonly cursor: number | null;
 }
 
-export interface ActivityBucket {
-  readonly at: number;
-  readonly activity: Activity;
-}
-
 export interface MessageStore {
   // ——— messages ———
 
-  /**
-   * The message with its body and the responses of its attempts. If the responses are large, only the last ones are
-   * returned. An outline has neither the body nor the responses.
-   */
+  /** The message with its body and the responses of its attempts: only the last responses if all would be too large. */
   getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
 
   /** Null if there is no such message. */
-  whyFacts(accountId: string, messageId: string): Promise<WhyFacts | null>;
+  waitFacts(accountId: string, messageId: string): Promise<WaitFacts | null>;
 
   /** The states of the given messages. Messages that do not exist are left out. */
-  messageStates(accountId: string, ids: readonly string[]): Promise<readonly MessageState[]>;
+  messageStates(accountId: string, ids: readonly string[]): Promise<readonly MessageIdAndState[]>;
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
 
@@ -123,10 +116,10 @@ export interface MessageStore {
     filter: MessageFilter,
     max: number,
     cursor: number | null,
-    look?: Look,
+    look?: ReadAmount,
   ): Promise<CountPiece>;
 
-  /** Makes a message that waits for the clock due now. */
+  /** Sets the due time of a message to now, if the message waits for the clock. */
   deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;
 
   /**
@@ -135,13 +128,19 @@ export interface MessageStore {
    */
   releaseHeld(accountId: string, messageIds: readonly string[], now: number): Promise<readonly string[]>;
 
+  /**
+   * Changes a message that waits, as rules/delivery/change.ts decides. An attempt sends the message as it was before the
+   * change or after it, never a mixture.
+   */
+  changeMessage(accountId: string, messageId: string, change: MessageChange, now: number): Promise<ChangeOutcome>;
+
   // ——— cancelling ———
 
   /**
    * Ends open messages as cancelled. If a node has claimed a message, its cancel is requested. After this call no
    * attempt starts, except one that the holder of a claim starts before it knows of the cancel: see `confirmCancels`.
    */
-  cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<CancelAnswer>;
+  cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<CancelResult>;
 
   /**
    * Notifies the nodes that hold these messages, and waits at most `withinMs` until these nodes confirm that no attempt
@@ -179,19 +178,16 @@ export interface MessageStore {
    */
   onJournal(listener: () => void): () => void;
 
-  // ——— numbers ———
+  // ——— statistics ———
 
   /**
-   * The next open messages after a cursor, oldest first, in groups. There are at most `limit` messages, and may be
+   * Counts the next open messages after a cursor, oldest first, in groups. Reads at most `limit` messages, and may read
    * fewer.
    */
-  openPiece(accountId: string, now: number, limit: number, cursor: number | null): Promise<OpenPiece>;
+  openMessagesPiece(accountId: string, now: number, limit: number, cursor: number | null): Promise<OpenPiece>;
 
-  /** Counts the messages that have not been delivered, and all messages, each up to `limit`. */
+  /** Counts failed, retried and cancelled messages, and all messages, each up to `limit`. */
   endedCounts(accountId: string, limit: number): Promise<EndedCounts>;
-
-  /** What happened from `fromAt` until before `toAt`, in buckets of `bucketMs`. Empty buckets are left out. */
-  activity(accountId: string, fromAt: number, toAt: number, bucketMs: number): Promise<readonly ActivityBucket[]>;
 
   /** The newest `limit` dead letters, grouped by host and reason. */
   failureGroups(accountId: string, limit: number): Promise<readonly FailureGroup[]>;

@@ -1,10 +1,10 @@
-// What people set up, except lines: topics, schedules, alerts and bulk operations. Lists are read in bounded pieces.
+// Topics, schedules, alerts and bulk operations, as people set them up. Lists are read in bounded pieces.
 
 import type { Alert } from '../../rules/alerts/alert.ts';
 import type { Job } from '../../rules/delivery/job.ts';
 import type { Topic } from '../../rules/publish/topic.ts';
-import type { Schedule } from '../../rules/schedules/schedule.ts';
-import type { ListPart, ListPiece } from './list-piece.ts';
+import type { Schedule, ScheduleVersion } from '../../rules/schedules/schedule.ts';
+import type { ListPiece, ListPieceRequest } from './list-piece.ts';
 
 /** A schedule in a list. A body that does not fit into the byte limit of the list is returned empty. */
 export interface ListedSchedule extends Schedule {
@@ -14,17 +14,30 @@ export interface ListedSchedule extends Schedule {
 export interface ResourceStore {
   // ——— schedules ———
 
-  /** Replaces the whole schedule with the same id, if there is one. */
-  saveSchedule(schedule: Schedule): Promise<void>;
+  /**
+   * Creates the schedule, or changes the one with the same id. That one keeps when it was created, its last tick, the
+   * ticks it skipped, and, with the same times, its next tick. With `expected`, changes only that version of a schedule,
+   * and creates none. Returns whether it was saved.
+   */
+  saveSchedule(schedule: Schedule, expected?: ScheduleVersion): Promise<boolean>;
 
   getSchedule(accountId: string, id: string): Promise<Schedule | null>;
 
   deleteSchedule(accountId: string, id: string): Promise<boolean>;
 
-  setScheduleNext(accountId: string, id: string, nextAt: number | null, isPaused: boolean): Promise<boolean>;
+  /**
+   * Pauses the schedule, or ends its pause: then the next tick is the first one after `wallNow`. A schedule that already
+   * is paused, or runs, stays as it is. Returns the next tick, or null if there is no such schedule.
+   */
+  pauseSchedule(
+    accountId: string,
+    id: string,
+    isPaused: boolean,
+    wallNow: number,
+  ): Promise<{ readonly nextAt: number | null } | null>;
 
   /** Ordered by id. */
-  listSchedules(accountId: string, part?: ListPart): Promise<ListPiece<ListedSchedule>>;
+  listSchedules(accountId: string, part?: ListPieceRequest): Promise<ListPiece<ListedSchedule>>;
 
   /** How many schedules the account has, counted up to `max`. */
   countSchedules(accountId: string, max: number): Promise<number>;
@@ -43,7 +56,7 @@ export interface ResourceStore {
   deleteAlert(accountId: string, id: string): Promise<boolean>;
 
   /** Ordered by id. */
-  listAlerts(accountId: string, part?: ListPart): Promise<ListPiece<Alert>>;
+  listAlerts(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Alert>>;
 
   // ——— bulk operations ———
 
@@ -55,7 +68,7 @@ export interface ResourceStore {
   stopJob(accountId: string, id: string, now: number): Promise<boolean>;
 
   /** Ordered from the newest to the oldest. */
-  listJobs(accountId: string, part?: ListPart): Promise<ListPiece<Job>>;
+  listJobs(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Job>>;
 
   // ——— topics ———
 
@@ -63,8 +76,8 @@ export interface ResourceStore {
 
   /**
    * Writes the whole topic if nobody has changed it since `topic.version` was read. Version 0 means that the topic must
-   * not exist yet. A topic without endpoints is deleted. After `changed`, the caller must read the topic and decide
-   * again.
+   * not exist yet. A topic without endpoints is deleted. `changed` means that nothing was written: the caller must read
+   * the topic and decide again.
    */
   saveTopic(topic: Topic): Promise<'saved' | 'changed'>;
 
@@ -72,5 +85,5 @@ export interface ResourceStore {
   countTopics(accountId: string, max: number): Promise<number>;
 
   /** Ordered by name. */
-  listTopics(accountId: string, part?: ListPart): Promise<ListPiece<Topic>>;
+  listTopics(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Topic>>;
 }

@@ -6,7 +6,7 @@ import type { Database } from './sessions/database.ts';
 
 const ROWS_AT_ONCE = 200;
 
-export async function* compared(database: Database, table: MovedTable): AsyncIterable<Row> {
+export async function* rowsToCompare(database: Database, table: MovedTable): AsyncIterable<Row> {
   const columns = await database.all<{ column_name: string; data_type: string }>(
     `SELECT column_name::text, data_type::text FROM information_schema.columns
        WHERE table_schema = current_schema() AND table_name = $1`,

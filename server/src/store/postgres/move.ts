@@ -15,14 +15,14 @@ import {
   TargetNotEmpty,
 } from '../move.ts';
 import { storable } from './messages/storable.ts';
-import { compared } from './move-check.ts';
+import { rowsToCompare } from './move-check.ts';
 import type { Database, Value } from './sessions/database.ts';
 import { isLost } from './sessions/errors.ts';
-import type { Note } from './sessions/link.ts';
+import type { WriteLog } from './sessions/link.ts';
 import { hasUnfinishedMove, openForMove } from './sessions/open.ts';
 import { inTransaction, underSchemaLock } from './sessions/schema-upgrade.ts';
 
-/** The moving process holds this lock in its session, because a killed process may still have a statement running. */
+/** The session of a move holds this lock: a killed process may still run a statement when the next move begins. */
 const LOCK = "hashtextextended('postrider move ' || current_schema(), 8411)";
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -31,7 +31,7 @@ const FOREIGN: Readonly<Partial<Record<MovedTable, string>>> = { attempts: 'erro
 
 interface Waiting {
   readonly timers: Clock;
-  readonly log: Note;
+  readonly log: WriteLog;
 }
 
 export async function openMoveTarget(options: Waiting & { readonly url: string }): Promise<MoveTarget> {
@@ -61,7 +61,7 @@ export async function openMoveTarget(options: Waiting & { readonly url: string }
       await database.run('UPDATE store_move SET is_done = true WHERE table_name = $1', table);
     },
     asStored,
-    compared: (table) => compared(database, table),
+    compared: (table) => rowsToCompare(database, table),
     async replaced() {
       const row = await database.get<{ n: number }>('SELECT sum(replaced)::bigint AS n FROM store_move');
       return row!.n;
@@ -217,7 +217,7 @@ function requireText(table: MovedTable, column: string, text: string): void {
     throw new Error(`a ${column} in ${table} has a character U+0000, which PostgreSQL cannot store`);
 }
 
-/** The same row object, unless something in it had to be replaced. */
+/** The row as PostgreSQL can store it: the same object, unless something in it had to be replaced. */
 function asStored(table: MovedTable, row: Row): Row {
   const column = FOREIGN[table];
   if (column === undefined) return row;

@@ -11,10 +11,33 @@ CREATE TABLE accounts (
   next_key     text COLLATE "C" NOT NULL,
   created_at   bigint NOT NULL,
   suspended_at bigint,
+  outage       text COLLATE "C",
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_name_key UNIQUE (name)
 );
 CREATE INDEX accounts_suspended ON accounts USING btree (id) WHERE (suspended_at IS NOT NULL);
+
+CREATE TABLE acks (
+  account_id           text COLLATE "C" NOT NULL,
+  message_seq          bigint NOT NULL,
+  attempt              integer NOT NULL,
+  is_awaiting          integer NOT NULL,
+  started_at           bigint NOT NULL,
+  deadline_at          bigint NOT NULL,
+  latest_at            bigint NOT NULL,
+  progress_ppm         integer,
+  note                 text COLLATE "C",
+  events               integer NOT NULL,
+  event_at             bigint,
+  status               integer NOT NULL,
+  response_headers     text COLLATE "C" NOT NULL,
+  response_body        bytea NOT NULL,
+  is_response_body_cut boolean NOT NULL,
+  stored_bytes         bigint NOT NULL,
+  CONSTRAINT acks_pkey PRIMARY KEY (account_id, message_seq)
+);
+CREATE INDEX acks_due ON acks USING btree (deadline_at) WHERE (is_awaiting = 1);
+CREATE INDEX acks_due_of_account ON acks USING btree (account_id, deadline_at) WHERE (is_awaiting = 1);
 
 CREATE TABLE activity_hours (
   account_id text COLLATE "C" NOT NULL,
@@ -74,6 +97,28 @@ CREATE TABLE attempts (
   CONSTRAINT attempts_pkey PRIMARY KEY (account_id, message_seq, number)
 );
 
+CREATE TABLE audit (
+  id         text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  is_refused boolean NOT NULL,
+  number     bigint NOT NULL,
+  at         bigint NOT NULL,
+  last_at    bigint NOT NULL,
+  count      bigint NOT NULL,
+  via        text COLLATE "C" NOT NULL,
+  token_id   text COLLATE "C",
+  token_name text COLLATE "C",
+  address    text COLLATE "C",
+  call       text COLLATE "C" NOT NULL,
+  target     text COLLATE "C",
+  status     integer,
+  code       text COLLATE "C",
+  request_id text COLLATE "C",
+  CONSTRAINT audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_numbers ON audit USING btree (account_id, is_refused, number);
+CREATE INDEX audit_of_account ON audit USING btree (account_id, id);
+
 CREATE TABLE bodies (
   account_id text COLLATE "C" NOT NULL,
   id         bigint NOT NULL,
@@ -122,6 +167,19 @@ CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE
 CREATE INDEX flow_keys_next_start_of_account ON flow_keys USING btree (account_id, next_start_at) WHERE (next_start_at IS NOT NULL);
 CREATE INDEX flow_keys_requested ON flow_keys USING btree (requested_at) WHERE (requested_at IS NOT NULL);
 CREATE INDEX flow_keys_requested_of_account ON flow_keys USING btree (account_id, requested_at) WHERE (requested_at IS NOT NULL);
+
+CREATE TABLE hosts (
+  account_id      text COLLATE "C" NOT NULL,
+  host            text COLLATE "C" NOT NULL,
+  health          text COLLATE "C" NOT NULL,
+  last_attempt_at bigint NOT NULL,
+  parking         text COLLATE "C",
+  parked_at       bigint,
+  owner           text COLLATE "C",
+  owned_until     bigint,
+  CONSTRAINT hosts_pkey PRIMARY KEY (account_id, host)
+);
+CREATE INDEX hosts_parked ON hosts USING btree (account_id, host) WHERE (parked_at IS NOT NULL);
 
 CREATE TABLE jobs (
   id             text COLLATE "C" NOT NULL,
@@ -214,6 +272,16 @@ CREATE TABLE messages (
   stored_bytes        bigint,
   body_id             bigint,
   body                bytea NOT NULL,
+  retry_jitter        integer,
+  ahead_ms            integer,
+  changes             integer,
+  must_start_before   bigint,
+  failure_code        text COLLATE "C",
+  debounce_key        text COLLATE "C",
+  debounce_latest_at  bigint,
+  debounced           integer,
+  outage              text COLLATE "C",
+  await_ack_ms        bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -235,6 +303,7 @@ CREATE INDEX messages_alone ON messages USING btree (alone_from_at) WHERE (alone
 CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
 CREATE INDEX messages_claimed ON messages USING btree (node) WHERE (state = 'claimed'::text);
 CREATE INDEX messages_dead ON messages USING btree (account_id, seq) WHERE ((state = 'failed'::text) AND (retried_at IS NULL));
+CREATE INDEX messages_debounced ON messages USING btree (account_id, debounce_key, seq) WHERE ((debounce_key IS NOT NULL) AND (ended_at IS NULL) AND (lease IS NULL) AND (attempts = 0));
 CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_delayed_of_account ON messages USING btree (account_id, due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
@@ -242,7 +311,10 @@ CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expir
 CREATE INDEX messages_failed ON messages USING btree (account_id, ended_at) WHERE (state = 'failed'::text);
 CREATE INDEX messages_held ON messages USING btree (account_id, seq) WHERE (held_at IS NOT NULL);
 CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_place AND (queue_name IS NOT NULL));
+CREATE INDEX messages_must_start ON messages USING btree (must_start_before) WHERE ((must_start_before IS NOT NULL) AND (ended_at IS NULL) AND (lease IS NULL));
+CREATE INDEX messages_must_start_of_account ON messages USING btree (account_id, must_start_before) WHERE ((must_start_before IS NOT NULL) AND (ended_at IS NULL) AND (lease IS NULL));
 CREATE INDEX messages_of_body ON messages USING btree (account_id, body_id) WHERE (body_id IS NOT NULL);
+CREATE INDEX messages_of_debounce_key ON messages USING btree (account_id, split_part(debounce_key, chr(10), 1), seq) WHERE (debounce_key IS NOT NULL);
 CREATE INDEX messages_of_flow_key ON messages USING btree (account_id, flow_key, seq) WHERE (flow_key IS NOT NULL);
 CREATE INDEX messages_of_host ON messages USING btree (account_id, host, seq);
 CREATE INDEX messages_of_order_key ON messages USING btree (account_id, queue_name, order_key, first_due_at, seq) WHERE ((order_key IS NOT NULL) AND (ended_at IS NULL));
@@ -253,7 +325,11 @@ CREATE INDEX messages_of_topic ON messages USING btree (account_id, topic_name, 
 CREATE INDEX messages_open ON messages USING btree (account_id, seq) WHERE (ended_at IS NULL);
 CREATE INDEX messages_open_in_queue ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((ended_at IS NULL) AND (queue_name IS NOT NULL));
 CREATE INDEX messages_queued ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((state = 'queued'::text) AND (NOT holds_place) AND is_first_of_key AND (queue_name IS NOT NULL));
-CREATE INDEX messages_ready ON messages USING btree (account_id, host, due_at, seq) WHERE (state = 'ready'::text);
+CREATE INDEX messages_ranked ON messages USING btree (account_id, (
+CASE
+    WHEN ((outage IS NULL) OR (outage = 'retry'::text)) THEN host
+    ELSE (host || ' parks'::text)
+END), ((due_at - COALESCE(ahead_ms, 0))), seq) WHERE (state = 'ready'::text);
 CREATE INDEX messages_within_flow_key ON messages USING btree (account_id, flow_key, state) WHERE (holds_place AND (flow_key IS NOT NULL));
 
 CREATE TABLE nodes (
@@ -275,6 +351,9 @@ CREATE TABLE queues (
   created_at    bigint NOT NULL,
   updated_at    bigint NOT NULL,
   stored_bytes  bigint,
+  expires_ms    bigint,
+  priority      integer,
+  outage        text COLLATE "C",
   CONSTRAINT queues_pkey PRIMARY KEY (account_id, name),
   CONSTRAINT queues_parallelism_check CHECK ((parallelism >= 1))
 ) WITH (fillfactor = 50);
@@ -296,6 +375,11 @@ CREATE TABLE schedules (
   created_at       bigint NOT NULL,
   stored_bytes     bigint,
   body             bytea NOT NULL,
+  overlap          text COLLATE "C",
+  jitter_ms        integer,
+  skipped_count    bigint,
+  skipped_at       bigint,
+  version          integer NOT NULL DEFAULT 0,
   CONSTRAINT schedules_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WHERE (next_at IS NOT NULL);
@@ -303,6 +387,12 @@ CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WH
 CREATE TABLE schema_version (
   version    integer NOT NULL,
   reader_min integer NOT NULL DEFAULT 0
+);
+
+CREATE TABLE service_keys (
+  name  text COLLATE "C" NOT NULL,
+  value text COLLATE "C" NOT NULL,
+  CONSTRAINT service_keys_pkey PRIMARY KEY (name)
 );
 
 CREATE TABLE sessions (
@@ -362,4 +452,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (1, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (5, 2);

@@ -4,8 +4,8 @@
 import type { NodeDescription } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { DatabaseReserve } from '../ports/database-reserve.ts';
-import type { Store } from '../ports/store.ts';
-import { ACCESS_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../resources/verbs.ts';
+import type { OnCommit, Store } from '../ports/store.ts';
+import { ACCESS_VERBS, ACK_VERBS, HOST_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../resources/verbs.ts';
 import { Hints } from '../shared/hints.ts';
 import { Inbox } from '../shared/inbox.ts';
 import { News } from '../shared/news.ts';
@@ -28,15 +28,16 @@ export interface PostgresStoreOptions {
   readonly pool: Pool;
   /** The real clock, even when a test controls the messages' clock. */
   readonly timers: Clock;
-  /** Names the claims of this process; a new name for every start. */
+  /** The id under which this process claims messages; a new id for every start. */
   readonly node: string;
-  /** How long a node trusts what it knows about the database; 0 to read it every time. */
+  /** How long a node trusts what it knows about due work; 0 to read the database every time. */
   readonly knownForMs?: number;
-  /** Messages that wait to be accepted; by default the store has its own. */
+  /** Holds the messages that wait to be accepted. By default, the store creates an inbox. */
   readonly inbox?: Inbox;
   /** What people want to know about this node. */
   readonly about: NodeDescription;
-  /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
+  readonly onCommit?: OnCommit;
+  /** The schema version that this program knows. `onOutdated` is called when the schema needs a newer program. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
@@ -45,20 +46,20 @@ export interface PostgresStore {
   readonly store: Store;
   readonly reserve: DatabaseReserve;
   /** Call it when this node has released the reserve. */
-  gaveUp(): void;
+  reserveReleased(): void;
   hear(payload: string): void;
   cameBack(): void;
 }
 
 export function createPostgresStore(options: PostgresStoreOptions): PostgresStore {
-  const { pool, timers, node, about, knownForMs, schema } = options;
+  const { pool, timers, node, about, knownForMs, schema, onCommit = () => {} } = options;
   const inbox = options.inbox ?? new Inbox();
   const say = (payload: string) => pool.notify(payload);
   const offer = new StandingOffer(node);
   const hints = new Hints(node, timers, say);
   const doubts = new Doubts();
   const news = new News(hints);
-  const calls = new Calls(pool, offer, hints, news);
+  const calls = new Calls({ pool, offer, hints, news, nowMs: () => timers.monotonicMs(), onCommit });
   const life = new OwnLife({ pool, timers, hints, about, schema });
   const groups = new Groups({ pool, timers, node, offer, doubts, calls, life });
   const cancels = createCancels({ calls, offer, node, timers, say });
@@ -69,8 +70,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const store: Store = {
     ...createDeliveries({ ...parts, knownForMs, releaseDoubts }),
     ...createUpkeep(parts),
-    ...createMessages(calls, cancels, inbox, timers),
+    ...createMessages({ calls, offer, cancels, inbox, timers }),
     ...onCall(calls, LINE_VERBS),
+    ...onCall(calls, HOST_VERBS),
+    ...onCall(calls, ACK_VERBS),
     ...onCall(calls, RESOURCE_VERBS),
     ...createAccounts(calls),
     ...onCall(calls, ACCESS_VERBS),
@@ -86,21 +89,21 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
   };
 
-  const { reserve, givenUp, cameBack } = createReserve(pool);
+  const { reserve, released, cameBack } = createReserve(pool);
   return {
     store,
     reserve,
-    gaveUp() {
+    reserveReleased() {
       hints.reserveGone();
-      givenUp();
+      released();
     },
     hear(payload) {
       if (cancels.hear(payload)) return;
       const heard = hints.hear(payload);
       if (heard?.isWork) offer.lookAgain();
       if (heard?.isReserveGone) {
-        pool.noteGivenUp();
-        givenUp();
+        pool.noteReserveReleased();
+        released();
       }
       if (heard) news.hear(heard);
     },

@@ -2,11 +2,11 @@
 
 import type { Account, SigningKeys } from '../../rules/accounts/account.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf } from '../ports/list-piece.ts';
 import { type AccountRow, toAccount } from '../rows/rows.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt"';
+const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt", outage';
 
 export function* createAccount(account: Account, keys: SigningKeys): Steps<'created' | 'nameTaken'> {
   const changes = yield* run(
@@ -22,7 +22,7 @@ export function* getAccount(accountId: string): Steps<Account | null> {
   return row ? toAccount(row) : null;
 }
 
-export function* listAccounts({ after, limit }: ListPart = FIRST_PART): Steps<ListPiece<Account>> {
+export function* listAccounts({ after, limit }: ListPieceRequest = FIRST_PART): Steps<ListPiece<Account>> {
   const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > ? ORDER BY id LIMIT ?`;
   return pieceOf(yield* all<AccountRow>(sql, [after ?? '', limit + 1]), limit, toAccount);
 }
@@ -38,6 +38,10 @@ export function* setSuspended(accountId: string, at: number | null, _now: number
       ? yield* run('UPDATE accounts SET suspended_at = NULL WHERE id = ?', [accountId])
       : yield* run('UPDATE accounts SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?', [at, accountId]);
   return changes > 0;
+}
+
+export function* setOutage(accountId: string, outage: 'park' | null): Steps<boolean> {
+  return (yield* run('UPDATE accounts SET outage = ? WHERE id = ?', [outage, accountId])) > 0;
 }
 
 export function* getSigningKeys(accountId: string): Steps<SigningKeys | null> {

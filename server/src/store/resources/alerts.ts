@@ -1,4 +1,4 @@
-// The alerts that people set up. Each adapter notifies their targets by itself.
+// The alerts that people set up. Each adapter has its own code that notifies the targets.
 
 import type { Alert } from '../../rules/alerts/alert.ts';
 import type { DueAlerts } from '../ports/upkeep-store.ts';
@@ -6,7 +6,7 @@ import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../rows/aler
 import { listByKey } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-/** If two calls run at once, the second one counts after the first has ended. */
+/** The account is locked: of two calls at once, the second counts the alerts after the first has ended. */
 export function* saveAlert(alert: Alert, max: number): Steps<Alert | null> {
   const { accountId, id, remindEveryMs, updatedAt, nextAt, createdAt } = alert;
   yield* step('lockAccount', accountId);

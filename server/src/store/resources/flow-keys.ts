@@ -4,7 +4,7 @@
 import { bytesOfLine } from '../../rules/limits/stored-bytes.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../rules/lines/flow-control.ts';
 import { type FlowKey, type FlowPins, isSetByPerson, withPins } from '../../rules/lines/flow-key.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest } from '../ports/list-piece.ts';
 import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../rows/line-rows.ts';
 import { listCounted } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
@@ -17,7 +17,7 @@ export function* getFlowKey(accountId: string, key: string): Steps<FlowKey | nul
   return row ? (yield* withCounts([row]))[0]! : null;
 }
 
-export function* listFlowKeys(accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<FlowKey>> {
+export function* listFlowKeys(accountId: string, part: ListPieceRequest = FIRST_PART): Steps<ListPiece<FlowKey>> {
   yield* step('applyRequestedLimits');
   const sql = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?`;
   const rows = yield* all<FlowRow>(sql, [accountId, part.after ?? '', part.limit + 1]);
@@ -53,11 +53,11 @@ export function pauseFlowKey(accountId: string, key: string, isPaused: boolean, 
   return change(accountId, key, now, function* (row) {
     yield* run('UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?', [isPaused, accountId, key]);
     row.is_paused = isPaused;
-    if (isPaused) yield* step('takeBack', row);
+    if (isPaused) yield* step('takeBackUnstarted', row);
   });
 }
 
-/** Fixes limits, so that messages cannot change them, or removes such pins. Creates the key if it does not exist. */
+/** Pins limits, so that messages cannot change them, or unpins them. Creates the key if it does not exist. */
 export function* pinFlowKey(accountId: string, key: string, pins: FlowPins, now: number): Steps<FlowKey> {
   const none = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
   yield* step('applyRequestedLimits');
@@ -75,10 +75,10 @@ export function* pinFlowKey(accountId: string, key: string, pins: FlowPins, now:
   return pinned!;
 }
 
-/** Forgets the starts counted in the current period. */
+/** Begins a new period of the rate, in which no start is counted yet. */
 export function resetFlowRate(accountId: string, key: string, now: number): Steps<FlowKey | null> {
   return change(accountId, key, now, function* (row) {
-    yield* step('takeBack', row);
+    yield* step('takeBackUnstarted', row);
     const sql = 'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?';
     yield* run(sql, [now, accountId, key]);
     row.window_count = 0;

@@ -8,8 +8,8 @@ import { listByKey } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
 /**
- * Creates nothing if the account already runs `runningMax` jobs. If two calls run at once, the second one counts after
- * the first has ended.
+ * Creates nothing if the account already runs `runningMax` jobs. The account is locked: of two calls at once, the
+ * second counts the jobs after the first has ended.
  */
 export function* createJob(job: Job, runningMax = Number.POSITIVE_INFINITY): Steps<boolean> {
   const { id, accountId } = job;

@@ -1,13 +1,13 @@
-// A list of an account, ordered by a text that is unique in it. The sizes of its rows are read before the rows, so that
-// a piece never holds more bytes than it may.
+// Lists of an account, ordered by a text column that is unique in the account. The sizes of the rows are read before
+// the rows, so that a piece never holds more bytes than it may.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import {
   BEHIND_ALL,
   FIRST_PART,
   fittingKeys,
-  type ListPart,
   type ListPiece,
+  type ListPieceRequest,
   type SizedKey,
 } from '../ports/list-piece.ts';
 import { all, get, type Steps } from './steps.ts';
@@ -27,7 +27,7 @@ export function listByKey<Row extends object, T>(list: KeyedList, make: (row: Ro
   const from = `FROM ${table} WHERE account_id = ? AND ${key} ${behind} ?`;
   const weigh = `SELECT ${key} AS key, ${bytes} AS bytes ${from} ORDER BY ${order} LIMIT ?`;
   const read = `SELECT ${columns} ${from} AND ${key} ${upTo} ? ORDER BY ${order} LIMIT ?`;
-  return function* (accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<T>> {
+  return function* (accountId: string, part: ListPieceRequest = FIRST_PART): Steps<ListPiece<T>> {
     const after = part.after ?? start;
     const keys = yield* all<SizedKey>(weigh, [accountId, after, part.limit + 1]);
     const { last, count } = fittingKeys(keys, part);
@@ -37,7 +37,7 @@ export function listByKey<Row extends object, T>(list: KeyedList, make: (row: Ro
 }
 
 /** How many rows the account has in the table, counted up to `max`. */
-export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
+export function countUpTo(table: 'queues' | 'schedules' | 'topics' | 'hosts') {
   const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE account_id = ? LIMIT ?) AS few`;
   return function* (accountId: string, max: number): Steps<number> {
     return (yield* get<{ n: number }>(sql, [accountId, max]))!.n;
@@ -45,9 +45,9 @@ export function countUpTo(table: 'queues' | 'schedules' | 'topics') {
 }
 
 /**
- * A list of lines, each with the count of its messages. A piece ends early when enough messages are counted, and the
- * next call continues with the remaining lines. `rows` has one row more than `limit` if there are more. `count` gets
- * rows and makes entries of the first of them, at least of one.
+ * A list of queues or flow keys, each with the count of its messages. A piece ends early when enough messages are
+ * counted, and the next call continues. A further row after `limit` rows means that the list has more entries. `count`
+ * makes entries of the first rows that it gets, of at least one.
  */
 export function* listCounted<Row, T>(
   rows: readonly Row[],

@@ -4,7 +4,7 @@ import { eachMax } from '../../rules/limits/budgets.ts';
 import { bytesOfLine } from '../../rules/limits/stored-bytes.ts';
 import { changedRules, type Queue, type QueueChange } from '../../rules/lines/queue.ts';
 import type { LinePiece, LinePosition } from '../ports/line-store.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest } from '../ports/list-piece.ts';
 import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../rows/line-rows.ts';
 import { listCounted } from './list-by-key.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
@@ -15,13 +15,20 @@ export function* saveQueue(accountId: string, name: string, change: QueueChange,
   const before = yield* step('lockOrCreateQueue', accountId, name, now);
   yield* step('countStored', 'queues', accountId, name, bytesOfLine(name));
   const rules = changedRules(toRules(before), change);
-  yield* run('UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?', [
-    rules.parallelism,
-    rules.isPaused,
-    now,
-    accountId,
-    name,
-  ]);
+  yield* run(
+    `UPDATE queues SET parallelism = ?, is_paused = ?, expires_ms = ?, priority = ?, outage = ?, updated_at = ?
+       WHERE account_id = ? AND name = ?`,
+    [
+      rules.parallelism,
+      rules.isPaused,
+      change.expiresMs === undefined ? before.expires_ms : change.expiresMs,
+      change.priority === undefined ? before.priority : change.priority,
+      change.outage === undefined ? before.outage : change.outage,
+      now,
+      accountId,
+      name,
+    ],
+  );
   yield* step('applyQueueRules', accountId, name, rules, now);
   return (yield* getQueue(accountId, name))!;
 }
@@ -31,7 +38,7 @@ export function* getQueue(accountId: string, name: string): Steps<Queue | null> 
   return row ? (yield* withLags([row]))[0]! : null;
 }
 
-export function* listQueues(accountId: string, part: ListPart = FIRST_PART): Steps<ListPiece<Queue>> {
+export function* listQueues(accountId: string, part: ListPieceRequest = FIRST_PART): Steps<ListPiece<Queue>> {
   const sql = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`;
   const rows = yield* all<QueueRow>(sql, [accountId, part.after ?? '', part.limit + 1]);
   return yield* listCounted(rows, part.limit, withLags, ({ lag }) => lag);

@@ -14,8 +14,8 @@ import type { CancelReply, RetryReply } from '../shared/commands.ts';
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
 
 /**
- * The tables beside the messages whose rows store their counted bytes. The value is the column that names a row in its
- * account.
+ * The tables besides `messages` that have a column for the stored bytes of a row. The value is the column that
+ * identifies a row within its account.
  */
 export const COUNTED_TABLES = { topics: 'id', schedules: 'id', queues: 'name', flow_keys: 'key', jobs: 'id' };
 export type CountedTable = keyof typeof COUNTED_TABLES;
@@ -42,9 +42,7 @@ export interface AdapterSteps {
    * changes what belongs to the account.
    */
   lockAccount(accountId: string): void;
-  /**
-   * Locks all tokens until the end of the transaction. A node that starts may wait longer for the lock than a request.
-   */
+  /** Locks all tokens until the transaction ends. A node that starts may wait longer for the lock than a request. */
   lockTokens(asker: 'request' | 'start'): void;
   /** An account is about to change: the adapter must read its cached accounts again. */
   forgetAccounts(): void;
@@ -65,23 +63,25 @@ export interface AdapterSteps {
   /** Locks the flow key, and creates it with these limits if it is missing. */
   lockOrCreateFlowKey(accountId: string, key: string, limits: FlowLimits): void;
   /**
-   * Makes messages of the key that are ready and not started wait again. This step and the next two get the row that
-   * the verb has locked. When they change the table, they may change this row in the same way.
+   * Makes messages of the key that are ready and not started wait again. As `setFlowLimits` and `admitWaiting`, this
+   * gets the row that the verb has locked, and may change it in the same way as the table.
    */
-  takeBack(row: FlowRow): void;
+  takeBackUnstarted(row: FlowRow): void;
   /** Sets new limits. Messages that were admitted under the old limits and have not started are checked again. */
   setFlowLimits(row: FlowRow, limits: FlowLimits): void;
   /** Makes as many messages ready as the key admits. */
   admitWaiting(row: FlowRow, now: number): void;
   /** Counts the messages of the first of these flow keys, as `queueLags` does for queues. */
   flowKeyCounts(keys: readonly FlowRow[]): KeyCounts[];
+  /** Adds a step of a message to the journal. */
+  addJournal(accountId: string, seq: number, step: number, at: number): void;
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
   /** Returns how many dead letters it deleted. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): number;
   retryDeadLetters(retries: readonly DeadLetterRetry[], now: number, dayMax: number | null): RetryReply;
 }
 
-/** Limits for the counts of the messages of a flow key that people see. */
+/** How far the messages of a flow key are counted for a person who reads the key. */
 export const SHOWN_COUNTS = { active: eachMax('lineCount'), unstarted: 0, waiting: eachMax('lineCount') + 1 };
 
 export interface Step {

@@ -2,7 +2,7 @@
 
 import { checkRevocation, type Revocation, type Token } from '../../rules/accounts/account.ts';
 import type { FirstAdmin, Principal } from '../ports/access-store.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf } from '../ports/list-piece.ts';
 import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows/rows.ts';
 import { createAccount, getAccount } from './accounts.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
@@ -20,7 +20,10 @@ export function* findToken(hash: Uint8Array): Steps<Principal | null> {
   return row ? { token: toToken(row), account: (yield* getAccount(row.account_id))! } : null;
 }
 
-export function* listTokens(accountId: string, { after, limit }: ListPart = FIRST_PART): Steps<ListPiece<Token>> {
+export function* listTokens(
+  accountId: string,
+  { after, limit }: ListPieceRequest = FIRST_PART,
+): Steps<ListPiece<Token>> {
   const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`;
   return pieceOf(yield* all<TokenRow>(sql, [accountId, after ?? '', limit + 1]), limit, toToken);
 }

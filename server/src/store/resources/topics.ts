@@ -36,7 +36,7 @@ export function* saveTopic(topic: Topic): Steps<'saved' | 'changed'> {
   return 'saved';
 }
 
-/** Returns how many rows were changed. The number is 0 if another change came first. */
+/** Returns how many rows were changed: 0 if somebody else has changed the topic meanwhile. */
 function writeTopic(topic: Topic): Steps<number> {
   const { id, accountId, name, createdAt, updatedAt, version } = topic;
   const endpoints = JSON.stringify(topic.endpoints);

@@ -11,7 +11,9 @@ import type {
   ScheduleFact,
 } from '../../rules/alerts/alert-facts.ts';
 import type { MessageKind, Outcome } from '../../rules/delivery/message.ts';
+import { isParked, type Parking } from '../../rules/hosts/parking.ts';
 import { type Flag, type StateOfRow, toState } from './message-columns.ts';
+import { EXPIRED } from './rows.ts';
 
 export interface AlertRow {
   id: string;
@@ -80,7 +82,7 @@ function toScope(row: ScopeRow) {
 export type FailedMessageRow = ScopeRow & { schedule_id: string | null };
 
 /** Makes the list of failed messages. `rows` has one row more than `rowsMax` if there are more. */
-export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): BoundedList<FailedFact> {
+export function toFailedFact(rows: readonly FailedMessageRow[], rowsMax: number): BoundedList<FailedFact> {
   const facts = rows.slice(0, rowsMax).map((row) => ({ ...toScope(row), scheduleId: row.schedule_id }));
   return { rows: facts, isCut: rows.length > rowsMax };
 }
@@ -100,12 +102,13 @@ export type AttemptStepRow = ScopeRow & {
 };
 
 function attemptOf(row: AttemptStepRow): Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'> | null {
+  if (row.step === EXPIRED) return { outcome: 'expired', status: null, nextAt: null };
   if (row.step <= 0) return null;
   if (row.outcome !== null) return { outcome: row.outcome, status: row.status, nextAt: row.next_at };
   return row.first_started_at == null ? null : { outcome: 'answered', status: row.last_status ?? null, nextAt: null };
 }
 
-/** The newest steps: the first `rowsMax` if there are more. */
+/** The attempts that ended at `fromAt` or later. `rows` are the newest steps, newest first, and at most `rowsMax`. */
 export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): BoundedList<AttemptFact> {
   const facts = rows.flatMap((row) => {
     const attempt = row.ended_at >= fromAt ? attemptOf(row) : null;
@@ -114,34 +117,35 @@ export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rows
   return { rows: facts, isCut: rows.length >= rowsMax && (rows.at(-1)?.ended_at ?? fromAt) > fromAt };
 }
 
-/** A message with the label of alerts. A caller may use that label for other messages. */
+/** A message with the label of alerts. Callers may use this label too, so `kind` must be checked. */
 export interface LabelledRow {
   kind: MessageKind;
   state: string;
   ended_at: number | null;
 }
 
-export function toNotified(rows: readonly LabelledRow[], fromAt: number): NotifiedFact[] {
+/** The notifications of alerts that were delivered or failed at `fromAt` or later. */
+export function toNotifiedFacts(rows: readonly LabelledRow[], fromAt: number): NotifiedFact[] {
   return rows.flatMap(({ kind, state, ended_at: endedAt }) => {
     const end = state === 'delivered' || state === 'failed' ? state : null;
     return kind === 'alert' && end !== null && endedAt !== null && endedAt >= fromAt ? [{ endedAt, end }] : [];
   });
 }
 
-export interface OldestRow {
+export interface OldestDueRow {
   name: string;
   is_paused: Flag | null;
   oldest_due_at: number;
 }
 
 /** A queue may have no row yet when its first message has just arrived. */
-export function toQueue({ name, is_paused, oldest_due_at }: OldestRow): QueueFact {
+export function toQueueFact({ name, is_paused, oldest_due_at }: OldestDueRow): QueueFact {
   return { name, isPaused: Boolean(is_paused), oldestDueAt: oldest_due_at };
 }
 
 export type RunRow = StateOfRow & { kind: MessageKind; created_at: number };
 
-/** The runs of one schedule. The callbacks of its messages carry the id of the schedule too. */
+/** The runs of one schedule. The callbacks of its messages carry its id too, and are left out. */
 export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFact {
   const runs: RunFact[] = rows
     .filter(({ kind }) => kind === 'schedule')
@@ -166,6 +170,18 @@ export function schedulesToRead(
 }
 
 /** Limit for the rows that are read for one schedule. A run to a topic has a message for each endpoint. */
-export const RUNS_READ = 100;
-/** How many rows one schedule counts for. Schedules are read one by one, so fewer schedules than rows are read. */
-export const SCHEDULES_PER_ROWS = 10;
+export const RUN_ROWS_MAX = 100;
+/** How many rows the read of one schedule counts as: schedules are read one by one, so fewer of them are read. */
+export const ROWS_PER_SCHEDULE = 10;
+
+export interface ParkedHostRow {
+  host: string;
+  parking: string | null;
+}
+
+/** Without the hosts that open again. */
+export function toParkedHosts(rows: readonly ParkedHostRow[]): string[] {
+  return rows
+    .filter(({ parking }) => parking !== null && isParked(JSON.parse(parking) as Parking))
+    .map(({ host }) => host);
+}

@@ -1,10 +1,11 @@
 // Rows of queues and flow keys as both adapters read them, mapped to the types of the domain. No decisions.
 
+import type { GivenOutage } from '../../rules/hosts/parking.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { KeyCounts, KeyState } from '../../rules/lines/admission.ts';
 import type { FlowLimits } from '../../rules/lines/flow-control.ts';
 import { type FlowKey, newestLimits } from '../../rules/lines/flow-key.ts';
-import type { Queue, QueueRules } from '../../rules/lines/queue.ts';
+import type { Queue, QueueDefaults, QueueRules } from '../../rules/lines/queue.ts';
 import type { Flag } from './message-columns.ts';
 
 export interface QueueRow {
@@ -12,15 +13,23 @@ export interface QueueRow {
   name: string;
   parallelism: number;
   is_paused: Flag;
+  expires_ms: number | null;
+  priority: number | null;
+  outage: GivenOutage | null;
   next_start_at: number | null;
   created_at: number;
   updated_at: number;
 }
 
-export const QUEUE_COLUMNS = 'account_id, name, parallelism, is_paused, next_start_at, created_at, updated_at';
+export const QUEUE_COLUMNS =
+  'account_id, name, parallelism, is_paused, expires_ms, priority, outage, next_start_at, created_at, updated_at';
 
 export function toRules({ parallelism, is_paused }: QueueRow): QueueRules {
   return { parallelism, isPaused: Boolean(is_paused) };
+}
+
+export function toDefaults(row: QueueRow): QueueDefaults {
+  return { expiresMs: row.expires_ms, priority: row.priority, outage: row.outage };
 }
 
 /** `lag` is counted up to one more than the largest number that is shown. */
@@ -30,6 +39,7 @@ export function toQueue(row: QueueRow, lag: number): Queue {
     accountId: row.account_id,
     name: row.name,
     ...toRules(row),
+    ...toDefaults(row),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     lag: Math.min(lag, max),
@@ -66,14 +76,14 @@ export function toKeyState(row: FlowRow): KeyState {
     windowStartAt: row.window_start_at,
     windowCount: row.window_count,
     nextStartAt: row.next_start_at,
-    said: row.requested_limits === null ? null : (JSON.parse(row.requested_limits) as FlowLimits),
+    requested: row.requested_limits === null ? null : (JSON.parse(row.requested_limits) as FlowLimits),
   };
 }
 
 /** `waiting` is counted up to one more than the largest number that is shown. */
 export function toFlowKey(row: FlowRow, { active, waiting }: Omit<KeyCounts, 'unstarted'>): FlowKey {
   const max = eachMax('lineCount');
-  const { limits: _, nextStartAt: _at, said: _said, ...state } = toKeyState(row);
+  const { limits: _, nextStartAt: _at, requested: _requested, ...state } = toKeyState(row);
   return {
     key: row.key,
     limits: newestLimits(toKeyState(row)),

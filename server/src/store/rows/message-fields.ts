@@ -36,10 +36,7 @@ interface OwnColumn {
   readonly isRead?: boolean;
   /** Only the table of this store has the column. */
   readonly onlyIn?: 'sqlite';
-  /**
-   * The function in message-columns.ts that makes the value from the message. Without one, the value of the field is
-   * stored.
-   */
+  /** The function in message-columns.ts that makes the value from the message. Without one, the field is stored. */
   readonly write?: string;
 }
 
@@ -75,9 +72,16 @@ export const ACCEPTED_FIELDS = {
   body: { column: 'body', kind: 'bytes' },
   retriesMax: { column: 'retries_max', kind: 'integer' },
   retryDelay: { column: 'retry_delay', kind: 'text', or: 'null' },
+  retryJitter: { column: 'retry_jitter', kind: 'integer', or: 'null' },
   timeoutMs: { column: 'timeout_ms', kind: 'bigint' },
   queueName: { column: 'queue_name', kind: 'text', or: 'null' },
   orderKey: { column: 'order_key', kind: 'text', or: 'null' },
+  priority: {
+    columns: [{ column: 'ahead_ms', kind: 'integer', isNullable: true, write: 'aheadColumn' }],
+    read: 'readPriority',
+  },
+  outage: { columns: [{ column: 'outage', kind: 'text', isNullable: true }], read: 'readOutage' },
+  awaitAckMs: { column: 'await_ack_ms', kind: 'bigint', or: 'null' },
   flow: {
     columns: [
       { column: 'flow_key', kind: 'text', isNullable: true, write: 'flowKeyColumn' },
@@ -94,6 +98,14 @@ export const ACCEPTED_FIELDS = {
     ],
     read: 'readDeduplication',
   },
+  debounce: {
+    columns: [
+      { column: 'debounce_key', kind: 'text', isNullable: true, write: 'debounceKeyColumn' },
+      { column: 'debounce_latest_at', kind: 'bigint', isNullable: true, write: 'debounceLatestColumn' },
+      { column: 'debounced', kind: 'integer', isNullable: true, write: 'debounceCountColumn' },
+    ],
+    read: 'readDebounce',
+  },
   topicName: { column: 'topic_name', kind: 'text', or: 'null' },
   endpointName: { column: 'endpoint_name', kind: 'text', or: 'null' },
   callback: { column: 'callback', kind: 'json', or: 'null' },
@@ -107,6 +119,7 @@ export const ACCEPTED_FIELDS = {
   },
   createdAt: { column: 'created_at', kind: 'bigint' },
   dueAt: { columns: [{ column: 'due_at', kind: 'bigint' }], read: 'readDueAt' },
+  mustStartBefore: { column: 'must_start_before', kind: 'bigint', or: 'null' },
 } as const satisfies { readonly [Name in keyof Required<NewMessage>]: FieldOf<NewMessage[Name]> };
 
 /** Fields that the store writes when the message gets its position, and on every later change. */
@@ -125,9 +138,15 @@ export const LATER_FIELDS = {
   claimedAt: { column: 'claimed_at', kind: 'bigint', or: 'null' },
   cancelRequestedAt: { column: 'cancel_requested_at', kind: 'bigint', or: 'absent' },
   failure: { column: 'failure', kind: 'text', or: 'null' },
+  failureCode: {
+    columns: [{ column: 'failure_code', kind: 'text', isNullable: true }],
+    read: 'readFailureCode',
+    or: 'absent',
+  },
   lastStatus: { column: 'last_status', kind: 'integer', or: 'null' },
   retriedAs: { column: 'retried_as', kind: 'text', or: 'absent' },
   retriedAt: { column: 'retried_at', kind: 'bigint', or: 'absent' },
+  changes: { column: 'changes', kind: 'integer', or: 'absent' },
 } as const satisfies {
   readonly [Name in Exclude<keyof Required<Message>, keyof NewMessage>]: FieldOf<Message[Name]>;
 };
@@ -198,7 +217,7 @@ export const ACCEPTED_COLUMNS: readonly Column[] = columnsOf(Object.values(ACCEP
   (column) => !isBody(column),
 );
 
-/** The columns that are read with a message, except the body, from the table `m`. */
+/** The columns that are read with a message, except the body. The query must call the table of messages `m`. */
 export const READ_COLUMNS: string = MESSAGE_COLUMNS.filter((column) => column.isRead && !isBody(column))
   .map(({ name }) => `m.${name}`)
   .join(', ');

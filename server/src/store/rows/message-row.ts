@@ -1,15 +1,19 @@
 // Made from server/src/store/rows/message-fields.ts by "npm run docs". Change that file, not this one.
-// The row of a message, and the message that it is.
+// The row of a message, and its conversion to a message.
 
 import type { Message } from '../../rules/delivery/message.ts';
 import type { Flag, RowState } from './message-columns.ts';
 import {
   parsedOrNull,
   readBegunRetry,
+  readDebounce,
   readDeduplication,
   readDescendants,
   readDueAt,
+  readFailureCode,
   readFlow,
+  readOutage,
+  readPriority,
   toState,
 } from './message-columns.ts';
 
@@ -24,14 +28,21 @@ export interface MessageRow {
   body: Uint8Array;
   retries_max: number;
   retry_delay: string | null;
+  retry_jitter: number | null;
   timeout_ms: number;
   queue_name: string | null;
   order_key: string | null;
+  ahead_ms: number | null;
+  outage: string | null;
+  await_ack_ms: number | null;
   flow_key: string | null;
   flow_limits: string | null;
   schedule_id: string | null;
   labels: string | null;
   redaction: string | null;
+  debounce_key: string | null;
+  debounce_latest_at: number | null;
+  debounced: number | null;
   topic_name: string | null;
   endpoint_name: string | null;
   callback: string | null;
@@ -42,6 +53,7 @@ export interface MessageRow {
   descendants_left: number | null;
   created_at: number;
   due_at: number;
+  must_start_before: number | null;
   state: RowState;
   first_due_at: number;
   ready_at: number | null;
@@ -54,9 +66,11 @@ export interface MessageRow {
   claimed_at: number | null;
   cancel_requested_at: number | null;
   failure: string | null;
+  failure_code: string | null;
   last_status: number | null;
   retried_as: string | null;
   retried_at: number | null;
+  changes: number | null;
   seq: number;
   lease: string | null;
   node: string | null;
@@ -82,14 +96,19 @@ export function toMessage(row: MessageRow): Message {
     body: row.body,
     retriesMax: row.retries_max,
     retryDelay: row.retry_delay,
+    retryJitter: row.retry_jitter,
     timeoutMs: row.timeout_ms,
     queueName: row.queue_name,
     orderKey: row.order_key,
+    priority: readPriority(row),
+    outage: readOutage(row),
+    awaitAckMs: row.await_ack_ms,
     flow: readFlow(row),
     scheduleId: row.schedule_id,
     labels: row.labels === null ? [] : (JSON.parse(row.labels) as string[]),
     redaction: parsedOrNull(row.redaction),
     deduplication: readDeduplication(row),
+    debounce: readDebounce(row),
     topicName: row.topic_name,
     endpointName: row.endpoint_name,
     callback: parsedOrNull(row.callback),
@@ -100,6 +119,7 @@ export function toMessage(row: MessageRow): Message {
     descendantsLeft: readDescendants(row),
     createdAt: row.created_at,
     dueAt: readDueAt(row),
+    mustStartBefore: row.must_start_before,
     state: toState(row),
     firstDueAt: row.first_due_at,
     readyAt: row.ready_at,
@@ -116,7 +136,10 @@ export function toMessage(row: MessageRow): Message {
   const hasBegunRetry = readBegunRetry(row);
   if (hasBegunRetry !== undefined) message.hasBegunRetry = hasBegunRetry;
   if (row.cancel_requested_at !== null) message.cancelRequestedAt = row.cancel_requested_at;
+  const failureCode = readFailureCode(row);
+  if (failureCode !== undefined) message.failureCode = failureCode;
   if (row.retried_as !== null) message.retriedAs = row.retried_as;
   if (row.retried_at !== null) message.retriedAt = row.retried_at;
+  if (row.changes !== null) message.changes = row.changes;
   return message;
 }

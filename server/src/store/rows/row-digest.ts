@@ -1,5 +1,5 @@
-// A checksum of a set of rows that does not depend on their order: the sum of the SHA-256 of every row. It compares two
-// stores, each of which is read in its cheapest order.
+// A checksum of a set of rows that does not depend on their order: the sum of the SHA-256 of every row. Two stores are
+// compared by it, and each is read in its cheapest order.
 
 import { createHash, hash } from 'node:crypto';
 

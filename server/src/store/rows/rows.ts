@@ -3,8 +3,9 @@
 // reads `*` fails when a newer node adds a column.
 
 import type { Account, Scope, Token } from '../../rules/accounts/account.ts';
-import type { OpenGroup } from '../../rules/accounts/standing.ts';
-import type { Step } from '../../rules/delivery/event.ts';
+import type { OpenGroup } from '../../rules/accounts/overview.ts';
+import { type ChangedName, changedMask, changedNames } from '../../rules/delivery/change.ts';
+import type { JournalStep } from '../../rules/delivery/event.ts';
 import type { FailureFact } from '../../rules/delivery/failure-group.ts';
 import type { Job, JobAction } from '../../rules/delivery/job.ts';
 import type { Attempt, HeaderList, Outcome } from '../../rules/delivery/message.ts';
@@ -43,7 +44,7 @@ export function toAttempt(row: AttemptRow): Attempt {
     responseHeaders: JSON.parse(row.response_headers) as HeaderList,
     responseBody: row.response_body,
     isResponseBodyCut: Boolean(row.is_response_body_cut),
-    ...(row.is_answer_left_out && { isAnswerLeftOut: true }),
+    ...(row.is_answer_left_out && row.status !== null && { isAnswerLeftOut: true }),
   };
 }
 
@@ -60,11 +61,18 @@ export interface ScheduleRow {
   last_at: number | null;
   last_message_ids: string;
   created_at: number;
+  overlap: 'skip' | null;
+  jitter_ms: number | null;
+  skipped_count: number | null;
+  skipped_at: number | null;
+  version: number;
   body: Uint8Array;
 }
 
-export const SCHEDULE_COLUMNS = `id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
-  last_message_ids, created_at, body`;
+/** Every column but the body. */
+export const SCHEDULE_COLUMNS_BESIDE_BODY = `id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at,
+  last_at, last_message_ids, created_at, overlap, jitter_ms, skipped_count, skipped_at, version`;
+export const SCHEDULE_COLUMNS = `${SCHEDULE_COLUMNS_BESIDE_BODY}, body`;
 
 export function toSchedule(row: ScheduleRow): Schedule {
   return {
@@ -76,11 +84,16 @@ export function toSchedule(row: ScheduleRow): Schedule {
     headers: JSON.parse(row.headers) as HeaderList,
     body: row.body,
     callerIp: row.caller_ip,
+    overlap: row.overlap ?? 'allow',
+    jitterMs: row.jitter_ms ?? 0,
     isPaused: Boolean(row.is_paused),
     nextAt: row.next_at,
     lastAt: row.last_at,
     lastMessageIds: JSON.parse(row.last_message_ids) as string[],
+    skippedCount: row.skipped_count ?? 0,
+    skippedAt: row.skipped_at,
     createdAt: row.created_at,
+    version: row.version,
   };
 }
 
@@ -205,7 +218,7 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
   };
 }
 
-/** Numbers of steps other than the end of attempt 1, 2, 3 …; see the migrations. */
+/** Steps of the journal, as numbers. The end of attempt n has the number n; all other steps have these numbers. */
 export const ACCEPTED = 0;
 export const CANCELLED = -1;
 export const RELEASED = -2;
@@ -215,31 +228,87 @@ export const RELEASED = -2;
  */
 export const ACCEPTED_STARTED = -3;
 export const CANCEL_REQUESTED = -4;
+/** The message expired while it waited. */
+export const EXPIRED = -5;
+/** The host of the message was parked, or opens again. */
+export const PARKED = -6;
+export const RESUMED = -7;
+/** An attempt was answered with 202, and awaits its ack. */
+export const AWAITING_ACK = -8;
+/** The receiver has reported progress. This step names none; those from it down to `LAST_PROGRESS` name a percentage. */
+const PROGRESS = -100;
+const LAST_PROGRESS = -201;
 
-/** All steps with a lower number are starts of attempts. */
+/** `progress` is from 0 to 1. */
+export function progressStep(progress: number | null): number {
+  return progress === null ? PROGRESS : PROGRESS - 1 - Math.round(progress * 100);
+}
+
+/**
+ * A claimed message whose attempt awaits its ack has this in place of a node: no node holds it, and none can be dead.
+ */
+export const NODE_AWAITING = '';
+/**
+ * Its lease ends with this. So whatever was decided with the lease of the node that has sent the request is too late:
+ * another node may have taken that one for dead.
+ */
+export const LEASE_AWAITING = '.ack';
+
+const HOST_STEPS: ReadonlyMap<number, 'parked' | 'resumed'> = new Map([
+  [PARKED, 'parked'],
+  [RESUMED, 'resumed'],
+]);
+
+/** All steps with a lower number, down to `BEFORE_UPDATES`, are starts of attempts. */
 export const BEFORE_STARTS = -1000;
+
+/**
+ * All steps with a lower number are changes of a message. The difference says what was changed (`changedMask`, in the
+ * lower bits) and after how many attempts. The largest step fits in 32 bits.
+ */
+const BEFORE_UPDATES = -1_000_000_000;
+const CHANGED_BITS = 18;
+const ATTEMPTS_MAX = 2 ** 12 - 1;
+
+export function updatedStep(names: readonly ChangedName[], attempts: number): number {
+  return BEFORE_UPDATES - ((Math.min(attempts, ATTEMPTS_MAX) << CHANGED_BITS) | changedMask(names));
+}
+
+function updateOf(step: number, at: number): JournalStep & { readonly kind: 'updated' } {
+  const code = BEFORE_UPDATES - step;
+  const names = changedNames(code & (2 ** CHANGED_BITS - 1));
+  return { kind: 'updated', names, attempts: code >> CHANGED_BITS, at };
+}
 
 export function startStep(attemptNumber: number): number {
   return BEFORE_STARTS - attemptNumber;
 }
 
-/** The number of the attempt that this step started, or null. */
+/** The number of the attempt that this step started. Null for any other step. */
 export function startedAttempt(step: number): number | null {
-  return step < BEFORE_STARTS ? BEFORE_STARTS - step : null;
+  return step < BEFORE_STARTS && step >= BEFORE_UPDATES ? BEFORE_STARTS - step : null;
 }
 
-/** What a journal row records. If it records the end of an attempt, the caller reads the attempt. */
+/** What a journal row records. Null if it records the end of an attempt: the caller must read the attempt. */
 export function stepFromRow({
   step,
   at,
 }: {
   readonly step: number;
   readonly at: number;
-}): Exclude<Step, { kind: 'attempt' }> | null {
+}): Exclude<JournalStep, { kind: 'attempt' }> | null {
   if (step === ACCEPTED || step === ACCEPTED_STARTED) return { kind: 'accepted', isStarted: step === ACCEPTED_STARTED };
   if (step === CANCELLED) return { kind: 'cancelled' };
   if (step === RELEASED) return { kind: 'released', at };
   if (step === CANCEL_REQUESTED) return { kind: 'cancelRequested', at };
+  if (step < BEFORE_UPDATES) return updateOf(step, at);
+  if (step === EXPIRED) return { kind: 'expired' };
+  if (step === AWAITING_ACK) return { kind: 'awaitingAck', at };
+  if (step <= PROGRESS && step >= LAST_PROGRESS) {
+    return { kind: 'progress', progress: step === PROGRESS ? null : (PROGRESS - 1 - step) / 100, at };
+  }
+  const ofHost = HOST_STEPS.get(step);
+  if (ofHost !== undefined) return { kind: ofHost, at };
   const number = startedAttempt(step);
   return number === null ? null : { kind: 'started', number, at };
 }
@@ -266,10 +335,18 @@ export function toFailure(row: FailureRow): FailureFact {
   };
 }
 
-export interface AccountRow extends Omit<Account, 'suspendedAt'> {
+export interface AccountRow extends Omit<Account, 'suspendedAt' | 'outage'> {
   readonly suspendedAt: number | null;
+  readonly outage: 'park' | null;
 }
 
-export function toAccount({ id, name, tier, createdAt, suspendedAt }: AccountRow): Account {
-  return { id, name, tier, createdAt, ...(suspendedAt !== null && { suspendedAt }) };
+export function toAccount({ id, name, tier, createdAt, suspendedAt, outage }: AccountRow): Account {
+  return {
+    id,
+    name,
+    tier,
+    createdAt,
+    ...(suspendedAt !== null && { suspendedAt }),
+    ...(outage !== null && { outage }),
+  };
 }

@@ -19,7 +19,7 @@ export interface CancelCallsOptions {
   readonly node: string;
   readonly timers: Clock;
   readonly say: (payload: string) => void;
-  /** Resolves when no claim of this node whose cancel was requested before this call can start any more. */
+  /** Resolves when this node starts no more attempts of messages whose cancel was requested before this call. */
   readonly look: () => Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export class CancelCalls {
     });
   }
 
-  /** Returns whether the payload was about cancels. */
+  /** Handles a notification of another node. Returns false if it is not about cancels. */
   hear(payload: string): boolean {
     const [word, from = '', ...rest] = payload.split(' ');
     if (word === ASK) this.#asked(from, rest);

@@ -2,7 +2,7 @@
 // all other claims, the nodes that hold them are notified to start no attempt.
 
 import type { Clock } from '../../runtime/world.ts';
-import type { CancelAnswer } from '../ports/message-store.ts';
+import type { CancelResult } from '../ports/message-store.ts';
 import type { StandingOffer } from './standing-offer.ts';
 
 /** A message whose cancel was requested, and the live node that has claimed it. */
@@ -16,7 +16,7 @@ export interface CancellingOptions {
   /** The real clock, even when a test controls the messages' clock. */
   readonly timers: Clock;
   readonly offer: StandingOffer;
-  readonly release: (leases: readonly string[], now: number) => Promise<void>;
+  readonly release: (leases: readonly string[], now: number) => Promise<unknown>;
   readonly holders: (accountId: string, messageIds: readonly string[]) => Promise<readonly CancelHolder[]>;
   /** Returns the nodes that have confirmed, as soon as all of them have confirmed or the time is over. */
   readonly askOthers: (nodes: readonly string[], withinMs: number) => Promise<readonly string[]>;
@@ -34,13 +34,13 @@ export class Cancelling {
     this.#look = listener;
   }
 
-  /** Resolves when no claim of this node whose cancel was requested before this call can start any more. */
+  /** Resolves when this node starts no more attempts of messages whose cancel was requested before this call. */
   look(): Promise<void> {
     return this.#look();
   }
 
   /** Releases the leases that were never handed out, which ends their messages as cancelled. */
-  async endPromised({ cancelled, requested, awaited }: CancelAnswer, now: number): Promise<CancelAnswer> {
+  async endPromised({ cancelled, requested, awaited }: CancelResult, now: number): Promise<CancelResult> {
     const { offer, release } = this.#options;
     const promised = offer.forgetCancelled(requested);
     if (promised.size === 0) return { cancelled, requested, awaited };

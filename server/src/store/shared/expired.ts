@@ -1,5 +1,5 @@
-// Which expired messages one transaction deletes. It deletes the oldest; if there are more than fit, it first deletes
-// some messages of other accounts, which take turns. Every adapter uses this file.
+// Which expired messages one transaction deletes: those that expired first. If more have expired than fit, some
+// messages of other accounts, which take turns, are chosen before them. Every adapter uses this file.
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { CountedBodies } from './shared-bodies.ts';
@@ -14,12 +14,15 @@ interface Expired {
  * The first messages whose bodies fit into the byte limit of one transaction. A message that exceeds the limit is taken
  * alone.
  */
-export function withinBytes<T extends Expired>(expired: readonly T[]): readonly T[] {
+export function firstWithinBytes<T extends Expired>(
+  expired: readonly T[],
+  bytesMax = eachMax('upkeepBytes'),
+): readonly T[] {
   let bytes = 0;
   const bodies = new CountedBodies();
   const end = expired.findIndex((each, index) => {
     bytes += bodies.add(each.body_id, each.bytes);
-    return index > 0 && bytes > eachMax('upkeepBytes');
+    return index > 0 && bytes > bytesMax;
   });
   return end === -1 ? expired : expired.slice(0, end);
 }
@@ -33,7 +36,7 @@ export const EXPIRED_LOOKED_MAX = 20;
  */
 const POSITIONS_MAX = 10_000;
 
-export interface LookedAtMessage extends Expired {
+export interface ExpiredCandidate extends Expired {
   readonly account_id: string;
   readonly seq: number;
   readonly expires_at: number | null;
@@ -53,7 +56,7 @@ export class ExpiredTurns {
     return this.#lastAccount;
   }
 
-  /** After the last account, the first one is next. */
+  /** Call this after the turn of the last account: the first one is next. */
   startAgain(): void {
     this.#lastAccount = '';
   }
@@ -64,7 +67,7 @@ export class ExpiredTurns {
   }
 
   /** Adds the expired messages of an account to `chosen`. Returns false when `chosen` has no room for more. */
-  turn<T extends LookedAtMessage>(
+  turn<T extends ExpiredCandidate>(
     chosen: T[],
     accountId: string,
     looked: readonly T[],
@@ -97,7 +100,11 @@ export class ExpiredTurns {
 }
 
 /** The messages that were chosen in turn, and after them the oldest messages. No message is in the result twice. */
-export function chosenFirst<T extends LookedAtMessage>(chosen: readonly T[], oldest: readonly T[], limit: number): T[] {
+export function mergeChosen<T extends ExpiredCandidate>(
+  chosen: readonly T[],
+  oldest: readonly T[],
+  limit: number,
+): T[] {
   const taken = new Set(chosen.map(({ account_id, seq }) => `${seq} ${account_id}`));
   const others = oldest.filter(({ account_id, seq }) => !taken.has(`${seq} ${account_id}`));
   return [...chosen, ...others].slice(0, limit);

@@ -6,8 +6,8 @@ import { hintEveryMs, newsEveryMs, nodesToNotify } from '../../rules/nodes/hint-
 import type { Clock } from '../../runtime/world.ts';
 
 /**
- * How long news is sent after another node reported a reader. That node repeats its report every 5 s. A notification
- * costs every node a transaction, so news without a reader is kept, and sent when somebody begins to read.
+ * News means new rows of the journal. It is sent for this long after another node has reported a reader, and that node
+ * repeats its report every 5 s. A notification costs every node a transaction, so news without a reader waits for one.
  */
 const AWAITED_MS = 15_000;
 
@@ -34,7 +34,7 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #isAccess = false;
-  /** Cancels the timer of the next hint. Null if the last hint was long ago. News alone has its own timer. */
+  /** Cancels the timer of the next hint. Null: a hint may be sent at once. Hints with only news use `#cancelNews`. */
   #cancel: (() => void) | null = null;
   #cancelNews: (() => void) | null = null;
   #nodes = 1;
@@ -45,7 +45,7 @@ export class Hints {
   #isFollowed = false;
   #awaitedUntilMs: number;
 
-  /** `isNewsFree` means that news cost nothing, so that news are always sent. */
+  /** `isNewsFree` means that news costs nothing, so that it is always sent. */
   constructor(node: string, timers: Clock, say: (payload: string) => void, isNewsFree = false) {
     this.#node = node;
     this.#timers = timers;
@@ -53,15 +53,15 @@ export class Hints {
     this.#awaitedUntilMs = isNewsFree ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** Takes the live nodes at the last heartbeat. The more nodes there are, the less often each of them sends a hint. */
+  /** Notes the nodes that were alive at the last heartbeat. With more nodes, each of them sends hints less often. */
   noteNodes({ count, deliverers }: LiveNodes): void {
     this.#nodes = count;
     this.#deliverers = deliverers;
-    // Another node may have missed the last report, or may be new.
+    // Repeats that this node has a reader, because another node may have missed it, or may be new.
     if (this.#isFollowed) this.#sayFollowed();
   }
 
-  /** Whether this node has a reader of the news from now on. */
+  /** Notes whether this node has a reader of the news from now on, and reports a new reader to the other nodes. */
   follow(isFollowed: boolean): void {
     if (isFollowed && !this.#isFollowed) this.#sayFollowed();
     this.#isFollowed = isFollowed;
@@ -89,8 +89,7 @@ export class Hints {
   }
 
   /**
-   * Notifies other nodes at once that the reserve of the disk was released: no node may accept messages into this
-   * space.
+   * Notifies other nodes at once that the reserve of the disk was released: no node may use its space for new messages.
    */
   reserveGone(): void {
     this.#say(`${this.#node} r`);

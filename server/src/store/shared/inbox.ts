@@ -1,5 +1,5 @@
-// Messages that wait for the transaction that accepts them. Each account has a share of this space. A publish beyond
-// the share or beyond the whole space is refused, so memory is bounded and one account cannot fill it.
+// Holds messages in memory until a transaction accepts them. Each account has a share of this memory. A publish beyond
+// the share or beyond the whole is refused, so memory is bounded and one account cannot fill it.
 
 import type { NewMessage } from '../../rules/delivery/message.ts';
 import { headerBytes } from '../../rules/publish/headers.ts';
@@ -7,6 +7,9 @@ import { Pool, type PoolRefusal } from '../../runtime/collections/pool.ts';
 import { laneMax } from '../../runtime/lane-part.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import { bodyBytes } from './shared-bodies.ts';
+
+/** A message that waits to be written: a new one, or what is changed of one. */
+type Waiting = Pick<NewMessage, 'accountId' | 'headers' | 'body'>;
 
 export class Inbox {
   readonly messages: Pool;
@@ -18,7 +21,7 @@ export class Inbox {
   }
 
   /** Counts these messages until they are written, or throws if there is no room. All messages are of one account. */
-  async hold<T>(messages: readonly NewMessage[], write: () => Promise<T>): Promise<T> {
+  async hold<T>(messages: readonly Waiting[], write: () => Promise<T>): Promise<T> {
     const bytes = this.take(messages);
     try {
       return await write();
@@ -28,7 +31,7 @@ export class Inbox {
   }
 
   /** The first step of `hold`, for callers that avoid its extra promise. Pass the result to `give`. */
-  take(messages: readonly NewMessage[]): number {
+  take(messages: readonly Waiting[]): number {
     const accountId = messages[0]?.accountId;
     if (accountId === undefined) return 0;
     const bytes = waitingBytes(messages);
@@ -42,7 +45,7 @@ export class Inbox {
     return bytes;
   }
 
-  give(messages: readonly NewMessage[], bytes: number): void {
+  give(messages: readonly Waiting[], bytes: number): void {
     const accountId = messages[0]?.accountId;
     if (accountId === undefined) return;
     this.messages.give(accountId, messages.length);
@@ -51,7 +54,7 @@ export class Inbox {
 }
 
 /** How many bytes these messages take while they wait. A shared body counts once; headers count for each message. */
-export function waitingBytes(messages: readonly NewMessage[]): number {
+export function waitingBytes(messages: readonly Pick<NewMessage, 'headers' | 'body'>[]): number {
   return messages.reduce((sum, { headers }) => sum + headerBytes(headers), bodyBytes(messages));
 }
 

@@ -5,7 +5,7 @@
 const PAUSE_MS = 20;
 const PAUSE_MS_MAX = 1000;
 
-export class LookingPace {
+export class NextClaimPace {
   #pauseMs = PAUSE_MS;
 
   /** After how many milliseconds to claim again. Null if there is no need to claim again. */

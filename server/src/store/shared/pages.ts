@@ -4,8 +4,8 @@
 import type { MessageEvent } from '../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import type { Looking } from '../../rules/reads/look.ts';
 import { attemptWeight, eventWeight, messageWeight } from '../../rules/reads/page-weight.ts';
+import type { ReadCounter } from '../../rules/reads/read-amount.ts';
 import type { EventPage, MessagePage, PageRequest } from '../ports/message-store.ts';
 import { CountedBodies } from './shared-bodies.ts';
 
@@ -17,13 +17,13 @@ interface BodyOfRow {
 
 export class PageOfMessages {
   readonly #page: PageRequest;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
   readonly #messages: Message[] = [];
   readonly #lastAttempts: (Attempt | null)[] = [];
   readonly #bodies = new CountedBodies();
   #weight = 0;
 
-  constructor(page: PageRequest, looking: Looking) {
+  constructor(page: PageRequest, looking: ReadCounter) {
     this.#page = page;
     this.#looking = looking;
   }
@@ -50,17 +50,17 @@ export class PageOfMessages {
   }
 }
 
-/** The events of a position are never split between pages. */
+/** A page of events. The events of one position are never split between pages. */
 export class PageOfEvents {
   readonly #page: PageRequest;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
   readonly #events: MessageEvent[] = [];
   #weight = 0;
   /** The last position that was read. */
   at: number;
   isBegun = false;
 
-  constructor(page: PageRequest, looking: Looking) {
+  constructor(page: PageRequest, looking: ReadCounter) {
     this.#page = page;
     this.#looking = looking;
     this.at = page.cursor ?? (page.order === 'newestFirst' ? Number.MAX_SAFE_INTEGER : 0);

@@ -1,4 +1,4 @@
-// The free slots of a node as an offer, and the leases that are granted within it. Every adapter has one of these.
+// The free slots of a node as an offer, and the leases that are granted within the offer. Every adapter has one.
 //
 // The engine says how many slots are free (`offer`). Until it says so again, three kinds of transactions lease messages
 // to the node within these slots:
@@ -23,6 +23,7 @@
 import type { Claim, NewMessage } from '../../rules/delivery/message.ts';
 import { NO_INTERRUPTIONS } from '../../rules/delivery/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../rules/delivery/slots.ts';
+import { backlogOf } from '../../rules/hosts/parking.ts';
 import { earlier } from '../../rules/time/instant.ts';
 import { withEntry } from '../../runtime/collections/short-list.ts';
 import { TurnoverMap, TurnoverSet } from '../../runtime/collections/turnover.ts';
@@ -37,7 +38,7 @@ export interface ClaimReply {
   readonly nextScheduleAt: number | null;
   /** The suspended accounts. Absent if there are none. */
   readonly suspended?: readonly string[];
-  /** Ready messages were left, because there was no slot, no room at their host, or no room for their bytes. */
+  /** True if ready messages were left, because there was no slot, no room at their host, or no room for their bytes. */
   readonly hasMore: boolean;
 }
 
@@ -69,6 +70,8 @@ export class StandingOffer {
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
+  /** The parked hosts of the last offer. */
+  #parked: ClaimLimits['parked'] = NO_SLOTS.parked;
   /** Accounts that were suspended at the last search in the database. */
   #suspended: ReadonlySet<string> = NOBODY;
 
@@ -91,6 +94,9 @@ export class StandingOffer {
   /** Replaces the previous offer. Promised messages keep their slots in the new one. */
   offer(limits: ClaimLimits): void {
     if (!this.#handOut) throw new Error('no listener for claims: call onClaims before offer');
+    // Messages that waited for their host may be ready to start now.
+    if (limits.parked !== this.#parked) this.#databaseDueAt = LOOK_AT_ONCE;
+    this.#parked = limits.parked;
     this.#budget = new SlotBudget(limits);
     for (const message of this.#promised.values()) use(this.#budget, message);
     this.#setAsked(this.#asked);
@@ -150,20 +156,22 @@ export class StandingOffer {
   }
 
   /**
-   * What prevents a lease at accept: no slot at the host of the message, or only no slot for its account. Null if
-   * nothing does.
+   * Which slot a lease at accept lacks: one at the host of the message, or only one for its account. Null if it lacks
+   * none, or if a slot would not help.
    */
   lacksFor(message: NewMessage, now: number): 'hostSlot' | 'accountSlot' | null {
-    const { accountId, host } = message;
+    const { accountId } = message;
     if (!isLeasable(message, now)) return null;
-    if (this.#offer.hostRoom(accountId, host) < 1) return 'hostSlot';
+    const backlog = backlogOf(message);
+    if (this.#offer.isParked(accountId, backlog)) return null;
+    if (this.#offer.hostRoom(accountId, backlog) < 1) return 'hostSlot';
     return this.#offer.accountRoom(accountId) < 1 ? 'accountSlot' : null;
   }
 
   /** A lease for a message that is about to be accepted, if the message is due and the offer has room for it. */
   leaseFor(message: NewMessage, now: number): string | null {
     if (!isLeasable(message, now) || this.#suspended.has(message.accountId)) return null;
-    if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
+    if (!this.#offer.take(message.accountId, backlogOf(message), message.body.length)) {
       this.#waiting += 1;
       return null;
     }
@@ -188,7 +196,7 @@ export class StandingOffer {
     return this.#promised.has(lease) || this.#leasing.has(lease.slice(0, lease.lastIndexOf('.')));
   }
 
-  /** The holder for leases outside the offer. */
+  /** A new holder, for leases that are not granted at accept. */
   leaseHolder(): LeaseHolder {
     return { node: this.#node, leasePrefix: this.newLeasePrefix() };
   }
@@ -314,8 +322,8 @@ function isLeasable({ queueName, flow, deduplication, dueAt }: NewMessage, now: 
   return queueName === null && !flow && !deduplication && dueAt <= now;
 }
 
-function use(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
-  budget.use(accountId, host, body.length);
+function use(budget: SlotBudget, message: NewMessage): void {
+  budget.use(message.accountId, backlogOf(message), message.body.length);
 }
 
 function newClaim(lease: string, row: number | null, message: NewMessage, account: AccountAtClaim, now: number): Claim {

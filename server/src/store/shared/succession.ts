@@ -26,7 +26,7 @@ export interface SuccessorLeases extends LeaseHolder {
  * The accounts that may take over slots when settlements of several calls are written together. An account is included
  * only if every call that settles one of its messages allows it.
  */
-export function takingOver(
+export function accountsTakingOver(
   together: readonly { readonly settlements: readonly Settlement[]; readonly takesOver: readonly string[] }[],
 ): string[] {
   const accounts = new Set(together.flatMap(({ takesOver }) => takesOver));
@@ -43,10 +43,10 @@ export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 export type QueueAtHost = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
 
 /**
- * Whether every ready message takes over one of the places that became free. A message may do so only in the same queue
- * and at the same host, because the slot belongs to that host. No other message may be ready: otherwise a queue that
- * never empties would keep its slot from all other queues. So `ready` must hold all ready messages, or at least one
- * more than there are places.
+ * Whether every ready message takes over one of the places that became free. A message may take over only a place in
+ * its own queue and at its own host, because the slot belongs to that host. No other message may be ready: otherwise a
+ * queue that never empties would keep its slot from all other queues. So `ready` must hold all ready messages, or at
+ * least one more than there are places.
  */
 export function areSuccessors(
   ready: readonly (QueueAtHost & { readonly bytes: number })[],

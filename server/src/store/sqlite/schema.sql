@@ -10,7 +10,7 @@ CREATE TABLE accounts (
   created_at   INTEGER NOT NULL,
   -- Since when it is suspended.
   suspended_at INTEGER
-) STRICT, WITHOUT ROWID;
+, outage TEXT) STRICT, WITHOUT ROWID;
 
 CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
 
@@ -94,7 +94,7 @@ CREATE TABLE queues (
   next_start_at INTEGER,
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL,
-  stored_bytes  INTEGER,
+  stored_bytes  INTEGER, expires_ms INTEGER, priority INTEGER, outage TEXT,
   PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -127,28 +127,6 @@ CREATE INDEX flow_keys_next_start ON flow_keys (next_start_at) WHERE next_start_
 CREATE INDEX flow_keys_next_start_of_account ON flow_keys (account_id, next_start_at) WHERE next_start_at IS NOT NULL;
 CREATE INDEX flow_keys_requested ON flow_keys (requested_at) WHERE requested_at IS NOT NULL;
 CREATE INDEX flow_keys_requested_of_account ON flow_keys (account_id, requested_at) WHERE requested_at IS NOT NULL;
-
-CREATE TABLE schedules (
-  id               TEXT NOT NULL,
-  account_id       TEXT NOT NULL,
-  cron             TEXT NOT NULL,
-  destination      TEXT NOT NULL,
-  queue_name       TEXT,
-  -- The publish it makes at every tick: a JSON list of headers, and the body below.
-  headers          TEXT NOT NULL,
-  caller_ip        TEXT,
-  is_paused        INTEGER NOT NULL CHECK (is_paused IN (0, 1)),
-  -- Null when it is paused or will never run again.
-  next_at          INTEGER,
-  last_at          INTEGER,
-  last_message_ids TEXT NOT NULL,
-  created_at       INTEGER NOT NULL,
-  stored_bytes     INTEGER,
-  body             BLOB NOT NULL,
-  PRIMARY KEY (account_id, id)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX schedules_next ON schedules (next_at) WHERE next_at IS NOT NULL;
 
 CREATE TABLE deduplication (
   account_id TEXT NOT NULL,
@@ -308,7 +286,7 @@ CREATE TABLE messages (
   -- Null if the body is its own.
   body_id           INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
-  body              BLOB NOT NULL,
+  body              BLOB NOT NULL, retry_jitter INTEGER, ahead_ms INTEGER, changes INTEGER, must_start_before INTEGER, failure_code TEXT, debounce_key TEXT, debounce_latest_at INTEGER, debounced INTEGER, outage TEXT, await_ack_ms INTEGER,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -321,7 +299,6 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_delayed ON messages (due_at) WHERE state = 'delayed';
 CREATE INDEX messages_delayed_of_account ON messages (account_id, due_at) WHERE state = 'delayed';
-CREATE INDEX messages_ready ON messages (account_id, host, due_at, seq) WHERE state = 'ready';
 CREATE INDEX messages_claimed ON messages (node, lease) WHERE state = 'claimed';
 CREATE INDEX messages_expiring ON messages (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX messages_alone ON messages (alone_from_at) WHERE alone_from_at IS NOT NULL;
@@ -331,15 +308,11 @@ CREATE INDEX messages_of_order_key ON messages (account_id, queue_name, order_ke
   WHERE order_key IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX messages_holding ON messages (account_id, queue_name, order_key)
   WHERE holds_place = 1 AND queue_name IS NOT NULL;
-CREATE INDEX messages_open_in_queue ON messages (account_id, queue_name, first_due_at, seq)
-  WHERE ended_at IS NULL AND queue_name IS NOT NULL;
 CREATE INDEX messages_behind_flow_key ON messages (account_id, flow_key, due_at, seq)
   WHERE state = 'queued' AND flow_key IS NOT NULL;
 CREATE INDEX messages_within_flow_key ON messages (account_id, flow_key, state) WHERE holds_place = 1 AND flow_key IS NOT NULL;
 CREATE INDEX messages_of_account ON messages (account_id, seq);
-CREATE INDEX messages_open ON messages (account_id, seq) WHERE ended_at IS NULL;
 CREATE INDEX messages_ended_badly ON messages (account_id, state, seq) WHERE state IN ('failed', 'cancelled');
-CREATE INDEX messages_dead ON messages (account_id, seq) WHERE state = 'failed' AND retried_at IS NULL;
 CREATE INDEX messages_failed ON messages (account_id, ended_at) WHERE state = 'failed';
 CREATE INDEX messages_held ON messages (account_id, seq) WHERE held_at IS NOT NULL;
 CREATE INDEX messages_of_host ON messages (account_id, host, seq);
@@ -385,4 +358,110 @@ CREATE TABLE journal (
 
 CREATE INDEX journal_of_message ON journal (message_seq);
 
-PRAGMA user_version = 1;
+CREATE TABLE hosts (
+  account_id      TEXT NOT NULL,
+  host            TEXT NOT NULL,
+  health          TEXT NOT NULL,
+  last_attempt_at INTEGER NOT NULL,
+  parking         TEXT,
+  parked_at       INTEGER,
+  owner           TEXT,
+  owned_until     INTEGER,
+  PRIMARY KEY (account_id, host)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE acks (
+  account_id           TEXT NOT NULL,
+  message_seq          INTEGER NOT NULL,
+  attempt              INTEGER NOT NULL,
+  is_awaiting          INTEGER NOT NULL,
+  started_at           INTEGER NOT NULL,
+  deadline_at          INTEGER NOT NULL,
+  latest_at            INTEGER NOT NULL,
+  progress_ppm         INTEGER,
+  note                 TEXT,
+  events               INTEGER NOT NULL,
+  event_at             INTEGER,
+  status               INTEGER NOT NULL,
+  response_headers     TEXT NOT NULL,
+  response_body        BLOB NOT NULL,
+  is_response_body_cut INTEGER NOT NULL,
+  stored_bytes         INTEGER NOT NULL,
+  PRIMARY KEY (account_id, message_seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE service_keys (
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE "schedules" (
+  id               TEXT NOT NULL,
+  account_id       TEXT NOT NULL,
+  cron             TEXT NOT NULL,
+  destination      TEXT NOT NULL,
+  queue_name       TEXT,
+  -- The publish it makes at every tick: a JSON list of headers, and the body below.
+  headers          TEXT NOT NULL,
+  caller_ip        TEXT,
+  is_paused        INTEGER NOT NULL CHECK (is_paused IN (0, 1)),
+  -- Null when it is paused or will never run again.
+  next_at          INTEGER,
+  last_at          INTEGER,
+  last_message_ids TEXT NOT NULL,
+  created_at       INTEGER NOT NULL,
+  stored_bytes     INTEGER,
+  -- 'skip', or null: a tick makes messages also while those of the tick before are open.
+  overlap          TEXT,
+  -- By how much the messages of a tick are due later, at most.
+  jitter_ms        INTEGER,
+  skipped_count    INTEGER,
+  skipped_at       INTEGER,
+  -- Raised by every change, pause and resume: a tick is made only by the version that it was planned from.
+  version          INTEGER NOT NULL DEFAULT 0,
+  body             BLOB NOT NULL,
+  PRIMARY KEY (account_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX schedules_next ON schedules (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX messages_ranked ON messages
+  (account_id, (CASE WHEN outage IS NULL OR outage = 'retry' THEN host ELSE host || ' parks' END), (due_at - coalesce(ahead_ms, 0)), seq) WHERE state = 'ready';
+CREATE INDEX messages_must_start ON messages (must_start_before)
+  WHERE must_start_before IS NOT NULL AND ended_at IS NULL AND lease IS NULL;
+CREATE INDEX messages_must_start_of_account ON messages (account_id, must_start_before)
+  WHERE must_start_before IS NOT NULL AND ended_at IS NULL AND lease IS NULL;
+CREATE INDEX messages_debounced ON messages (account_id, debounce_key, seq)
+  WHERE debounce_key IS NOT NULL AND ended_at IS NULL AND lease IS NULL AND attempts = 0;
+CREATE INDEX hosts_parked ON hosts (account_id, host) WHERE parked_at IS NOT NULL;
+CREATE INDEX messages_open ON messages (account_id, seq, ended_at) WHERE ended_at IS NULL;
+CREATE INDEX messages_open_in_queue ON messages (account_id, queue_name, first_due_at, seq, ended_at)
+  WHERE ended_at IS NULL AND queue_name IS NOT NULL;
+CREATE INDEX messages_dead ON messages (account_id, seq, retried_at) WHERE state = 'failed' AND retried_at IS NULL;
+CREATE INDEX acks_due ON acks (deadline_at) WHERE is_awaiting = 1;
+CREATE INDEX acks_due_of_account ON acks (account_id, deadline_at) WHERE is_awaiting = 1;
+
+CREATE TABLE audit (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  is_refused INTEGER NOT NULL CHECK (is_refused IN (0, 1)),
+  number     INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  last_at    INTEGER NOT NULL,
+  count      INTEGER NOT NULL,
+  via        TEXT NOT NULL,
+  token_id   TEXT,
+  token_name TEXT,
+  address    TEXT,
+  call       TEXT NOT NULL,
+  target     TEXT,
+  status     INTEGER,
+  code       TEXT,
+  request_id TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX audit_of_account ON audit (account_id, id);
+CREATE INDEX audit_numbers ON audit (account_id, is_refused, number);
+CREATE INDEX messages_of_debounce_key ON messages
+  (account_id, substr(debounce_key, 1, instr(debounce_key || char(10), char(10)) - 1), seq) WHERE debounce_key IS NOT NULL;
+
+PRAGMA user_version = 5;

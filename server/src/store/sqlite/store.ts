@@ -1,20 +1,22 @@
 // The store over SQLite: puts its ports together. Calls that arrive while a transaction runs share the next one (group
-// commit). The table of verbs says on which thread a verb runs and who is notified.
+// commit). The table of verbs says on which thread a verb runs, and who is notified after its commit.
 
 import type { NodeDescription } from '../../rules/nodes/node.ts';
 import type { Clock } from '../../runtime/world.ts';
+import type { AckStore } from '../ports/ack-store.ts';
 import type { MessageStore } from '../ports/message-store.ts';
 import type { Store } from '../ports/store.ts';
 import type { UpkeepStore } from '../ports/upkeep-store.ts';
-import { ACCESS_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../resources/verbs.ts';
+import { ACCESS_VERBS, ACK_VERBS, HOST_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../resources/verbs.ts';
 import { CancelCalls } from '../shared/cancel-calls.ts';
 import { Cancelling } from '../shared/cancelling.ts';
+import { waitingChange } from '../shared/changed-message.ts';
 import { Hints } from '../shared/hints.ts';
 import { Inbox } from '../shared/inbox.ts';
 import { StandingOffer } from '../shared/standing-offer.ts';
 import { createDeliveries, type ShownNode } from './deliveries/deliveries.ts';
 import { MESSAGE_VERBS } from './messages/message-verbs.ts';
-import { onThread } from './resources/steps.ts';
+import { toThreadVerbs } from './resources/steps.ts';
 import { ACCOUNT_VERBS, UPKEEP_VERBS } from './resources/verbs.ts';
 import { Calls, type Readers } from './thread/calls.ts';
 import { Committer } from './thread/committer.ts';
@@ -31,21 +33,23 @@ export interface SqliteStoreOptions {
   /** The channel to other lanes of this process, which write to the same file; null if there are none. */
   readonly channel?: NodeChannel | null;
   readonly executor: Executor;
-  /** The executors for look-ups, and for lists and searches, which may take long. Without them, the writer reads. */
+  /** Runs long commands of accounts on the same file, where several lanes share its writer. */
+  readonly longExecutor?: Executor | null;
+  /** The executors of the reader threads: for look-ups, and for lists and searches. Without them, `executor` reads. */
   readonly readers?: Readers<Executor>;
   readonly clock: Clock;
   /**
-   * The real clock, even when a test controls `clock`. With it, a call that can wait shares the fsync of a call that
-   * follows soon.
+   * The real clock, even when a test controls `clock`. With it, a call that can wait is delayed a little, to share the
+   * fsync of a later call. Without it, no call is delayed.
    */
   readonly timers?: Clock;
-  /** The id of this process in its claims. Every start has a new id. */
+  /** The id with which this node claims messages. Every start has a new id. */
   readonly node: string;
   /** The messages that wait to be accepted. By default the store creates its own inbox. */
   readonly inbox?: Inbox;
   /** The description of this node for people. */
   readonly about?: NodeDescription;
-  /** The node that people see, if this node is one of its lanes. */
+  /** For a lane: the node that people see in its place. */
   readonly shownAs?: ShownNode;
   /** Called when the file can no longer be written. The process must exit. */
   readonly onBroken: (error: Error) => void;
@@ -56,7 +60,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const { about = { role: 'all', version: '', address: '' } } = options;
   const offer = new StandingOffer(node);
   const inbox = options.inbox ?? new Inbox();
-  const writing = new Committer(executor, node, onBroken, options.timers);
+  const writing = new Committer(executor, node, onBroken, options.timers, options.longExecutor);
   const hints = channel && new Hints(node, timers, channel.say, true);
   const reading = (reader: Executor | undefined) => (reader ? new Committer(reader, node, onBroken) : writing);
   const calls = new Calls(writing, { lookUp: reading(readers?.lookUp), list: reading(readers?.list) }, offer, hints);
@@ -78,15 +82,16 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   return {
     ...createDeliveries({ calls, offer, inbox, cancelling, clock, node, about, shownAs: options.shownAs }),
     ...createUpkeep(calls, offer, cancelling),
-    ...createMessages(calls, inbox, cancelling),
-    ...calls.all(onThread(LINE_VERBS)),
-    ...calls.all(onThread(RESOURCE_VERBS)),
+    ...createMessages(calls, offer, inbox, cancelling),
+    ...calls.all(toThreadVerbs(LINE_VERBS)),
+    ...calls.all(toThreadVerbs(HOST_VERBS)),
+    ...calls.all(toThreadVerbs(ACK_VERBS)),
+    ...calls.all(toThreadVerbs(RESOURCE_VERBS)),
     ...calls.all(ACCOUNT_VERBS),
-    ...calls.all(onThread(ACCESS_VERBS)),
-    // A reader computes the error of the count, so that no call waits for that. Then the writer corrects the count by
-    // this difference.
+    ...calls.all(toThreadVerbs(ACCESS_VERBS)),
+    // A reader counts again, so no call waits for that. Then the writer subtracts the difference from the stored count.
     async recountStored(accountId) {
-      const wrongBy = await calls.ask('storedError', accountId);
+      const wrongBy = await calls.ask('storedBytesError', accountId);
       await calls.ask('correctStored', accountId, -wrongBy);
       return wrongBy;
     },
@@ -113,10 +118,10 @@ function createCancelling(
     release: async (leases, now) => {
       await calls.ask('release', leases, node, now);
     },
-    // A silent lane of this process may only be paused, and may still start an attempt.
+    // A lane of this process that sends no heartbeats may only be paused, and may still start an attempt.
     holders: (accountId, ids) =>
       calls.ask('nodesHoldingCancelled', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
-    // Nodes on the same executor hear of the cancel from it. After `ms`, the messages that they released have ended.
+    // Without a channel, the executor notifies the other nodes. They cannot confirm, so the caller checks after `ms`.
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });
@@ -136,7 +141,7 @@ function createUpkeep(calls: Calls, offer: StandingOffer, cancelling: Cancelling
       const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
       if (work.action === 'cancel') {
         await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
-        // No caller waits for this look.
+        // The job does not wait until the claims of these messages are released.
         if (requested.length > 0) void cancelling.look().catch(() => {});
       }
       return done;
@@ -144,12 +149,23 @@ function createUpkeep(calls: Calls, offer: StandingOffer, cancelling: Cancelling
   };
 }
 
-function createMessages(calls: Calls, inbox: Inbox, cancelling: Cancelling): MessageStore {
+function createMessages(
+  calls: Calls,
+  offer: StandingOffer,
+  inbox: Inbox,
+  cancelling: Cancelling,
+): MessageStore & Pick<AckStore, 'readMessage'> {
   return {
     ...calls.all(MESSAGE_VERBS),
     async cancel(accountId, ids, now, expiresAt) {
       const { dueAt: _dueAt, ...answer } = await calls.ask('cancel', accountId, ids, now, expiresAt);
       return cancelling.endPromised(answer, now);
+    },
+    async changeMessage(accountId, messageId, change, now) {
+      const asked = () => calls.ask('changeMessage', accountId, messageId, change, now);
+      const { outcome, isStartChanged } = await inbox.hold([waitingChange(accountId, change)], asked);
+      if (isStartChanged) offer.forgetDue();
+      return outcome;
     },
     confirmCancels: (accountId, ids, withinMs) => cancelling.confirm(accountId, ids, withinMs),
     releaseHeld: async (accountId, ids, now) => (await calls.ask('releaseHeld', accountId, ids, now)).released,

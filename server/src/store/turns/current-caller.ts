@@ -9,23 +9,21 @@ export type IsGone = () => boolean;
 
 const STAYS: IsGone = () => false;
 
-/** Set during a whole API call, and during everything that the call starts. */
+/** Says whether the caller of an API call has disconnected. Set in the whole call, and in everything that it starts. */
 const calling = new AsyncLocalStorage<IsGone>();
-/** Set during one read of that caller, down to the line in which the read waits for its turn. */
+/** Says whether the caller of a read has disconnected. Set in the read, down to the line where it waits for a turn. */
 const reading = new AsyncLocalStorage<IsGone>();
 
-/**
- * Runs a call of the API. `isGone` is null for a call that changes something: its reads continue without the caller.
- */
+/** Runs a call of the API. `isGone` is null for a call that changes something: its reads are never dropped. */
 export function runForCaller<T>(isGone: IsGone | null, call: () => Promise<T>): Promise<T> {
   return calling.run(isGone ?? STAYS, call);
 }
 
 /**
- * The store for calls of the API. No other code may use it: only the code of a call is certain to run for its own
- * caller, and not for a caller whose request happened to start the same loop or timer.
+ * The store for calls of the API: its reads are dropped when the caller has disconnected. No other code may use it: a
+ * loop or timer that a request happened to start would lose its reads with the caller of that request.
  */
-export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store {
+export function dropReadsOfGoneCallers(store: Store, reads: readonly (keyof Store)[]): Store {
   const ofCaller = reads.map((verb) => [
     verb,
     (...args: unknown[]) =>
@@ -34,12 +32,12 @@ export function forCallers(store: Store, reads: readonly (keyof Store)[]): Store
   return Object.assign(Object.create(store) as Store, Object.fromEntries(ofCaller) as Partial<Store>);
 }
 
-/** The caller of the current read. */
+/** Whether the caller of the current read has disconnected. */
 export function currentCaller(): IsGone {
   return reading.getStore() ?? STAYS;
 }
 
-/** Runs work that may start something shared by several callers. */
+/** Runs work that may start something shared by several callers, so that none of them can drop it. */
 export function runForAllCallers<T>(work: () => T): T {
   return reading.exit(work);
 }

@@ -2,9 +2,9 @@
 // by at most one piece of work, and never delays the node's own work.
 
 import type { Store } from '../ports/store.ts';
-import { AccountLine } from './account-line.ts';
-import { currentCaller, forCallers, runForAllCallers } from './current-caller.ts';
+import { currentCaller, dropReadsOfGoneCallers, runForAllCallers } from './current-caller.ts';
 import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in-pieces.ts';
+import { TurnsOfAccounts } from './turns-of-accounts.ts';
 
 /** How many calls of each kind run at once. */
 export interface CallsAtOnce {
@@ -13,10 +13,10 @@ export interface CallsAtOnce {
   /** Reads of one thing by its name. These reads never wait for a search. */
   readonly lookUps: number;
   /**
-   * Whether reads that a request needs before it can continue, for example of its topic, wait in the line of look-ups
+   * Whether reads that a request needs before it can continue, for example of its topic, take turns with the look-ups
    * as well.
    */
-  readonly areNeedsInLine: boolean;
+  readonly areNeedsInTurn: boolean;
   /** Changes that people make. Null if the store itself makes accounts take turns. */
   readonly changes: number | null;
 }
@@ -26,44 +26,46 @@ const NOBODY = '';
 
 type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A) => Promise<T>;
 
-function takingTurns(line: AccountLine) {
+function takingTurns(turns: TurnsOfAccounts) {
   return <A extends readonly unknown[], T>(verb: OfAccount<A, T>): OfAccount<A, T> =>
     (accountId, ...rest) =>
-      line.run(accountId, () => runForAllCallers(() => verb(accountId, ...rest)), currentCaller());
+      turns.run(accountId, () => runForAllCallers(() => verb(accountId, ...rest)), currentCaller());
 }
 
 /**
- * The node's own work (accept, claim, settle, upkeep) and the check of tokens do not wait in these lines. Each line
- * leaves some of the store's connections free for them.
+ * Calls of people wait until it is the turn of their account. The node's own work (accept, claim, settle, upkeep) and
+ * the check of tokens do not: each kind of call leaves some of the store's connections free for them.
  */
-export function inTurn(
+export function withTurnsOfAccounts(
   store: Store,
-  { lists, lookUps, areNeedsInLine, changes }: CallsAtOnce,
+  { lists, lookUps, areNeedsInTurn, changes }: CallsAtOnce,
   nowMs: () => number,
 ): Store {
-  const ownLookUp = takingTurns(new AccountLine(lookUps, nowMs));
+  const ownLookUp = takingTurns(new TurnsOfAccounts(lookUps, nowMs));
   return {
     ...store,
-    ...listsInTurn(store, new AccountLine(lists, nowMs)),
+    ...listsInTurn(store, new TurnsOfAccounts(lists, nowMs)),
     ...lookUpsInTurn(store, ownLookUp),
-    ...(areNeedsInLine && needsInTurn(store, ownLookUp)),
-    ...(changes !== null && changesInTurn(store, new AccountLine(changes))),
+    ...(areNeedsInTurn && needsInTurn(store, ownLookUp)),
+    ...(changes !== null && changesInTurn(store, new TurnsOfAccounts(changes))),
   };
 }
 
 /** The reads that people request. If a caller has disconnected, its reads are dropped. */
 const READS = [
-  'whyFacts',
+  'waitFacts',
   'searchMessages',
   'countPiece',
   'listEvents',
-  'openPiece',
+  'openMessagesPiece',
   'endedCounts',
   'activity',
   'failureGroups',
   'listQueues',
   'countLine',
   'listFlowKeys',
+  'listHosts',
+  'waitingByHost',
   'listSchedules',
   'listAlerts',
   'listJobs',
@@ -71,32 +73,36 @@ const READS = [
   'listTokens',
   'usage',
   'listAccounts',
+  'listAudit',
   'getMessage',
   'messageStates',
   'getQueue',
   'getFlowKey',
+  'getHost',
 ] as const satisfies readonly (keyof Store)[];
 
-/** The store with turns, in the form in which calls of the API use it. */
-export function forCalls(store: Store): Store {
-  return forCallers(store, READS);
+/** The store for calls of the API: the reads of a caller that has disconnected are dropped. */
+export function storeForApiCalls(store: Store): Store {
+  return dropReadsOfGoneCallers(store, READS);
 }
 
-function listsInTurn(store: Store, line: AccountLine) {
-  const own = takingTurns(line);
+function listsInTurn(store: Store, turns: TurnsOfAccounts) {
+  const own = takingTurns(turns);
   return {
-    whyFacts: own(store.whyFacts),
+    waitFacts: own(store.waitFacts),
     // Each piece takes its turn.
     searchMessages: searchingInPieces(own(store.searchMessages)),
     countPiece: countingInPieces(own(store.countPiece)),
     listEvents: listingInPieces(own(store.listEvents)),
-    openPiece: own(store.openPiece),
+    openMessagesPiece: own(store.openMessagesPiece),
     endedCounts: own(store.endedCounts),
     activity: own(store.activity),
     failureGroups: own(store.failureGroups),
     listQueues: own(store.listQueues),
     countLine: own(store.countLine),
     listFlowKeys: own(store.listFlowKeys),
+    listHosts: own(store.listHosts),
+    waitingByHost: own(store.waitingByHost),
     listSchedules: own(store.listSchedules),
     listAlerts: own(store.listAlerts),
     listJobs: own(store.listJobs),
@@ -104,7 +110,14 @@ function listsInTurn(store: Store, line: AccountLine) {
     listTokens: own(store.listTokens),
     usage: own(store.usage),
     listAccounts: (...rest) =>
-      line.run(NOBODY, () => runForAllCallers(() => store.listAccounts(...rest)), currentCaller()),
+      turns.run(NOBODY, () => runForAllCallers(() => store.listAccounts(...rest)), currentCaller()),
+    // Each piece takes its turn.
+    listAudit: (filter, page) =>
+      turns.run(
+        filter.accountIds?.[0] ?? NOBODY,
+        () => runForAllCallers(() => store.listAudit(filter, page)),
+        currentCaller(),
+      ),
   } satisfies Partial<Store>;
 }
 
@@ -114,6 +127,8 @@ function lookUpsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
     messageStates: own(store.messageStates),
     getQueue: own(store.getQueue),
     getFlowKey: own(store.getFlowKey),
+    getHost: own(store.getHost),
+    openAttempt: own(store.openAttempt),
     countQueues: own(store.countQueues),
     countSchedules: own(store.countSchedules),
     countTopics: own(store.countTopics),
@@ -131,48 +146,53 @@ function needsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
   } satisfies Partial<Store>;
 }
 
-function changesInTurn(store: Store, line: AccountLine) {
-  const own = takingTurns(line);
+function changesInTurn(store: Store, turns: TurnsOfAccounts) {
+  const own = takingTurns(turns);
   return {
     cancel: own(store.cancel),
     deliverNow: own(store.deliverNow),
     releaseHeld: own(store.releaseHeld),
+    changeMessage: own(store.changeMessage),
     deleteDeadLetters: own(store.deleteDeadLetters),
     retryDeadLetters: (retries, ...rest) =>
-      line.run(retries[0]?.message.accountId ?? NOBODY, () => store.retryDeadLetters(retries, ...rest)),
+      turns.run(retries[0]?.message.accountId ?? NOBODY, () => store.retryDeadLetters(retries, ...rest)),
     saveQueue: own(store.saveQueue),
     deleteQueue: own(store.deleteQueue),
     pauseFlowKey: own(store.pauseFlowKey),
     pinFlowKey: own(store.pinFlowKey),
     resetFlowRate: own(store.resetFlowRate),
-    saveSchedule: (schedule) => line.run(schedule.accountId, () => store.saveSchedule(schedule)),
+    parkHost: own(store.parkHost),
+    resumeHost: own(store.resumeHost),
+    setOutage: own(store.setOutage),
+    noteProgress: (key, ...rest) => turns.run(key.accountId, () => store.noteProgress(key, ...rest)),
+    saveSchedule: (schedule, ...rest) => turns.run(schedule.accountId, () => store.saveSchedule(schedule, ...rest)),
     deleteSchedule: own(store.deleteSchedule),
-    setScheduleNext: own(store.setScheduleNext),
-    saveAlert: (alert, ...rest) => line.run(alert.accountId, () => store.saveAlert(alert, ...rest)),
+    pauseSchedule: own(store.pauseSchedule),
+    saveAlert: (alert, ...rest) => turns.run(alert.accountId, () => store.saveAlert(alert, ...rest)),
     deleteAlert: own(store.deleteAlert),
-    createJob: (job, ...rest) => line.run(job.accountId, () => store.createJob(job, ...rest)),
+    createJob: (job, ...rest) => turns.run(job.accountId, () => store.createJob(job, ...rest)),
     stopJob: own(store.stopJob),
-    saveTopic: (topic) => line.run(topic.accountId, () => store.saveTopic(topic)),
-    createAccount: (...rest) => line.run(NOBODY, () => store.createAccount(...rest)),
-    setTier: (...rest) => line.run(NOBODY, () => store.setTier(...rest)),
-    setSuspended: (...rest) => line.run(NOBODY, () => store.setSuspended(...rest)),
+    saveTopic: (topic) => turns.run(topic.accountId, () => store.saveTopic(topic)),
+    createAccount: (...rest) => turns.run(NOBODY, () => store.createAccount(...rest)),
+    setTier: (...rest) => turns.run(NOBODY, () => store.setTier(...rest)),
+    setSuspended: (...rest) => turns.run(NOBODY, () => store.setSuspended(...rest)),
     rotateSigningKeys: own(store.rotateSigningKeys),
-    createToken: (token, ...rest) => line.run(token.accountId, () => store.createToken(token, ...rest)),
+    createToken: (token, ...rest) => turns.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),
-    touchToken: (...rest) => line.run(NOBODY, () => store.touchToken(...rest)),
+    touchToken: (...rest) => turns.run(NOBODY, () => store.touchToken(...rest)),
     // Each token and each session has turns like an account here: an account has few tokens, and a token has few
     // sessions.
-    createSession: (session, ...rest) => line.run(session.tokenId, () => store.createSession(session, ...rest)),
-    endSession: (sessionId) => line.run(sessionId, () => store.endSession(sessionId)),
+    createSession: (session, ...rest) => turns.run(session.tokenId, () => store.createSession(session, ...rest)),
+    endSession: (sessionId) => turns.run(sessionId, () => store.endSession(sessionId)),
   } satisfies Partial<Store>;
 }
 
 /**
- * Runs the changes that people make to queues and flow keys one at a time for each account. This is for a store that
+ * Runs the changes that people make to queues, flow keys and hosts one at a time for each account. This is for a store that
  * gives each change its own connection: each change waits for a row lock, and many changes at once would hold all
  * connections.
  */
-export class OwnLines {
+export class ChangesByAccount {
   /** By account, the promise of its last change. */
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -189,8 +209,9 @@ export class OwnLines {
   }
 }
 
-export function changingInTurn(store: Store): Store {
-  const lines = new OwnLines();
+/** The store, with the changes of queues, flow keys and hosts of each account one at a time. */
+export function oneChangeAtATime(store: Store): Store {
+  const lines = new ChangesByAccount();
   const own =
     <A extends readonly unknown[], T>(change: (accountId: string, ...rest: A) => Promise<T>) =>
     (accountId: string, ...rest: A) =>
@@ -202,5 +223,7 @@ export function changingInTurn(store: Store): Store {
     pauseFlowKey: own(store.pauseFlowKey),
     pinFlowKey: own(store.pinFlowKey),
     resetFlowRate: own(store.resetFlowRate),
+    parkHost: own(store.parkHost),
+    resumeHost: own(store.resumeHost),
   };
 }

@@ -4,21 +4,21 @@
 import type { MessageEvent } from '../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../rules/delivery/message.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
-import { addLooks, type Look, nextLook } from '../../rules/reads/look.ts';
 import { StateTally } from '../../rules/reads/message-filter.ts';
+import { addReadAmounts, nextReadMax, type ReadAmount } from '../../rules/reads/read-amount.ts';
 import type { MessageStore, PageRequest } from '../ports/message-store.ts';
 
-const NOTHING: Look = { rows: 0, bytes: 0 };
+const NOTHING: ReadAmount = { rows: 0, bytes: 0 };
 
 /** What is left of a page for its next piece. Null when the page ends here. */
 function restOf(
   page: PageRequest,
   cursor: number | null,
-  made: { readonly count: number; readonly weight: number; readonly looked: Look },
-): (PageRequest & { readonly look: Look }) | null {
+  made: { readonly count: number; readonly weight: number; readonly looked: ReadAmount },
+): (PageRequest & { readonly look: ReadAmount }) | null {
   const bytesMax = (page.bytesMax ?? eachMax('pageBytes')) - made.weight;
   const limit = page.limit - made.count;
-  const look = nextLook(made.looked);
+  const look = nextReadMax(made.looked);
   return limit <= 0 || bytesMax <= 0 || look === null ? null : { ...page, cursor, limit, bytesMax, look };
 }
 
@@ -35,7 +35,7 @@ export function searchingInPieces(search: MessageStore['searchMessages']): Messa
       const piece = await search(accountId, filter, rest);
       messages.push(...piece.messages);
       lastAttempts.push(...piece.lastAttempts);
-      looked = addLooks(looked, piece.looked);
+      looked = addReadAmounts(looked, piece.looked);
       weight += piece.weight;
       cursor = piece.cursor;
       if (cursor === null) break;
@@ -45,7 +45,7 @@ export function searchingInPieces(search: MessageStore['searchMessages']): Messa
   };
 }
 
-/** A live stream reads one piece at a time, because it may have lost its readers after a piece. */
+/** A live stream sets `look` and gets one piece at a time, because after a piece it may have no reader any more. */
 export function listingInPieces(list: MessageStore['listEvents']): MessageStore['listEvents'] {
   return async (accountId, filter, page) => {
     if (page.look) return list(accountId, filter, page);
@@ -57,7 +57,7 @@ export function listingInPieces(list: MessageStore['listEvents']): MessageStore[
     for (let rest = restOf(page, cursor, { count: 0, weight, looked }); rest !== null; ) {
       const piece = await list(accountId, filter, rest);
       events.push(...piece.events);
-      looked = addLooks(looked, piece.looked);
+      looked = addReadAmounts(looked, piece.looked);
       weight += piece.weight;
       ({ cursor, endedAt } = piece);
       if (cursor === null) break;
@@ -73,10 +73,10 @@ export function countingInPieces(countPiece: MessageStore['countPiece']): Messag
     const tally = new StateTally();
     let looked = NOTHING;
     let cursor = from;
-    for (let next = nextLook(looked); next !== null && tally.count < max; next = nextLook(looked)) {
+    for (let next = nextReadMax(looked); next !== null && tally.count < max; next = nextReadMax(looked)) {
       const piece = await countPiece(accountId, filter, max - tally.count, cursor, next);
       tally.addPiece(piece);
-      looked = addLooks(looked, piece.looked);
+      looked = addReadAmounts(looked, piece.looked);
       cursor = piece.cursor;
       if (cursor === null) break;
     }

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  checkAddress,
   type EgressPolicy,
   listenAddresses,
   parseAllowList,
+  whyAddressRefused,
 } from '../../../src/delivery/egress/egress.ts';
 import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
 import { policyOf } from '../http/senders.ts';
@@ -38,7 +38,7 @@ const REFUSED: readonly (readonly [words: string, ...ips: readonly string[]])[] 
 
 for (const [words, ...ips] of REFUSED) {
   test(`refused as ${words}: ${ips.join(' ')}`, () => {
-    for (const ip of ips) assert.equal(checkAddress(ip, 80, NOTHING_ALLOWED), `${ip} is ${words}`);
+    for (const ip of ips) assert.equal(whyAddressRefused(ip, 80, NOTHING_ALLOWED), `${ip} is ${words}`);
   });
 }
 
@@ -47,12 +47,12 @@ test('public unicast addresses may be reached, on the edges of the refused range
   ips.push('100.128.0.0', '169.253.255.255', '198.17.255.255', '198.20.0.0', '223.255.255.255', '126.255.255.255');
   ips.push('168.63.129.15', '168.63.129.17', '161.25.255.255', '161.27.0.0', '166.7.255.255', '166.12.0.0');
   ips.push('2606:4700::1111', '2a00:1450:4001:80b::200e', '2003::1', '::ffff:8.8.8.8');
-  for (const ip of ips) assert.equal(checkAddress(ip, 443, NOTHING_ALLOWED), null, ip);
+  for (const ip of ips) assert.equal(whyAddressRefused(ip, 443, NOTHING_ALLOWED), null, ip);
 });
 
 test('text that is not an address is refused', () => {
   for (const ip of ['', 'localhost', '0x7f.1', '2130706433', '127.1', '010.0.0.1', '1.2.3.4.5', '[::1]']) {
-    assert.match(checkAddress(ip, 80, NOTHING_ALLOWED) ?? '', /is not an IP address/);
+    assert.match(whyAddressRefused(ip, 80, NOTHING_ALLOWED) ?? '', /is not an IP address/);
   }
 });
 
@@ -73,28 +73,28 @@ test('every spelling of a refused address in a URL is refused', () => {
   for (const spelling of spellings) {
     const target = parseTargetUrl(`http://${spelling}/`);
     assert.ok(!('problem' in target), spelling);
-    assert.notEqual(checkAddress(target.hostname, target.port, NOTHING_ALLOWED), null, spelling);
+    assert.notEqual(whyAddressRefused(target.hostname, target.port, NOTHING_ALLOWED), null, spelling);
   }
 });
 
 test('the allow-list admits what it names and nothing beside it', () => {
   const policy = policyOf('127.0.0.0/8, ::1/128\n10.1.0.0/16 fd00::/8,192.168.7.7');
   for (const ip of ['127.0.0.1', '127.9.9.9', '::1', '10.1.2.3', 'fd12::1', '192.168.7.7', '::ffff:127.0.0.1']) {
-    assert.equal(checkAddress(ip, 80, policy), null, ip);
+    assert.equal(whyAddressRefused(ip, 80, policy), null, ip);
   }
   for (const ip of ['10.2.0.1', 'fc00::1', '192.168.7.8', '::', '::127.0.0.1', '169.254.169.254', '0.0.0.0']) {
-    assert.notEqual(checkAddress(ip, 80, policy), null, ip);
+    assert.notEqual(whyAddressRefused(ip, 80, policy), null, ip);
   }
 });
 
 test('an address of a cloud platform can be allowed like any other special one', () => {
-  assert.equal(checkAddress('168.63.129.16', 80, policyOf('168.63.129.16/32')), null);
+  assert.equal(whyAddressRefused('168.63.129.16', 80, policyOf('168.63.129.16/32')), null);
 });
 
 test('allowing everything turns the guard off', () => {
   const policy = policyOf('0.0.0.0/0 ::/0');
   for (const ip of ['127.0.0.1', '169.254.169.254', '::1', 'fe80::1', '64:ff9b::1', '::ffff:10.0.0.1', '0.0.0.0']) {
-    assert.equal(checkAddress(ip, 80, policy), null, ip);
+    assert.equal(whyAddressRefused(ip, 80, policy), null, ip);
   }
 });
 
@@ -123,11 +123,11 @@ test('an allow-list that cannot be read says why, for every item', () => {
 test('the server itself is refused on its own port only, unless allowed', () => {
   const own = [{ ip: '8.8.4.4', port: 8080 }, ...listenAddresses({ ip: '2606:4700::1', port: 8080 }, {})];
   const policy: EgressPolicy = { allowed: [], own };
-  assert.equal(checkAddress('8.8.4.4', 8080, policy), '8.8.4.4, port 8080, is this server itself');
-  assert.match(checkAddress('::ffff:8.8.4.4', 8080, policy) ?? '', /this server itself/);
-  assert.match(checkAddress('2606:4700:0:0::1', 8080, policy) ?? '', /this server itself/);
-  assert.equal(checkAddress('8.8.4.4', 8081, policy), null);
-  assert.equal(checkAddress('8.8.4.4', 8080, { ...policyOf('8.8.4.4'), own }), null);
+  assert.equal(whyAddressRefused('8.8.4.4', 8080, policy), '8.8.4.4, port 8080, is this server itself');
+  assert.match(whyAddressRefused('::ffff:8.8.4.4', 8080, policy) ?? '', /this server itself/);
+  assert.match(whyAddressRefused('2606:4700:0:0::1', 8080, policy) ?? '', /this server itself/);
+  assert.equal(whyAddressRefused('8.8.4.4', 8081, policy), null);
+  assert.equal(whyAddressRefused('8.8.4.4', 8080, { ...policyOf('8.8.4.4'), own }), null);
 });
 
 test('a server bound to any address counts as listening on all of the machine', () => {
@@ -147,8 +147,8 @@ test('a server bound to any address counts as listening on all of the machine', 
 
 test('the server itself is refused at its own address and port, and nothing else is', () => {
   const policy: EgressPolicy = { allowed: [], own: [{ ip: '8.8.4.4', port: 8080 }] };
-  assert.match(checkAddress('8.8.4.4', 8080, policy) ?? '', /is this server itself/);
-  assert.match(checkAddress('::ffff:8.8.4.4', 8080, policy) ?? '', /is this server itself/);
-  assert.equal(checkAddress('8.8.4.4', 8081, policy), null);
-  assert.equal(checkAddress('8.8.8.8', 8080, policy), null);
+  assert.match(whyAddressRefused('8.8.4.4', 8080, policy) ?? '', /is this server itself/);
+  assert.match(whyAddressRefused('::ffff:8.8.4.4', 8080, policy) ?? '', /is this server itself/);
+  assert.equal(whyAddressRefused('8.8.4.4', 8081, policy), null);
+  assert.equal(whyAddressRefused('8.8.8.8', 8080, policy), null);
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cancels } from '../../../src/delivery/engine/cancels.ts';
-import { STILL_MS_MAX, WirePulse } from '../../../src/delivery/engine/wire-pulse.ts';
+import { PROCESS_PAUSE_MS_MAX, SendPermit } from '../../../src/delivery/engine/send-permit.ts';
 import type { Claim } from '../../../src/rules/delivery/message.ts';
 import { message, NOW } from '../../conformance/given.ts';
 import { manualClock } from '../http/senders.ts';
@@ -76,14 +76,14 @@ test('sending is allowed for a limited time, never beyond the last heartbeat, an
       untilMs = ms;
     },
   };
-  const pulse = new WirePulse(clock, sender, () => inFlight > 0);
-  pulse.allowUntil(14_000);
-  pulse.start();
-  pulse.start();
+  const permit = new SendPermit(clock, sender, () => inFlight > 0);
+  permit.allowUntil(14_000);
+  permit.start();
+  permit.start();
   assert.equal(clock.timerCount, 1);
   for (let second = 0; second < 10; second += 1) {
     clock.advance(1000);
-    assert.equal(untilMs, clock.monotonicMs() + STILL_MS_MAX);
+    assert.equal(untilMs, clock.monotonicMs() + PROCESS_PAUSE_MS_MAX);
   }
   // It stands still, and wakes behind what it had opened: the sender sees that it was closed.
   const openedMs = untilMs;

@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createDial } from '../../../src/delivery/egress/dial.ts';
 import { WireWindow } from '../../../src/delivery/engine/wire-window.ts';
-import { Attempt } from '../../../src/delivery/http/attempt.ts';
+import { NetworkAttempt } from '../../../src/delivery/http/attempt.ts';
 import { Connections } from '../../../src/delivery/http/connections.ts';
 import type { Outcome } from '../../../src/rules/delivery/message.ts';
 import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
@@ -46,7 +46,7 @@ function startAttempts(bytes: number) {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
         bodyWritten: () => {},
       };
-      new Attempt(means, owner, 'lease', 0).start({ ...request, timeoutMs: 30_000 });
+      new NetworkAttempt(means, owner, 'lease', 0).start({ ...request, timeoutMs: 30_000, mustStartBefore: null });
     });
   };
   return { ...means, means, attempt };
@@ -112,9 +112,9 @@ test('a request and its answer are let go when the attempt ends, while the conne
   // By themselves, so that nothing here keeps what they hold.
   const start = () => {
     const body = Buffer.alloc(10 * KIB);
-    const attempt = new Attempt(means, owner, 'lease', 0);
+    const attempt = new NetworkAttempt(means, owner, 'lease', 0);
     const request = { accountId: 'a', target, method: 'POST', headers: [], signature: [] } as const;
-    attempt.start({ ...request, body, timeoutMs: 30_000 });
+    attempt.start({ ...request, body, timeoutMs: 30_000, mustStartBefore: null });
     return { attempts: [attempt], body: new WeakRef(body.buffer) };
   };
   const answerBody = () => {

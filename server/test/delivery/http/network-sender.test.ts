@@ -5,7 +5,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createDial } from '../../../src/delivery/egress/dial.ts';
 import { WireWindow } from '../../../src/delivery/engine/wire-window.ts';
-import { Attempt } from '../../../src/delivery/http/attempt.ts';
+import { NetworkAttempt } from '../../../src/delivery/http/attempt.ts';
 import { Connections } from '../../../src/delivery/http/connections.ts';
 import type { Outcome } from '../../../src/rules/delivery/message.ts';
 import { nodeMax } from '../../../src/rules/limits/budgets.ts';
@@ -147,6 +147,26 @@ test('close cuts off running requests and gives back waiting and later ones, eac
   await sender.close();
 });
 
+test('a message that has expired is not sent, however far its attempt has come', async (t) => {
+  const asked: string[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, ({ requestLine }) => asked.push(requestLine.split(' ')[1] ?? '')),
+  );
+  const { send, clock } = startSender(t, { hostConnectionsMax: 1 });
+  const at = clock.now() + 5000;
+  const first = send({ url: `${receiver.url}/first`, timeoutMs: 10_000 });
+  await until(() => asked.length === 1);
+  const second = send({ url: `${receiver.url}/second`, mustStartBefore: at });
+  const third = send({ url: `${receiver.url}/third`, mustStartBefore: at + 5001, timeoutMs: 60_000 });
+  clock.advance(10_000);
+  assert.deepEqual((await first).outcome, { kind: 'timedOut', timeoutMs: 10_000 });
+  assert.equal((await second).outcome, 'unsent');
+  await until(() => asked.length === 2);
+  clock.advance(60_000);
+  await third;
+  assert.deepEqual(asked, ['/first', '/third']);
+});
+
 test('no state is kept for hosts without requests', async (t) => {
   const closing = await startReceiver(t, answerWith('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
   const breaking = await startReceiver(t, (socket) => readRequests(socket, () => socket.resetAndDestroy()));
@@ -216,12 +236,13 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         signature: [],
         body: Buffer.from('x'),
         timeoutMs: 30_000,
+        mustStartBefore: null,
       } as const;
       const owner = {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
         bodyWritten: () => {},
       };
-      new Attempt({ connections, deadlines, wire, answers }, owner, 'lease', 0).start(exchange);
+      new NetworkAttempt({ connections, deadlines, wire, answers }, owner, 'lease', 0).start(exchange);
     });
   };
   return { clock, connections, attempt };
@@ -256,6 +277,17 @@ test('a request that would start after the time to start has passed is not writt
   letGo();
   assert.equal((await late).outcome, 'unsent');
   assert.deepEqual(received, []);
+});
+
+test('nor one that expires before it has a connection', async (t) => {
+  const { sender, clock, send, received, letGo, url } = await heldSender(t);
+  sender.mayStartUntil(Number.POSITIVE_INFINITY);
+  const [late, inTime] = [1000, 1001].map((ms) => send({ url, mustStartBefore: clock.now() + ms }));
+  clock.advance(1000);
+  letGo();
+  assert.equal((await late!).outcome, 'unsent');
+  assert.notEqual((await inTime!).outcome, 'unsent');
+  assert.equal(received.length, 1);
 });
 
 test('nor when the time is extended after it had passed; one that is claimed afterwards is', async (t) => {

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { createDial, type Dial } from '../../../src/delivery/egress/dial.ts';
 import { WireWindow } from '../../../src/delivery/engine/wire-window.ts';
-import { Attempt } from '../../../src/delivery/http/attempt.ts';
+import { NetworkAttempt } from '../../../src/delivery/http/attempt.ts';
 import { Connections } from '../../../src/delivery/http/connections.ts';
 import type { Outcome } from '../../../src/rules/delivery/message.ts';
 import { nodeMax } from '../../../src/rules/limits/budgets.ts';
@@ -105,7 +105,7 @@ class ClientTrial {
   readonly #deadlines: Deadlines;
   readonly #wire: WireWindow;
   readonly #waiting: Plan[];
-  readonly #running = new Map<string, Attempt>();
+  readonly #running = new Map<string, NetworkAttempt>();
 
   constructor(client: ClientName, plans: ReadonlyMap<string, Plan>, most: number, isRestless: boolean) {
     this.#client = client;
@@ -187,7 +187,7 @@ class ClientTrial {
       bodyWritten: () => {},
     };
     const { deadlines, wire, answers } = { deadlines: this.#deadlines, wire: this.#wire, answers: this.#answers };
-    const attempt = new Attempt({ connections: this.#connections, deadlines, wire, answers }, owner, id, 0);
+    const attempt = new NetworkAttempt({ connections: this.#connections, deadlines, wire, answers }, owner, id, 0);
     this.#running.set(id, attempt);
     attempt.start({
       accountId: 'a',
@@ -197,6 +197,7 @@ class ClientTrial {
       signature: [],
       body: Buffer.alloc(plan.requestBytes, 'q'),
       timeoutMs: plan.hangs ? HANGING_MS : TIMEOUT_MS,
+      mustStartBefore: null,
     });
   }
 

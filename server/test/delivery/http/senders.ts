@@ -97,6 +97,7 @@ export function startSender(t: TestContext, options: Partial<NetworkSenderOption
         headers: [],
         body: Buffer.from('hello'),
         timeoutMs: 30_000,
+        mustStartBefore: null,
         signingKey: 'sig_test',
         ...delivery,
       },

@@ -5,7 +5,7 @@ import { createHash, createHmac, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
 import { hmacSha256 } from '../../../src/delivery/http/mac.ts';
-import { signatureHeaders, signatureHeadersBeside, signJwt } from '../../../src/delivery/http/sign.ts';
+import { signatureHeaders, signatureHeadersOnThreads, signJwt } from '../../../src/delivery/http/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
 const KEY = 'sig_7Kgfjk-ünïcode';
@@ -105,7 +105,7 @@ test('beside the event loop the same headers are made, for a body and a key of a
       const body = Buffer.alloc(bytes + 20, 'body').subarray(7, 7 + bytes);
       const given = { ...input, key, messageId: 'msg_1', body };
       assert.deepEqual(
-        await signatureHeadersBeside('Service-Signature', given),
+        await signatureHeadersOnThreads('Service-Signature', given),
         signatureHeaders('Service-Signature', given),
       );
     }

@@ -7,7 +7,7 @@ import { Socket } from 'node:net';
 import { test } from 'node:test';
 import {
   entryPieces,
-  longLength,
+  longFieldsLength,
   objectPieces,
   PIECE_BYTES,
   writePieces,
@@ -121,7 +121,7 @@ for (const [what, entry] of Object.entries({
     // An escaped character is six at most.
     assert.ok(Math.max(...pieces.map(({ length }) => length)) <= 6 * PIECE_BYTES);
     const long = Object.values(entry).filter((value) => value === LONG_TEXT).length;
-    assert.equal(longLength(entry), long * LONG_TEXT.length);
+    assert.equal(longFieldsLength(entry), long * LONG_TEXT.length);
     if (long > 0) assert.ok(pieces.length > 4 * long);
     assert.deepEqual(JSON.parse([...objectPieces([['messages', [entry, entry]]], {})].join('')), {
       messages: [JSON.parse(JSON.stringify(entry)), JSON.parse(JSON.stringify(entry))],

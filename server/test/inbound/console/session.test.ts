@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isFromConsole, OWN_HEADER, sessionSecret } from '../../../src/inbound/console/session.ts';
+import { CONSOLE_HEADER, isFromConsole, sessionSecret } from '../../../src/inbound/console/session.ts';
 
-const OWN = { [OWN_HEADER]: '1', host: 'postrider.example' };
+const OWN = { [CONSOLE_HEADER]: '1', host: 'postrider.example' };
 const COOKIE = { cookie: 'other=1; postrider_session=secret' };
 
 test('a request of the console is one with its header, from its own origin', () => {
   assert.equal(isFromConsole(OWN), true);
   assert.equal(isFromConsole({ host: OWN.host }), false);
-  assert.equal(isFromConsole({ ...OWN, [OWN_HEADER]: '0' }), false);
+  assert.equal(isFromConsole({ ...OWN, [CONSOLE_HEADER]: '0' }), false);
   assert.equal(isFromConsole({ ...OWN, 'sec-fetch-site': 'same-origin' }), true);
   for (const site of ['same-site', 'cross-site', 'none']) {
     assert.equal(isFromConsole({ ...OWN, 'sec-fetch-site': site }), false, site);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WorkUnderWay } from '../../../src/inbound/publish/work-under-way.ts';
+import { AccountWorkLimit } from '../../../src/inbound/publish/work-under-way.ts';
 import { accountMax } from '../../../src/rules/limits/budgets.ts';
 
 /** Notes which batches have begun, in their order. */
 function watched() {
-  const batches = new WorkUnderWay(accountMax('batchElements'));
+  const batches = new AccountWorkLimit(accountMax('batchElements'));
   const begun: string[] = [];
   const begin = (name: string, elements: number, accountId = 'a') => {
     const waiting = batches.begin(accountId, elements);

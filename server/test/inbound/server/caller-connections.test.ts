@@ -7,7 +7,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../../src/inbound/api/errors.ts';
 import { CALLER_TIMES, CallerConnections } from '../../../src/inbound/server/caller-connections.ts';
-import { Requests } from '../../../src/inbound/server/requests.ts';
+import { RequestsInProgress } from '../../../src/inbound/server/requests.ts';
 import { nodeMax } from '../../../src/rules/limits/budgets.ts';
 import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
 import { manualWorld } from '../../support/manual-clock.ts';
@@ -202,7 +202,7 @@ test('too much that is not read: the connection for which most is held goes, and
 });
 
 test('an account has its share of the requests under way, and each is counted once', () => {
-  const requests = new Requests({ claim: () => {} });
+  const requests = new RequestsInProgress({ claim: () => {} });
   const open: EventEmitter[] = [];
   const begin = (account: string) => {
     const response = new EventEmitter();

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { Callers } from '../../../src/inbound/server/caller.ts';
+import { CallerAddresses } from '../../../src/inbound/server/caller.ts';
 
 function ipOf(trusted: readonly string[], peer: string | undefined, forwarded?: string): string | null {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-  return new Callers(trusted).ipOf({ socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage);
+  return new CallerAddresses(trusted).ipOf({ socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage);
 }
 
 const PROXIES = ['10.0.0.0/8', '127.0.0.1/32', 'fd00::/8'];

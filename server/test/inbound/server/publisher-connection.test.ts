@@ -75,6 +75,7 @@ function start() {
         state.isCutShort = true;
       },
       isClosing: () => state.isClosing,
+      requestId: (given) => given ?? 'made-1',
       dateText: () => 'now',
       keepAlive: 'Connection: keep-alive\r\n',
     },
@@ -99,7 +100,10 @@ test('publishes one after another are begun and answered, and node:http sees non
   assert.equal(
     socket.written,
     [0, 1, 2]
-      .map((each) => `HTTP/1.1 201 Created\r\nA: b\r\nDate: now\r\nConnection: keep-alive\r\n\r\nanswer ${each}`)
+      .map(
+        (each) =>
+          `HTTP/1.1 201 Created\r\nA: b\r\nX-Request-Id: made-1\r\nDate: now\r\nConnection: keep-alive\r\n\r\nanswer ${each}`,
+      )
       .join(''),
   );
   assert.equal(forNode(), null);
@@ -113,7 +117,10 @@ test('headers that were set go with the response, and a value that would break o
   response.setHeader('Service-Warning', 'careful');
   assert.throws(() => response.setHeader('A', 'b\r\nC: d'));
   answer(0);
-  assert.match(socket.written, /^HTTP\/1\.1 201 Created\r\nA: b\r\nService-Warning: careful\r\nDate: now\r\n/);
+  assert.match(
+    socket.written,
+    /^HTTP\/1\.1 201 Created\r\nA: b\r\nX-Request-Id: made-1\r\nService-Warning: careful\r\nDate: now\r\n/,
+  );
 });
 
 for (const [what, text] of [

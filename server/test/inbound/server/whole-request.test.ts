@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { type WholeRequest, WholeRequests } from '../../../src/inbound/server/whole-request.ts';
+import { type WholeRequest, WholeRequestReader } from '../../../src/inbound/server/whole-request.ts';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
 
 const SOCKET = new Socket();
@@ -26,7 +26,7 @@ function bytesOf(lines: readonly string[], body = 'body'): Buffer {
 }
 
 function read(bytes: Buffer): WholeRequest | 'part' | null {
-  return new WholeRequests().read(bytes, SOCKET);
+  return new WholeRequestReader().read(bytes, SOCKET);
 }
 
 interface Meaning {
@@ -234,7 +234,7 @@ test('what a connection sent before changes nothing in how its next request is r
   const sometimesDamaged = fc.oneof(damaged, fc.constant(bytesOf(HEAD)), fc.constant(bytesOf(HEAD, 'another')));
   fc.assert(
     fc.property(fc.array(sometimesDamaged, { maxLength: 8 }), (requests) => {
-      const reader = new WholeRequests();
+      const reader = new WholeRequestReader();
       for (const bytes of requests) {
         const first = read(bytes);
         const again = reader.read(bytes, SOCKET);
@@ -254,16 +254,16 @@ test('whatever a connection has sent, little of it is kept in memory', () => {
     return process.memoryUsage().heapUsed;
   };
   const head = (lines: readonly string[]) => bytesOf([HEAD[0]!, HEAD[1]!, ...lines]);
-  const shortLines = (reader: WholeRequests) => reader.read(head(new Array(450).fill('a:')), SOCKET);
+  const shortLines = (reader: WholeRequestReader) => reader.read(head(new Array(450).fill('a:')), SOCKET);
   // Each remembered line would keep another head.
-  const oneLineAtATime = (reader: WholeRequests) => {
+  const oneLineAtATime = (reader: WholeRequestReader) => {
     const lines = new Array(140).fill('a: 000000000');
     for (const place of lines.keys()) {
       lines[place] = 'a: 111111111';
       assert.notEqual(reader.read(head(lines), SOCKET), null);
     }
   };
-  const oneLineMoreEachTime = (reader: WholeRequests) => {
+  const oneLineMoreEachTime = (reader: WholeRequestReader) => {
     const filling = 'a'.repeat(1200);
     for (let count = 1; count < 50; count += 1) {
       const lines = [...new Array(count).fill('a: 000000000'), `b: ${filling}`];
@@ -271,8 +271,8 @@ test('whatever a connection has sent, little of it is kept in memory', () => {
     }
   };
   for (const send of [shortLines, oneLineAtATime, oneLineMoreEachTime]) {
-    send(new WholeRequests());
-    const readers = Array.from({ length: 50 }, () => new WholeRequests());
+    send(new WholeRequestReader());
+    const readers = Array.from({ length: 50 }, () => new WholeRequestReader());
     const before = heapBytes();
     for (const reader of readers) send(reader);
     const each = (heapBytes() - before) / readers.length;

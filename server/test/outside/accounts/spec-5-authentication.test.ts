@@ -29,7 +29,7 @@ function basic(text: string): string {
   return `Basic ${Buffer.from(text).toString('base64')}`;
 }
 
-test('5 authentication: every request carries an Authorization header; without it the answer is 401', async (t) => {
+test('5 authentication: every request carries an Authorization header; without it the response is 401', async (t) => {
   const rider = await startRider(t);
   await requireUnauthorized(rider, null);
   await requireUnauthorized(rider, '');
@@ -90,7 +90,7 @@ test('5 authentication: a wrong token is refused with 401 in either form', async
   for (const authorization of wrong) await requireUnauthorized(rider, authorization);
 });
 
-test('5 authentication: nothing about the request is judged before the token is', async (t) => {
+test('5 authentication: nothing else in the request is checked before the token', async (t) => {
   const rider = await startRider(t);
   for (const path of ['/v2/enqueue/a%20b/x', '/v2/enqueue/q/', '/v2/enqueue/q/no-topic', '/v2/batch']) {
     refusal(await rider.call('POST', path, { token: 'wrong', body: 'not json' }), 401, 'unauthorized');
@@ -112,7 +112,7 @@ test('5 authentication: a token without the scope is refused with 403, which nam
   const reader = await rider.tokenFor(accountId, ['read', 'manage', 'admin']);
   for (const answer of await callBoth(rider, `Bearer ${reader.token}`)) {
     const error = refusal(answer, 403, 'forbidden');
-    assert.match(error, /needs a token with the scope "publish"; this one has "read", "manage", "admin"/);
+    assert.match(error, /needs a token with the scope "publish"; this token has "read", "manage", "admin"/);
     assert.equal(answer.headers['www-authenticate'], undefined);
   }
   const publisher = await rider.tokenFor(accountId, ['publish']);
@@ -126,7 +126,7 @@ test('5 authentication: a token without the scope is refused with 403, which nam
   }
 });
 
-test('5 authentication: a token is shown once, when it is made', async (t) => {
+test('5 authentication: a token is shown once, when it is created', async (t) => {
   const rider = await startRider(t);
   const made = await rider.account('other');
   assert.match(made.token, /^pr_[\w-]{32}$/);
@@ -150,7 +150,7 @@ test('5 authentication: an account sees nothing of another one', async (t) => {
   assert.deepEqual((await rider.call('GET', '/v2/topics', { token })).json(), []);
 });
 
-test('5 authentication: queues of the same name in two accounts do not hold each other up', async (t) => {
+test('5 authentication: queues of the same name in two accounts do not delay each other', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 'hang');
   const { token } = await rider.account('other');

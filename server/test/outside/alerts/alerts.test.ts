@@ -87,6 +87,29 @@ test('an alert is set, listed, read, changed and deleted', async (t) => {
   refusal(await rider.call('POST', '/v2/alerts/bills/test'), 404, 'alert_not_found');
 });
 
+test('messageFailed and failureRate: a message that expires, or that gets no ack, has failed', async (t) => {
+  const rider = await startRider(t);
+  const target = await startReceiver(t);
+  const receiver = await startReceiver(t, () => 202);
+  const begun = (id: string) =>
+    target.arrivals.map(toldBy).filter(({ alertId, event }) => alertId === id && event === 'begin');
+  const watch = (id: string, rule: object) => put(rider, id, rule, { target: { url: target.url } });
+  await watch('expired', { type: 'messageFailed', label: 'late' });
+  await watch('unheard', { type: 'messageFailed', label: 'job' });
+  await watch('rate', { type: 'failureRate', share: 1, minimum: 2 });
+  await rider.manage('POST', '/v2/queues', { queueName: 'stopped', paused: true });
+  const late = { 'Service-Expires': '5s', 'Service-Label': 'late' };
+  const ids = [await rider.accepted(receiver.url, { queue: 'stopped', headers: late })];
+  const job = { 'Service-Await-Ack': '5s', 'Service-Retries': '0', 'Service-Label': 'job' };
+  ids.push(await rider.published(receiver.url, { headers: job }));
+  await receiver.received(1);
+  await rider.advance(6000);
+  for (const id of ids) assert.equal((await rider.ended(id)).state, 'FAILED');
+  await rider.advance(JUDGED_MS);
+  await target.received(3);
+  assert.deepEqual([begun('expired').length, begun('unheard').length, begun('rate').length], [1, 1, 1]);
+});
+
 test('messageFailed: one signed message when it begins, one when it is over, both visible; its own failure is none', async (t) => {
   const rider = await startRider(t);
   const receiver = await startTarget(t);

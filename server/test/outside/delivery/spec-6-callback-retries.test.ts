@@ -11,7 +11,7 @@ const startRider = ridersOfOneService();
 for (const kind of ['Callback', 'Failure-Callback'] as const) {
   const status = kind === 'Callback' ? 200 : 489;
 
-  test(`6 rule 2: a ${kind} is retried as often as the original request asked, with its backoff`, async (t) => {
+  test(`6 rule 2: a ${kind} is retried as often as the original request specified, with its backoff`, async (t) => {
     const rider = await startRider(t);
     const receiver = await startReceiver(t, () => status);
     const reports = await startReceiver(t, () => 500);

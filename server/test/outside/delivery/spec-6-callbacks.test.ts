@@ -99,7 +99,7 @@ test('6 callback: it reports the attempt and its source', async (t) => {
   });
 });
 
-test('6 callback: when there was no HTTP answer it says status 0 and why', async (t) => {
+test('6 callback: without an HTTP response it has status 0 and the reason', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 'reset');
   const reports = await startReceiver(t);
@@ -147,7 +147,7 @@ test('6 callback: it is a message of its own, with its own id and signature, in 
   assert.equal(message.state, 'DELIVERED');
 });
 
-test('6 callback: one that fails holds back nobody and is not reported itself', async (t) => {
+test('6 callback: a callback that fails delays no other message and is not reported itself', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const reports = await startReceiver(t, () => 500);

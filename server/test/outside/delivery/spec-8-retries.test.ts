@@ -45,7 +45,7 @@ for (const [tier, retries] of [
   });
 }
 
-test('8.2 default retries: a change of tier counts for what is published after it', async (t) => {
+test('8.2 default retries: a change of tier applies to messages that are published after it', async (t) => {
   const rider = await startRider(t);
   const { token, accountId } = await rider.account('other', 'free');
   const before = await rider.accepted('http://127.0.0.1:1/', { token });
@@ -124,7 +124,7 @@ for (const [what, answer] of FAILURES) {
   });
 }
 
-test('8.3 backoff: an attempt without an answer in time is a failed one', async (t) => {
+test('8.3 backoff: an attempt without a response in time is a failed attempt', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 'hang' : 200));
   const messageId = await rider.accepted(receiver.url, { headers: { 'Service-Timeout': '7s' } });
@@ -139,7 +139,7 @@ test('8.3 backoff: an attempt without an answer in time is a failed one', async 
   assert.equal((await rider.ended(messageId)).state, 'DELIVERED');
 });
 
-test('8.3 backoff: a port where nobody listens and a name nobody has are failed attempts, told apart', async (t) => {
+test('8.3 backoff: a closed port and an unknown host name are failed attempts with different errors', async (t) => {
   const rider = await startRider(t);
   const refused = await rider.accepted('http://127.0.0.1:1/', { headers: { 'Service-Retries': '0' } });
   assert.match((await rider.ended(refused)).failure ?? '', /connection refused by 127\.0\.0\.1:1/);

@@ -37,7 +37,7 @@ for (const [what, headers, waitMs] of HINTS) {
   });
 }
 
-test('8.3 backoff and what the receiver asks for: Retry-After as a date moves it there', async (t) => {
+test('8.3 backoff and what the receiver asks for: Retry-After as a date delays the attempt until then', async (t) => {
   const rider = await startRider(t);
   const date = new Date(rider.clock.now() + 300_000);
   const headers = { 'Retry-After': date.toUTCString() };
@@ -66,7 +66,7 @@ for (const [what, answer] of [
   });
 }
 
-test('8.1 total deliveries: the mark against retries means nothing on a success, nor with another value', async (t) => {
+test('8.1 total deliveries: the header against retries has no effect on a success, or with another value', async (t) => {
   const rider = await startRider(t);
   const headers = { 'Service-NonRetryable-Error': 'true' };
   const happy = await startReceiver(t, () => ({ status: 200, headers }));

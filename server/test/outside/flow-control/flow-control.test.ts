@@ -116,6 +116,22 @@ test('POST /v2/flowControl/{key}/pin and /unpin: a pinned limit is held against 
   refusal(await rider.call('POST', '/v2/flowControl/k/pin?rate=1&period=8d'), 400, 'bad_parameter');
 });
 
+test('POST /v2/flowControl/{key}/pin: a period without a rate is refused, an empty one counts as absent', async (t) => {
+  const rider = await startRider(t);
+  for (const query of [
+    'parallelism=2&period=1m',
+    'parallelism=2&period=8d',
+    'parallelism=2&rate=&period=1m',
+    'period=1m',
+  ]) {
+    const response = await rider.call('POST', `/v2/flowControl/k/pin?${query}`);
+    assert.equal(refusal(response, 400, 'bad_parameter'), 'period: needs a rate');
+  }
+  refusal(await rider.call('GET', '/v2/flowControl/k'), 404, 'flow_key_not_found');
+  const pinned = await rider.manage<FlowView>('POST', '/v2/flowControl/k/pin?parallelism=2&period=');
+  assert.deepEqual([pinned.isPinnedParallelism, pinned.parallelismMax, pinned.isPinnedRate], [true, 2, false]);
+});
+
 test('POST /v2/flowControl/{key}/resetRate: a new period starts now', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);

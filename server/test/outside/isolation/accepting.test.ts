@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { listenWide } from '../../../src/inbound/server/wide-listening.ts';
+import { listenOnSeveralSockets } from '../../../src/inbound/server/wide-listening.ts';
 import { whySkipped } from '../../support/machine.ts';
 
 const COUNT = 128;
@@ -27,7 +27,9 @@ test('of many connections that wait, several are taken in one turn of the loop',
     taken += 1;
     socket.on('error', () => {});
   });
-  const listening = await listenWide(server, { host: '127.0.0.1', port: 0 }, (error) => assert.fail(String(error)));
+  const listening = await listenOnSeveralSockets(server, { host: '127.0.0.1', port: 0 }, (error) =>
+    assert.fail(String(error)),
+  );
   const open = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(CONNECT, { eval: true, workerData: { port: listening.bound.port, open } });
   t.after(async () => {
@@ -46,8 +48,8 @@ test('of many connections that wait, several are taken in one turn of the loop',
 test('a port that somebody else has is not shared with them', async (t) => {
   const [first, second] = [createServer(), createServer()];
   const onFault = (error: unknown) => assert.fail(String(error));
-  const listening = await listenWide(first, { host: '127.0.0.1', port: 0 }, onFault);
+  const listening = await listenOnSeveralSockets(first, { host: '127.0.0.1', port: 0 }, onFault);
   t.after(() => listening.close());
   const { port } = listening.bound;
-  await assert.rejects(listenWide(second, { host: '127.0.0.1', port }, onFault), { code: 'EADDRINUSE' });
+  await assert.rejects(listenOnSeveralSockets(second, { host: '127.0.0.1', port }, onFault), { code: 'EADDRINUSE' });
 });

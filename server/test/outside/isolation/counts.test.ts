@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
-import { Lags } from '../../../src/inbound/api/lists/lags.ts';
+import { LagCounter } from '../../../src/inbound/api/lists/lags.ts';
 import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import type { Queue } from '../../../src/rules/lines/queue.ts';
 import { countInPieces } from '../../../src/store/ports/count-in-pieces.ts';
@@ -25,6 +25,9 @@ const QUEUE: Queue = {
   name: 'q',
   parallelism: 1,
   isPaused: false,
+  expiresMs: null,
+  priority: null,
+  outage: null,
   createdAt: 0,
   updatedAt: 0,
   lag: LINE_COUNT,
@@ -43,15 +46,15 @@ function endless() {
 
 test('the lags of one call are counted up to a budget for all of them, and what is cut says so', async () => {
   const store = endless();
-  const [first, second] = await new Lags(store).counted([QUEUE, { ...QUEUE, name: 'r' }]);
+  const [first, second] = await new LagCounter(store).counted([QUEUE, { ...QUEUE, name: 'r' }]);
   assert.deepEqual([first!.lag, first!.isLagCut], [LAG_COUNT, true]);
   assert.deepEqual([second!.lag, second!.isLagCut], [LINE_COUNT, true]);
   assert.equal(store.pieces(), LAG_COUNT / LINE_COUNT);
   const { isLagCut: _cut, ...whole } = QUEUE;
-  assert.deepEqual(await new Lags({ countLine: async () => ({ count: 3, next: null }) }).counted([QUEUE, whole]), [
-    { ...whole, lag: 3 },
-    whole,
-  ]);
+  assert.deepEqual(
+    await new LagCounter({ countLine: async () => ({ count: 3, next: null }) }).counted([QUEUE, whole]),
+    [{ ...whole, lag: 3 }, whole],
+  );
 });
 
 test('a count of what a filter means ends at its budget, or when it has looked at enough, and says so', async () => {

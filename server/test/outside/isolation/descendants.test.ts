@@ -168,6 +168,25 @@ test('the messages of a schedule that a delivery made may not come back', async 
   refusal(await rider.publish(NOWHERE, { token, headers: ownHeaders(arrival!) }), 400, 'loop_detected');
 });
 
+test('nor may those of a schedule that a delivery changed, whatever a later change says', async (t) => {
+  const rider = shared();
+  const receiver = await startReceiver(t);
+  const { token } = await rider.account('changes-schedules');
+  const made = await rider.call('POST', `/v2/schedules/${NOWHERE}`, {
+    token,
+    headers: { 'Service-Cron': '0 0 1 1 *' },
+  });
+  const path = `/v2/schedules/${made.json<{ scheduleId: string }>().scheduleId}`;
+  const change = (body: object, headers: Record<string, string>) =>
+    rider.call('PATCH', path, { token, headers, body: JSON.stringify(body) });
+  const led = { 'Service-Hops': '1', 'Service-Descendants-Left': '500' };
+  assert.equal((await change({ destination: receiver.url }, led)).status, 200);
+  assert.equal((await change({ headers: { 'Service-Hops': '', 'Service-Retries': '0' } }, {})).status, 200);
+  await rider.manage('POST', `${path}/run`, undefined, token);
+  const [arrival] = await receiver.received(1);
+  assert.equal(arrival!.header('service-hops'), '6');
+});
+
 test('beyond the default number of retries each waits at least what the tier says, whatever is asked for', async (t) => {
   const rider = shared();
   const receiver = await startReceiver(t, () => ({ status: 503, headers: { 'Retry-After': '0' } }));

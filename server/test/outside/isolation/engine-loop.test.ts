@@ -12,6 +12,7 @@ import { KEYS, NOW, OTHER_ACCOUNT } from '../../conformance/given.ts';
 import { schedule } from '../../conformance/schedules.ts';
 import { countStates } from '../../support/count-states.ts';
 import { type Rider, refusal, startRider } from '../../support/harness.ts';
+import { NO_TURNS } from '../../support/no-turns.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
 import { Site } from '../../upkeep/given-engine.ts';
@@ -115,6 +116,7 @@ test('the schedules of one account, however many, do not keep those of another b
   for (let index = 0; index < 1000; index += 1) await store.saveSchedule(schedule({ id: `scd_${index}`, nextAt: NOW }));
   await store.saveSchedule(schedule({ id: 'scd_other', accountId: OTHER_ACCOUNT, nextAt: NOW }));
   const fire = scheduleRunner({
+    turns: NO_TURNS,
     store,
     now: () => NOW,
     tiers: DEFAULT_TIERS,
@@ -153,6 +155,7 @@ test('retention asks once for hundreds of accounts, and deletes a bounded number
     deleteIdleFlowKeys: runs,
     deleteIdleQueues: runs,
     deleteOldJobs: runs,
+    deleteIdleHosts: runs,
     foldStored: runs,
     deleteUsage: runs,
     deleteJournal: runs,

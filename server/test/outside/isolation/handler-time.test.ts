@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Publications } from '../../../src/publish/publications.ts';
 import { LoopTurns, type LoopUser } from '../../../src/runtime/loop-turns.ts';
 import { startRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -45,4 +46,30 @@ test('the work of an attempt is charged to its account: to start it, to settle i
   await receiver.received(1);
   await waitFor('the attempt is reported', () => charged.length === 3);
   assert.deepEqual(charged, [[accountId], [accountId], [accountId]]);
+});
+
+test('one account has one publish to a topic with many endpoints made and accepted at a time', async (t) => {
+  const rider = await startRider(t);
+  const { token } = await rider.account('fans-out', 'paid');
+  const endpoints = Array.from({ length: 1000 }, (_, index) => ({ url: `http://192.0.2.1/${index}` }));
+  await rider.manage('POST', '/v2/topics/wide/endpoints', { endpoints }, token);
+  const made = t.mock.method(Publications.prototype, 'make');
+  const gate = Promise.withResolvers<void>();
+  const { store } = rider.postrider;
+  const { accept } = store;
+  store.accept = async (...args) => {
+    await gate.promise;
+    return accept.apply(store, args);
+  };
+  const headers = { 'Service-Delay': '1h' };
+  const publishing = [1, 2, 3, 4].map(() => rider.publish('wide', { token, headers }));
+  await waitFor('the first to be made', () => made.mock.callCount() > 0);
+  const other = rider.publish('http://192.0.2.1/', { headers });
+  await waitFor('the publish of another account', () => made.mock.callCount() > 1);
+  assert.equal(made.mock.callCount(), 2, 'the other three wait until the first is accepted');
+  gate.resolve();
+  assert.deepEqual(
+    (await Promise.all([...publishing, other])).map(({ status }) => status),
+    [201, 201, 201, 201, 201],
+  );
 });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import { createClient } from 'postrider-sdk';
-import { firstOfPage } from '../../../src/inbound/api/lists/list-pages.ts';
+import { entriesThatFit } from '../../../src/inbound/api/lists/list-pages.ts';
 import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -19,8 +19,8 @@ type Entry = Readonly<Record<string, unknown>>;
 test('a list that does not lead on, as that of failure groups, has as many as a page has room for', () => {
   const group = { url: 'ü'.repeat(2000) };
   const most = Math.floor(PAGE_BYTES / (Buffer.byteLength(JSON.stringify(group)) + 1));
-  assert.equal(firstOfPage(Array(most).fill(group)).length, most);
-  assert.equal(firstOfPage(Array(5000).fill(group)).length, most);
+  assert.equal(entriesThatFit(Array(most).fill(group)).length, most);
+  assert.equal(entriesThatFit(Array(5000).fill(group)).length, most);
 });
 
 suite('a list', () => {

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { before, suite, test } from 'node:test';
 import { ApiError } from '../../../src/inbound/api/errors.ts';
-import { ReadGate, type Visit } from '../../../src/inbound/api/read-gate.ts';
+import { type AdmittedRead, ReadGate } from '../../../src/inbound/api/read-gate.ts';
 import { BUDGETS } from '../../../src/rules/limits/budgets.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -33,7 +33,7 @@ class FakeResponse extends EventEmitter {
 
 const response = () => new FakeResponse() as unknown as ServerResponse & FakeResponse;
 /** All of it is read; it is being written. */
-function answered(visit: Visit): void {
+function answered(visit: AdmittedRead): void {
   visit.keep(PAGE_BYTES);
   visit.done();
 }

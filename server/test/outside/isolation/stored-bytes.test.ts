@@ -174,6 +174,31 @@ test('a full account can cancel and delete in bulk, but not with filters that ar
   assert.equal((await start({ all: true })).status, 201);
 });
 
+test('of a debounce key one message is stored, however many publishes, and no key is without its bytes', async () => {
+  const rider = shared();
+  const { token } = await rider.account('debounces');
+  const usage = async () => (await rider.manage<UsageView>('GET', '/v2/usage', undefined, token)).storedBytes;
+  const publish = (key: string, body: string) =>
+    rider.publish(NOWHERE, { token, headers: { 'Service-Debounce-Key': key, 'Service-Debounce': '300d' }, body });
+  for (let count = 0; count < 20; count += 1) {
+    assert.equal((await publish('same', 'x'.repeat(40_000 + count))).status, 201);
+    // What an account stores is read again after a while.
+    await rider.advance(1000);
+  }
+  const one = await usage();
+  assert.ok(one > 40_000 && one < 50_000, String(one));
+  assert.equal((await publish('same', '')).status, 201);
+  const empty = await usage();
+  assert.ok(empty < 5000, String(empty));
+  let keys = 0;
+  let answer = await publish('k', '');
+  for (; answer.status === 201 && keys < 500; keys += 1) answer = await publish(`k${keys}`, '');
+  refusal(answer, 412, 'storage_exceeded');
+  assert.ok(keys < MAX / empty + 1, `${keys} keys`);
+  // What takes the place of another is refused too while there is no room for both.
+  refusal(await publish('same', 'x'.repeat(20_000)), 412, 'storage_exceeded');
+});
+
 test('what is stored is shown in the metrics', async () => {
   const rider = shared();
   const { token } = await rider.account('counted');

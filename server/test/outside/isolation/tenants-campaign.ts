@@ -3,6 +3,7 @@
 
 import { fork } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { ServerProcess } from '../../crash/server-process.ts';
@@ -243,6 +244,7 @@ class Stage {
   async #beside(name: string, seconds: number, attack: () => Promise<AttackReport>): Promise<AttackRow> {
     const problems: string[] = [];
     const before = processorTicks();
+    raiseOwnPriority(true);
     if (this.#measured === 0) await feel(this.#api, this.#good, this.#receiver, WARM_UP_SECONDS, problems);
     if (this.#measured % CALM_EVERY === 0) {
       this.#calm.push(await feel(this.#api, this.#good, this.#receiver, this.#calmSeconds, problems));
@@ -253,6 +255,7 @@ class Stage {
       feel(this.#api, this.#good, this.#receiver, seconds, problems),
       attack(),
     ]);
+    raiseOwnPriority(false);
     const after = processorTicks();
     if (this.#hasEnded) problems.push(`the server ended: ${this.#server.stderr}`);
     const ratio = (of: 'answered' | 'delivered') =>
@@ -305,6 +308,18 @@ function summed(report: HostileReport): AttackReport {
     for (const [status, count] of Object.entries(counts)) sums[status] = (sums[status] ?? 0) + count;
   }
   return sums;
+}
+
+/**
+ * The five and their receiver have machines of their own. Here they share the processors with the service and the
+ * attacker, and would wait for them. Only root can.
+ */
+function raiseOwnPriority(isRaised: boolean): void {
+  try {
+    setPriority(isRaised ? constants.priority.PRIORITY_HIGH : constants.priority.PRIORITY_NORMAL);
+  } catch {
+    // The waits of this process are measured too then.
+  }
 }
 
 function median(values: readonly number[]): number {

@@ -52,6 +52,16 @@ test('logs: newest first, under both names, and events is its old name', async (
   assert.deepEqual(await client.events(), answer);
 });
 
+test('logs: a change of a message has a state that the clients know', async (t) => {
+  const account = await oracle.account();
+  const { client } = account;
+  const { url } = await startReceiver(t);
+  const { messageId } = await client.publish({ url, delay: '1h' });
+  const answer = await account.ask('PATCH', `/v2/messages/${messageId}`, { body: JSON.stringify({ delay: '2h' }) });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(states((await client.logs({ filter: { messageId } })).logs), ['CREATED', 'CREATED']);
+});
+
 test('logs: in pages, as the documentation of the client goes through them', async (t) => {
   const { client } = await oracle.account();
   await delivered(client, await startReceiver(t), 6);

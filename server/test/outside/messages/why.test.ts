@@ -13,6 +13,7 @@ interface Why {
   readonly text: string;
   readonly nextAttemptAt?: number;
   readonly isEarliest?: boolean;
+  readonly estimatedAt?: number;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
 }
@@ -41,6 +42,23 @@ test('GET /v2/messages/{id}/why: active, and behind another of its queue', async
   const { reason, behindMessageId, aheadCount } = await why(rider, third);
   assert.deepEqual({ reason, behindMessageId, aheadCount }, { reason: 'behind', behindMessageId: head, aheadCount: 2 });
   assert.equal((await why(rider, second)).aheadCount, 1);
+});
+
+test('GET /v2/messages/{id}/why: behind others it estimates the time from what was measured of the host', async (t) => {
+  const rider = await startRider(t);
+  let isDown = false;
+  const receiver = await startReceiver(t, () => (isDown ? 'hang' : 200));
+  await rider.ended(await rider.published(receiver.url));
+  isDown = true;
+  await rider.accepted(receiver.url);
+  await receiver.received(2);
+  const second = await rider.accepted(receiver.url);
+  // A read of the hosts writes what the node has measured until now.
+  await rider.manage('GET', '/v2/hosts');
+  const { reason, text, estimatedAt } = await why(rider, second);
+  assert.equal(reason, 'behind');
+  assert.match(text, /; at the usual pace of its host, in about \d+s$/);
+  assert.ok(estimatedAt! >= rider.clock.now());
 });
 
 test('GET /v2/messages/{id}/why: its queue is paused', async (t) => {
@@ -115,7 +133,7 @@ test('GET /v2/messages/{id}/why: where others must end first, a flow key gives t
     assert.deepEqual([next.reason, next.aheadCount, after.aheadCount], ['flowFull', 0, 1]);
     if (value === 'parallelism=1') {
       assert.deepEqual([next.nextAttemptAt, after.nextAttemptAt], [undefined, undefined]);
-      assert.match(after.text, /when 2 more have ended/);
+      assert.match(after.text, /when 2 more messages of the key have ended/);
     } else {
       const now = rider.clock.now();
       assert.deepEqual([next.nextAttemptAt, after.nextAttemptAt], [now + 60_000, now + 120_000]);

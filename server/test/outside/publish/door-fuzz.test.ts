@@ -4,10 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { lengthOf } from '../../support/campaign.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
+
+const RUNS = lengthOf({ short: 60, rest: 30, whole: 200 });
 
 const shared = sharedRider();
 
@@ -155,7 +158,7 @@ test('however requests are mixed and cut, each gets the response that it gets al
       for (const [index, { bodies }] of requests.entries()) if (heard[index] === 201) stored.push(...bodies);
       caller.socket.destroy();
     }),
-    { numRuns: 150, endOnFailure: true },
+    { numRuns: RUNS, endOnFailure: true },
   );
   await check();
 });

@@ -14,6 +14,7 @@ interface Settings {
   readonly label?: string;
   readonly labels?: readonly string[];
   readonly retryDelayExpression?: string;
+  readonly retryJitter?: string;
   readonly timeoutMs: number;
 }
 
@@ -136,7 +137,7 @@ test('a topic takes no query: the error says so, and does not blame the name of 
   for (const destination of ['news?x=1', 'news?', `news?${'x'.repeat(500)}`]) {
     for (const answer of [await rider.publish(destination), await rider.enqueue('q', destination)]) {
       const text = refusal(answer, 400, 'bad_destination');
-      assert.match(text, /^destination: "\?.*" follows the name of the topic, and a topic takes no query/);
+      assert.match(text, /^destination: "\?.*" follows the name of the topic, but a topic has no query/);
       assert.ok(text.length < 300);
     }
   }
@@ -189,6 +190,25 @@ test('Retry-Delay: an expression over retried replaces the backoff; a bad one is
   assert.match(refusal(bad, 400, 'bad_header'), /^Service-Retry-Delay: /);
 });
 
+test('Retry-Jitter: up to this share of the wait is added to it; a retry never comes earlier', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => ({ status: 500, headers: { 'Retry-After': '30' } }));
+  const headers = { 'Service-Retry-Jitter': '100%', 'Service-Retries': '1' };
+  const waits: number[] = [];
+  for (let count = 0; count < 10; count += 1) {
+    const messageId = await rider.published(receiver.url, { headers });
+    const { nextDeliveryTime } = await rider.attempted(messageId, 1);
+    waits.push(nextDeliveryTime! - rider.clock.now());
+    assert.equal((await rider.manage<Settings>('GET', `/v2/messages/${messageId}`)).retryJitter, '100%');
+  }
+  for (const wait of waits) assert.ok(wait >= 30_000 && wait <= 60_000, `${wait}`);
+  assert.ok(new Set(waits).size > 5, `${waits}`);
+  for (const bad of ['20', '101%', '-1%', '1.5%', 'x']) {
+    const refused = await rider.publish(NOWHERE, { headers: { 'Service-Retry-Jitter': bad } });
+    assert.match(refusal(refused, 400, 'bad_header'), /^Service-Retry-Jitter: must be a whole percentage/);
+  }
+});
+
 test('Header-Forward: all headers of the request go on, but for ours, secrets and hop-by-hop ones', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
@@ -234,6 +254,7 @@ test('Callback: its own method, retries, delay, timeout and headers are heeded, 
     'Service-Callback-Method': 'PUT',
     'Service-Callback-Retries': '7',
     'Service-Callback-Retry-Delay': '5',
+    'Service-Callback-Retry-Jitter': '40%',
     'Service-Callback-Timeout': '9s',
     'Service-Callback-Forward-X-Key': 'secret-1',
     'Service-Failure-Callback': `${callbacks.url}/failed`,
@@ -248,6 +269,7 @@ test('Callback: its own method, retries, delay, timeout and headers are heeded, 
     `/v2/messages/${each!.header('Service-Message-Id')}`,
   );
   assert.deepEqual([callback.maxRetries, callback.retryDelayExpression, callback.timeoutMs], [7, '5', 9000]);
+  assert.equal(callback.retryJitter, '40%');
   await rider.advance(9999);
   assert.equal(callbacks.arrivals.length, 1);
   await rider.advance(1);
@@ -368,4 +390,46 @@ test('with --strict-settings such a header is refused with 400, in a batch in it
   const [first, second] = batch.json<[{ code: string }, { messageId: string }]>();
   assert.equal(first.code, 'bad_header');
   assert.match(second.messageId, /^msg_/);
+});
+
+test('with another prefix, every header beyond the specification carries it, and one with the usual prefix means nothing', async (t) => {
+  const rider = await startRider(t, { flags: ['--header-prefix', 'Upstash-'] });
+  const receiver = await startReceiver(t, () => 202);
+  const view = async (id: string) => (await rider.message(id)) as unknown as Record<string, unknown>;
+  const settings = {
+    Expires: '10m',
+    'Retry-Jitter': '5%',
+    'Await-Ack': '30m',
+    Priority: '9',
+    Outage: 'park',
+  };
+  const named = (prefix: string, given: Record<string, string>) =>
+    Object.fromEntries(Object.entries(given).map(([name, value]) => [prefix + name, value]));
+  const id = await rider.published(receiver.url, { headers: named('Upstash-', settings) });
+  const [arrival] = await receiver.received(1);
+  assert.ok(arrival!.header('Upstash-Ack-Url') && !arrival!.header('Service-Ack-Url'));
+  const { expiresAt, retryJitter, awaitAck, priority, outage } = await view(id);
+  assert.deepEqual([typeof expiresAt, retryJitter, awaitAck, priority, outage], ['number', '5%', '30m', 9, 'park']);
+  const plain = await view(await rider.published(NOWHERE, { headers: named('Service-', settings) }));
+  for (const name of ['expiresAt', 'retryJitter', 'awaitAck', 'priority', 'outage']) assert.ok(!(name in plain), name);
+  const debounce = { 'Upstash-Debounce-Key': 'k', 'Upstash-Debounce': '1m', 'Upstash-Debounce-Max': '2m' };
+  const debounced = [1, 2].map(async () => (await rider.publish(NOWHERE, { headers: debounce })).json<object>());
+  assert.deepEqual(
+    (await Promise.all(debounced)).map((each) => (each as { debounced: number }).debounced).toSorted(),
+    [1, 2],
+  );
+  const headers = { 'Upstash-Cron': '*/10 * * * * *', 'Upstash-Schedule-Id': 's' };
+  const options = { 'Upstash-Schedule-Overlap': 'skip', 'Upstash-Schedule-Jitter': '2s' };
+  const made = await rider.call('POST', `/v2/schedules/${NOWHERE}`, { headers: { ...headers, ...options } });
+  assert.equal(made.status, 201, made.text);
+  const bad = { ...headers, 'Upstash-Schedule-Jitter': 'long' };
+  assert.match(
+    refusal(await rider.call('POST', `/v2/schedules/${NOWHERE}`, { headers: bad }), 400, 'bad_header'),
+    /^Upstash-Schedule-Jitter: /,
+  );
+  const body = JSON.stringify({ headers: { 'Upstash-Priority': '10' } });
+  assert.match(
+    refusal(await rider.call('PATCH', `/v2/messages/${id}`, { body }), 400, 'bad_header'),
+    /^Upstash-Priority: /,
+  );
 });

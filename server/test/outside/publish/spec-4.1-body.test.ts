@@ -45,7 +45,7 @@ test('4.1 body: it may be left out', async (t) => {
   assert.equal('body' in message || 'bodyBase64' in message, false);
 });
 
-test('4.1 body: one of 10 MiB arrives unchanged on a paid account', async (t) => {
+test('4.1 body: a body of 10 MiB arrives unchanged on a paid account', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const { token } = await rider.account('payer', 'paid');
@@ -56,7 +56,7 @@ test('4.1 body: one of 10 MiB arrives unchanged on a paid account', async (t) =>
   assert.equal(sha256(arrival!.body), sha256(body));
 });
 
-test('4.1 body: one sent in chunks arrives whole, with its length', async (t) => {
+test('4.1 body: a body that is sent in chunks arrives complete, with its length', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const pieces = ['first ', 'second ', 'third'];
@@ -93,7 +93,7 @@ test('4.1 body: text is shown as text and other bytes as base64 when the message
   assert.equal(bytes.bodyBase64, ALL_BYTES.toString('base64'));
 });
 
-test('4.1 body: a compressed one is refused with 415, because bodies are never unpacked', async (t) => {
+test('4.1 body: a compressed body is refused with 415, because bodies are never decompressed', async (t) => {
   const rider = await startRider(t);
   for (const encoding of ['gzip', 'br', 'deflate', 'gzip, identity']) {
     const answer = await rider.enqueue('q', 'https://example.com', {
@@ -104,7 +104,7 @@ test('4.1 body: a compressed one is refused with 415, because bodies are never u
   }
 });
 
-test('4.1 body: identity is no compression, and a forwarded Content-Encoding is the way to send packed bytes', async (t) => {
+test('4.1 body: identity is not compression, and compressed bytes are sent with a forwarded Content-Encoding', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   await rider.accepted(receiver.url, {

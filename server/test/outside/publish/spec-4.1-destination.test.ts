@@ -63,7 +63,7 @@ for (const call of ['enqueue', 'publish'] as const) {
   });
 }
 
-test('4.1 destination: a URL without a path is asked for "/", and one with a bare query for "/?…"', async (t) => {
+test('4.1 destination: a URL without a path is requested as "/", and one with only a query as "/?…"', async (t) => {
   const { rider, receiver } = await start(t);
   for (const [tail, target] of [
     ['', '/'],
@@ -95,7 +95,7 @@ test('4.1 destination: the scheme may be written in any case', async (t) => {
   assert.equal((await receiver.received(1))[0]!.target, '/A/b');
 });
 
-test('4.1 destination: an IPv6 address in brackets is taken', { skip: lacks('ipv6') }, async (t) => {
+test('4.1 destination: an IPv6 address in brackets is accepted', { skip: lacks('ipv6') }, async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, undefined, '::1');
   const answer = await post(rider, `/v2/enqueue/q/${receiver.url}/six?x=[::1]`);
@@ -124,14 +124,14 @@ test('4.1 destination: a percent-encoded URL is decoded once', async (t) => {
   }
 });
 
-test('4.1 destination: one in the absolute form of a request is cut from it as from any other', async (t) => {
+test('4.1 destination: a destination in a request target of the absolute form is read like any other', async (t) => {
   const { rider, receiver } = await start(t);
   const answer = await post(rider, `http://postrider/v2/enqueue/q/${receiver.url}/a%2Fb?c`);
   assert.equal(answer.status, 201, answer.text);
   assert.equal((await receiver.received(1))[0]!.target, '/a%2Fb?c');
 });
 
-test('4.1 destination: an international host name is taken in its xn-- form', async (t) => {
+test('4.1 destination: an international host name is accepted in its xn-- form', async (t) => {
   const rider = await startRider(t);
   const url = 'https://xn--bcher-kva.example/%C3%BC';
   const answer = await post(rider, `/v2/enqueue/q/${url}`);
@@ -165,7 +165,7 @@ const REFUSED: readonly (readonly [destination: string, reason: RegExp])[] = [
   ['https%253A%252F%252Fexample.com', /neither a URL/],
 ];
 
-test('4.1 destination: a URL that cannot be called as it stands is refused with 400, and told why', async (t) => {
+test('4.1 destination: a URL that cannot be called as written is refused with 400 and a reason', async (t) => {
   const rider = await startRider(t);
   for (const [destination, reason] of REFUSED) {
     const error = refusal(await post(rider, `/v2/enqueue/q/${destination}`), 400, 'bad_destination');
@@ -174,7 +174,7 @@ test('4.1 destination: a URL that cannot be called as it stands is refused with 
   }
 });
 
-test('4.1 destination: a URL of 2,048 characters is taken', async (t) => {
+test('4.1 destination: a URL of 2,048 characters is accepted', async (t) => {
   const { rider, receiver } = await start(t);
   const tail = `/${'x'.repeat(2048 - receiver.url.length - 1)}`;
   assert.equal((await post(rider, `/v2/enqueue/q/${receiver.url}${tail}`)).status, 201);

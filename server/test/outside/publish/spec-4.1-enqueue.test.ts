@@ -8,7 +8,7 @@ import { startReceiver } from '../../support/receiver.ts';
 
 const startRider = ridersOfOneService();
 
-test('4.1 enqueue: a URL destination answers { messageId, url }', async (t) => {
+test('4.1 enqueue: a URL destination returns { messageId, url }', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const answer = await rider.enqueue('q', `${receiver.url}/hook`);
@@ -20,7 +20,7 @@ test('4.1 enqueue: a URL destination answers { messageId, url }', async (t) => {
   assert.equal(result.url, `${receiver.url}/hook`);
 });
 
-test('4.1 enqueue: a topic destination answers an array, one { messageId, url } per endpoint, in their order', async (t) => {
+test('4.1 enqueue: a topic destination returns an array, one { messageId, url } per endpoint, in their order', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const urls = ['/c', '/a', '/b'].map((path) => receiver.url + path);
@@ -36,7 +36,7 @@ test('4.1 enqueue: a topic destination answers an array, one { messageId, url } 
   assert.equal(new Set(results.map(({ messageId }) => messageId)).size, 3);
 });
 
-test('4.1 enqueue: a topic with one endpoint still answers an array', async (t) => {
+test('4.1 enqueue: a topic with one endpoint still returns an array', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   await rider.manage('POST', '/v2/topics/one/endpoints', { endpoints: [{ url: receiver.url }] });
@@ -45,7 +45,7 @@ test('4.1 enqueue: a topic with one endpoint still answers an array', async (t) 
   assert.equal(results.length, 1);
 });
 
-test('4.1 enqueue: a topic is found by its name and by its id, and both answer the same URLs', async (t) => {
+test('4.1 enqueue: a topic is found by its name and by its id, and both return the same URLs', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const endpoints = [{ url: `${receiver.url}/1` }, { url: `${receiver.url}/2` }];
@@ -81,7 +81,7 @@ test('4.1 enqueue: every endpoint of a topic gets the message, with the topic na
   assert.equal(first.endpointName, 'first');
 });
 
-test('4.1 queueName: a queue is made on first use, and used again after', async (t) => {
+test('4.1 queueName: a queue is created on first use, and used again afterwards', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   for (const path of ['/1', '/2', '/3']) await rider.accepted(receiver.url + path, { queue: 'orders' });
@@ -138,10 +138,10 @@ test('4.1 destination: what is neither a URL nor the name of a topic is refused 
     assert.match(error, /^destination: neither a URL starting with http:\/\/ or https:\/\//, destination);
   }
   const error = refusal(await rider.enqueue('q', 'news?x=1'), 400, 'bad_destination');
-  assert.match(error, /^destination: "\?x=1" follows the name of the topic, and a topic takes no query/);
+  assert.match(error, /^destination: "\?x=1" follows the name of the topic, but a topic has no query/);
 });
 
-test('4.1 enqueue: only POST is taken, and the answer says so', async (t) => {
+test('4.1 enqueue: only POST is accepted, and the response says so', async (t) => {
   const rider = await startRider(t);
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
     const answer = await rider.call(method, '/v2/enqueue/q/https://example.com');

@@ -50,7 +50,7 @@ test('4.1 Service-Forward: any number may be sent, up to 64', async (t) => {
   );
 });
 
-test('4.1 Service-Forward: one given twice arrives twice, in order', async (t) => {
+test('4.1 Service-Forward: a header that is given twice arrives twice, in order', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   await rider.accepted(receiver.url, { headers: { 'Service-Forward-X-Tag': ['b', 'a', 'b'] } });
@@ -67,7 +67,7 @@ test('4.1 Service-Forward: a value with bytes beyond ASCII arrives with the same
   assert.equal(arrival!.header('X-Text'), utf8);
 });
 
-test('4.1 Service-Forward: one that is left empty is absent', async (t) => {
+test('4.1 Service-Forward: an empty header counts as absent', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   await rider.accepted(receiver.url, { headers: { 'Service-Forward-X-Empty': '', 'Service-Forward-X-Set': '1' } });
@@ -75,7 +75,7 @@ test('4.1 Service-Forward: one that is left empty is absent', async (t) => {
   assert.deepEqual(forwarded(arrival!), ['X-Set: 1']);
 });
 
-test('4.1 Service-Forward: a forwarded Content-Type and User-Agent stand in for the usual ones', async (t) => {
+test('4.1 Service-Forward: a forwarded Content-Type and User-Agent replace the usual ones', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = {
@@ -105,7 +105,7 @@ test('4.1 Service-Forward: they are shown when the message is read, under canoni
   assert.deepEqual((await rider.message(messageId)).header, { 'Content-Type': ['text/plain'], 'X-My-Tag': ['1', '2'] });
 });
 
-test('4.1 Service-Forward: what frames a request or belongs to the service is refused with 400', async (t) => {
+test('4.1 Service-Forward: headers that frame a request or belong to the service are refused with 400', async (t) => {
   const rider = await startRider(t);
   const names = [
     'Host',

@@ -19,7 +19,7 @@ async function requireRefused(header: string, values: readonly string[]): Promis
   }
 }
 
-test('4.1 Content-Type: it is passed on as it is', async (t) => {
+test('4.1 Content-Type: it is forwarded unchanged', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const types = [
@@ -46,7 +46,7 @@ test('4.1 Content-Type: none is sent when none was given or it was left empty', 
   for (const arrival of await receiver.received(2)) assert.deepEqual(arrival.values('Content-Type'), []);
 });
 
-test('4.1 Content-Type: one that cannot be sent, or two of them, are refused', async (t) => {
+test('4.1 Content-Type: a value that cannot be sent, or two values, are refused', async (t) => {
   const rider = await startRider(t);
   const answer = await rider.batch([
     { destination: 'https://example.com', headers: { 'Content-Type': ['text/plain', 'text/html'] } },
@@ -81,7 +81,7 @@ test('4.1 Service-Method: the delivery uses it, with the body', async (t) => {
   );
 });
 
-test('4.1 Service-Method: what is no method of ours is refused with 400', async () => {
+test('4.1 Service-Method: an unsupported method is refused with 400', async () => {
   await requireRefused('Service-Method', ['HEAD', 'CONNECT', 'POSTS', 'GET POST', '1', 'G\u00c9T']);
 });
 
@@ -96,7 +96,7 @@ test('4.1 Service-Retries: 3 on the free tier and 5 on the paid one when it is a
   }
 });
 
-test('4.1 Service-Retries: a whole number from 0 on is taken', async (t) => {
+test('4.1 Service-Retries: whole numbers from 0 on are accepted', async (t) => {
   const rider = await startRider(t);
   for (const retries of [0, 1, 7, 100]) {
     const messageId = await rider.accepted('http://127.0.0.1:1/', { headers: { 'Service-Retries': `${retries}` } });
@@ -104,7 +104,7 @@ test('4.1 Service-Retries: a whole number from 0 on is taken', async (t) => {
   }
 });
 
-test('4.1 Service-Retries: what is no whole number is refused with 400', async () => {
+test('4.1 Service-Retries: anything but a whole number is refused with 400', async () => {
   const values = ['-1', '1.5', 'three', '0x3', '1e2', '+1', '3 4', 'NaN', 'null'];
   await requireRefused('Service-Retries', values);
 });
@@ -153,7 +153,7 @@ test('4.1 Service-Delay: seconds, and the units ms, m, h and d, alone or togethe
   }
 });
 
-test('4.1 Service-Delay: what is no duration is refused with 400', async () => {
+test('4.1 Service-Delay: anything but a duration is refused with 400', async () => {
   const values = ['soon', '10x', '-5s', 's', '10 s 3', '1m30', '1s,2s', '1e3s', 'Infinity', '9e99d'];
   await requireRefused('Service-Delay', values);
 });
@@ -161,7 +161,7 @@ test('4.1 Service-Delay: what is no duration is refused with 400', async () => {
 for (const header of ['Service-Callback', 'Service-Failure-Callback'] as const) {
   const field = header === 'Service-Callback' ? 'callback' : 'failureCallback';
 
-  test(`4.1 ${header}: an http or https URL is taken as it is`, async (t) => {
+  test(`4.1 ${header}: an http or https URL is used as it is`, async (t) => {
     const rider = await startRider(t);
     for (const url of ['http://127.0.0.1:1/a%2Fb?x=//', 'https://example.com', 'HTTPS://Example.com/A']) {
       const options = { headers: { [header]: url, 'Service-Delay': '1d' } };
@@ -179,7 +179,7 @@ for (const header of ['Service-Callback', 'Service-Failure-Callback'] as const) 
     }
   });
 
-  test(`4.1 ${header}: what does not start with http:// or https://, or is no URL, is refused with 400`, async () => {
+  test(`4.1 ${header}: what does not start with http:// or https://, or is not a URL, is refused with 400`, async () => {
     const values = [
       'example.com/hook',
       'ftp://example.com',
@@ -196,7 +196,7 @@ for (const header of ['Service-Callback', 'Service-Failure-Callback'] as const) 
   });
 }
 
-test('4.1 headers: a header that may stand once is refused when it stands twice', async (t) => {
+test('4.1 headers: a header that may be given once is refused when it is given twice', async (t) => {
   const rider = await startRider(t);
   for (const header of ['Service-Method', 'Service-Retries', 'Service-Delay', 'Service-Callback']) {
     const answer = await rider.enqueue('q', 'https://example.com', { headers: { [header]: ['1', '1'] } });
@@ -204,7 +204,7 @@ test('4.1 headers: a header that may stand once is refused when it stands twice'
   }
 });
 
-test('4.1 headers: names are taken in any case', async (t) => {
+test('4.1 headers: names are accepted in any letter case', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = { 'service-METHOD': 'PUT', 'SERVICE-RETRIES': '7', 'service-forward-X-a': 'b' };
@@ -215,7 +215,7 @@ test('4.1 headers: names are taken in any case', async (t) => {
   assert.equal((await rider.message(messageId)).maxRetries, 7);
 });
 
-test('4.1 headers: an own header the service does not know is ignored and not passed on', async (t) => {
+test('4.1 headers: an unknown header with the prefix of the service is ignored and not forwarded', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = { 'Service-Telemetry-Sdk': 'client/1', 'Service-Message-Id': 'msg_mine', 'X-Request-Id': 'r1' };
@@ -226,7 +226,7 @@ test('4.1 headers: an own header the service does not know is ignored and not pa
   assert.deepEqual(arrival!.values('X-Request-Id'), []);
 });
 
-test('4.1 Authorization: it is for the service and not passed on', async (t) => {
+test('4.1 Authorization: it is for the service and is not forwarded', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   await rider.accepted(receiver.url, { headers: { Cookie: 'a=b' } });

@@ -62,7 +62,7 @@ test('4.2 batch: URLs and topics may be mixed', async (t) => {
   assert.deepEqual(entries.map(Array.isArray), [false, true, false]);
 });
 
-test('4.2 batch: a bad element has { error, code } in its slot, and the good ones are accepted', async (t) => {
+test('4.2 batch: a bad element has { error, code } in its place, and the good ones are accepted', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const answer = await rider.batch([
@@ -85,7 +85,7 @@ test('4.2 batch: a bad element has { error, code } in its slot, and the good one
   assert.equal(await publishedCount(rider), 3);
 });
 
-test('4.2 batch: the bad element says what is wrong and in which field', async (t) => {
+test('4.2 batch: the error of a bad element says what is wrong and in which field', async (t) => {
   const rider = await startRider(t);
   const destination = 'https://example.com';
   const cases: readonly (readonly [element: unknown, code: string, says: RegExp])[] = [
@@ -123,7 +123,7 @@ test('4.2 batch: the bad element says what is wrong and in which field', async (
   }
 });
 
-test('4.2 batch: when no element is good, the answer is 400 with every reason in its slot', async (t) => {
+test('4.2 batch: when no element is good, the response is 400 with every reason in its place', async (t) => {
   const rider = await startRider(t);
   const answer = await rider.batch([{ destination: 'nowhere' }, { destination: 'ftp://x' }]);
   assert.equal(answer.status, 400);
@@ -134,7 +134,7 @@ test('4.2 batch: when no element is good, the answer is 400 with every reason in
   assert.equal(await publishedCount(rider), 0);
 });
 
-test('4.2 batch: a body that is no array is refused with 400, and nothing is accepted', async (t) => {
+test('4.2 batch: a body that is not an array is refused with 400, and nothing is accepted', async (t) => {
   const rider = await startRider(t);
   for (const body of ['{}', '"x"', '1', 'null', 'true', '{"destination":"http://127.0.0.1:1/"}']) {
     const answer = await rider.call('POST', '/v2/batch', { body });
@@ -161,14 +161,14 @@ test('4.2 batch: malformed JSON is refused with 400, and nothing is accepted', a
   assert.equal(await publishedCount(rider), 0);
 });
 
-test('4.2 batch: an empty array is answered with an empty array', async (t) => {
+test('4.2 batch: an empty array returns an empty array', async (t) => {
   const rider = await startRider(t);
   const answer = await rider.batch([]);
   assert.equal(answer.status, 200);
   assert.deepEqual(answer.json(), []);
 });
 
-test('4.2 batch: 1,000 elements are taken and 1,001 are refused with 400, none of them accepted', async (t) => {
+test('4.2 batch: 1,000 elements are accepted; 1,001 are refused with 400, and none of them is accepted', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const most = Array.from({ length: 1000 }, (_, index) => ({ destination: receiver.url, body: String(index) }));
@@ -179,7 +179,7 @@ test('4.2 batch: 1,000 elements are taken and 1,001 are refused with 400, none o
   assert.equal((await receiver.received(1000)).length, 1000);
 });
 
-test('4.2 batch: Content-Type is not insisted on', async (t) => {
+test('4.2 batch: Content-Type is not required', async (t) => {
   const rider = await startRider(t);
   const body = JSON.stringify([{ destination: 'http://127.0.0.1:1/' }]);
   for (const headers of [{}, { 'Content-Type': 'text/plain' }, { 'Content-Type': 'application/json; charset=utf-8' }]) {

@@ -62,7 +62,7 @@ test('4.2 batch headers: each element has its own', async (t) => {
   assert.deepEqual(retries, [3, 9, 3]);
 });
 
-test('4.2 batch headers: Service-Delay holds back only its own element', async (t) => {
+test('4.2 batch headers: Service-Delay delays only its own element', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const entries = (
@@ -83,7 +83,7 @@ test('4.2 batch headers: Service-Delay holds back only its own element', async (
   assert.equal(attempts[0]!.startedAt - createdAt, 60_000);
 });
 
-test('4.2 batch headers: Service-Forward-<Name> is passed on with its case and value', async (t) => {
+test('4.2 batch headers: Service-Forward-<Name> is forwarded with its case and value', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = { 'Service-Forward-X-My-Tag': 'a b', 'service-forward-lower': 'C' };
@@ -107,7 +107,7 @@ test('4.2 batch headers: Service-Callback and Service-Failure-Callback are calle
   assert.deepEqual(calls.map(({ target }) => target).sort(), ['/each', '/failed']);
 });
 
-test('4.2 batch headers: names are taken in any case', async (t) => {
+test('4.2 batch headers: names are accepted in any letter case', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = { 'service-method': 'PATCH', 'SERVICE-RETRIES': '4', 'content-type': 'text/csv' };
@@ -118,7 +118,7 @@ test('4.2 batch headers: names are taken in any case', async (t) => {
   assert.equal((await rider.message(entry!.messageId)).maxRetries, 4);
 });
 
-test('4.2 batch headers: null and "" mean absent; an array stands for the header given several times', async (t) => {
+test('4.2 batch headers: null and "" mean absent; an array means that the header is given several times', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = {
@@ -140,7 +140,7 @@ test('4.2 batch headers: null and "" mean absent; an array stands for the header
   assert.equal((await rider.message(answer.json<Entries>()[0]!.messageId)).maxRetries, 3);
 });
 
-test('4.2 batch headers: those of the request itself are not those of its elements', async (t) => {
+test('4.2 batch headers: headers of the request do not apply to its elements', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const headers = { 'Service-Method': 'PUT', 'Service-Forward-X-Tag': '1' };

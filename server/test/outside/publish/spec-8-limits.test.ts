@@ -21,13 +21,13 @@ async function requireOver(rider: Rider, options: CallOptions, says: RegExp): Pr
   assert.match(refusal(await rider.enqueue('q', URL_, options), 412, 'limit_exceeded'), says);
 }
 
-test('8.4 limits: 100 retries are taken, 101 are refused with 412', async (t) => {
+test('8.4 limits: 100 retries are accepted, 101 are refused with 412', async (t) => {
   const rider = await startRider(t);
   await requireTaken(rider, { headers: { 'Service-Retries': '100' } });
   await requireOver(rider, { headers: { 'Service-Retries': '101' } }, /^Service-Retries \(101\).*free tier: 100$/);
 });
 
-test('8.4 limits: a delay of a year is taken, one beyond it is refused with 412', async (t) => {
+test('8.4 limits: a delay of a year is accepted, a longer one is refused with 412', async (t) => {
   const rider = await startRider(t);
   await requireTaken(rider, { headers: { 'Service-Delay': '365d' } });
   await requireOver(rider, { headers: { 'Service-Delay': '365d1ms' } }, /^Service-Delay .*365d/);
@@ -40,7 +40,7 @@ test('8.4 limits: a delay of a year is taken, one beyond it is refused with 412'
   );
 });
 
-test('8.4 limits: Service-Not-Before wins over the delay, and the past means now', async (t) => {
+test('8.4 limits: Service-Not-Before overrides Service-Delay, and a time in the past means now', async (t) => {
   const rider = await startRider(t);
   const seconds = rider.clock.now() / 1000;
   for (const [notBefore, ms] of [
@@ -54,7 +54,7 @@ test('8.4 limits: Service-Not-Before wins over the delay, and the past means now
   }
 });
 
-test('8.4 limits: a timeout of 15 minutes is taken on the free tier, of 2 hours on the paid one, more is 412', async (t) => {
+test('8.4 limits: the free tier accepts a timeout of 15 minutes, the paid tier 2 hours; a longer one is refused with 412', async (t) => {
   const rider = await startRider(t);
   const { token } = await rider.account('payer', 'paid');
   await requireTaken(rider, { headers: { 'Service-Timeout': '15m' } });
@@ -63,7 +63,7 @@ test('8.4 limits: a timeout of 15 minutes is taken on the free tier, of 2 hours 
   await requireOver(rider, { token, headers: { 'Service-Timeout': '2h1ms' } }, /^Service-Timeout .*paid tier: 2h$/);
 });
 
-test('8.4 limits: a body over the tier is refused with 412, whether its length is said or not', async (t) => {
+test('8.4 limits: a body over the limit of the tier is refused with 412, whether its length is announced or not', async (t) => {
   const rider = await startRider(t);
   await requireTaken(rider, { body: Buffer.alloc(MIB) });
   for (const bytes of [MIB + 1, 3 * MIB, 20 * MIB]) {
@@ -86,7 +86,7 @@ test('8.4 limits: a body over 10 MiB is refused with 412 on the paid tier', asyn
   await requireOver(rider, { token, body: Buffer.alloc(10 * MIB + 1) }, /paid tier: 10485760 bytes$/);
 });
 
-test('8.4 limits: the limits of a tier are settings, and null lifts one', async (t) => {
+test('8.4 limits: the limits of a tier are settings, and null removes a limit', async (t) => {
   const tiers = { free: { retriesDefault: 1, retriesMax: 2, bodyBytesMax: 10, delayMsMax: null } };
   const rider = await startRider(t, { flags: ['--tiers', JSON.stringify(tiers)] });
   assert.equal((await rider.message(await rider.accepted(URL_))).maxRetries, 1);
@@ -106,7 +106,7 @@ test('8.4 limits: a request over the hard limit of the server is refused with 41
   assert.match(refusal(batch, 413, 'request_too_large'), /limit of this server: 2048 bytes/);
 });
 
-test('8.4 limits: the most elements of a batch are a setting', async (t) => {
+test('8.4 limits: the maximum of elements in a batch is a setting', async (t) => {
   const rider = await startRider(t, { flags: ['--batch-max', '2'] });
   const element = { destination: URL_ };
   assert.equal((await rider.batch([element, element])).status, 201);
@@ -122,7 +122,7 @@ test('8.4 limits: a request line and headers over 64 KiB are refused with 431', 
   refusal(refused!, 431, 'headers_too_large');
 });
 
-test('8.4 limits: a header that steers a delivery counts, however many others stand before it', async (t) => {
+test('8.4 limits: a header that controls a delivery is read, even after 3,000 other headers', async (t) => {
   const rider = await startRider(t);
   const others = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1\r\n`).join('');
   const head = `POST /v2/enqueue/q/${URL_} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n`;

@@ -40,7 +40,7 @@ test('a queue waits while its head is being delivered', async (t) => {
   assert.deepEqual(targetsOf(await receiver.received(2)), ['/1', '/2']);
 });
 
-test('a queue waits while its head retries, and goes on when it is delivered', async (t) => {
+test('a queue waits while its head retries, and continues when it is delivered', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index < 2 ? 500 : 200));
   const head = await rider.accepted(`${receiver.url}/1`);
@@ -66,7 +66,7 @@ test('a queue goes on when its head has failed for good', async (t) => {
   assert.deepEqual(targetsOf(receiver.arrivals), ['/1', '/1', '/2']);
 });
 
-test('a delayed message holds nobody back, and takes its place when it becomes due', async (t) => {
+test('a delayed message delays no other, and takes its place when it becomes due', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const delayed = await rider.accepted(`${receiver.url}/delayed`, { headers: { 'Service-Delay': '10s' } });

@@ -5,8 +5,11 @@ import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import fc from 'fast-check';
 import { PROBLEMS, type ProblemCode } from '../../../src/rules/requests/problem.ts';
+import { lengthOf } from '../../support/campaign.ts';
 import { type Answered, exchange } from '../../support/client.ts';
 import { type Rider, sharedRider } from '../../support/harness.ts';
+
+const RUNS = lengthOf({ short: 300, rest: 150, whole: 1000 });
 
 const OWN_HEADERS = [
   'Service-Method',
@@ -119,7 +122,7 @@ suite('nearly right requests', () => {
       const options = { headers: Object.fromEntries(given), body: 'x' };
       requireKnownAnswer(await rider.call('POST', path + to, options), JSON.stringify({ path, to, given }));
     });
-    await fc.assert(property, { numRuns: 1000 });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
   test('to batch are taken or refused, never a fault', async () => {
@@ -146,7 +149,7 @@ suite('nearly right requests', () => {
     const property = fc.asyncProperty(fc.array(element, { maxLength: 4 }), async (elements) => {
       requireKnownAnswer(await rider.batch(elements), JSON.stringify(elements));
     });
-    await fc.assert(property, { numRuns: 500 });
+    await fc.assert(property, { numRuns: RUNS / 2 });
   });
 
   test('of JSON with some bytes changed are taken or refused, never a fault', async () => {
@@ -157,7 +160,7 @@ suite('nearly right requests', () => {
     const property = fc.asyncProperty(changesTo(good), async (body) => {
       requireKnownAnswer(await rider.call('POST', '/v2/batch', { body }), JSON.stringify(body.toString('latin1')));
     });
-    await fc.assert(property, { numRuns: 500 });
+    await fc.assert(property, { numRuns: RUNS / 2 });
   });
 
   test('of HTTP with some bytes of the head changed are answered, never with a fault', async () => {
@@ -170,7 +173,7 @@ suite('nearly right requests', () => {
       const answer = await exchange(rider.url, Buffer.concat([changed, rest]));
       requireKnownAnswer(answer, JSON.stringify(changed.toString('latin1')));
     });
-    await fc.assert(property, { numRuns: 1000 });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
   test('leave the service as well as it was', async () => {

@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PROBLEMS } from '../../../src/rules/requests/problem.ts';
+import { lengthOf } from '../../support/campaign.ts';
 import { startChild } from '../isolation/child.ts';
 import { chosen, type Document, type GeneratedCall, generatedCalls } from './generated-calls.ts';
 
 /** Another day, other orders: the seed is in the message of a failure. */
 const SEED = Number(process.env.POSTRIDER_FUZZ_SEED ?? 20260115);
-const CALLS_MAX = 2000;
+const CALLS_MAX = lengthOf({ short: 800, rest: 400, whole: 2000 });
 const AT_ONCE = 8;
 const RESIDENT_BYTES_MAX = 700 * 1024 * 1024;
 /** They end the test or the access to it rather than the service. */

@@ -181,7 +181,7 @@ const SERVICE = { version: '1.2.3', headerPrefix: 'Service-' };
 
 test('GET /: without a console a browser is led to the docs, and no link leads to the console', async () => {
   const routes: PublicRoute[] = [];
-  rootRoutes({ addOpen: (route: PublicRoute) => routes.push(route) } as unknown as Api, SERVICE, {
+  rootRoutes({ addPublic: (route: PublicRoute) => routes.push(route) } as unknown as Api, SERVICE, {
     hasConsole: false,
     hasMetrics: true,
   });

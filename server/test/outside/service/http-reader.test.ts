@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { WholeRequests } from '../../../src/inbound/server/whole-request.ts';
+import { WholeRequestReader } from '../../../src/inbound/server/whole-request.ts';
 import { sharedRider } from '../../support/harness.ts';
 import { RawCaller } from '../../support/raw-caller.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -20,7 +20,7 @@ const quick = sharedRider({ callerTimes: { bodyMs: 400, lookMs: 50 } });
 const byBoth = sharedRider({ flags: ['--http-reader', 'own'] });
 
 test('the setting says who reads a publish that arrives whole', async (t) => {
-  const read = mock.method(WholeRequests.prototype, 'read');
+  const read = mock.method(WholeRequestReader.prototype, 'read');
   t.after(() => read.mock.restore());
   const receiver = await startReceiver(t);
   await byNode().published(receiver.url, { body: 'by node:http' });

@@ -11,6 +11,7 @@ import { sharedRider, startRider } from '../../support/harness.ts';
 interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
+  readonly responses: Readonly<Record<string, { readonly headers?: Readonly<Record<string, unknown>> }>>;
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;
@@ -46,6 +47,15 @@ test('GET /openapi.json: is a valid OpenAPI 3.1 document', async () => {
   assert.match(document.openapi, /^3\.1\./);
   const { valid, errors } = await new Validator().validate(document);
   assert.equal(valid, true, JSON.stringify(errors));
+});
+
+test('GET /openapi.json: a call that reads If-Match says so, and a response with an ETag too', async () => {
+  const { paths } = await asked().manage<Document>('GET', '/openapi.json');
+  const { get, patch } = paths['/v2/messages/{messageId}']!;
+  const headersOf = ({ parameters }: Operation) =>
+    parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
+  assert.deepEqual([headersOf(get!), headersOf(patch!)], [[], ['If-Match']]);
+  for (const { responses } of [get!, patch!]) assert.deepEqual(Object.keys(responses['200']!.headers ?? {}), ['ETag']);
 });
 
 test('GET /openapi.json: every parameter says what it means', async () => {
@@ -117,7 +127,8 @@ test('GET /docs: every call is on the page with its examples, and nothing is loa
     const article = articles.get(operation.operationId) ?? '';
     assert.ok(article.includes(path), path);
     assert.match(article, /aria-label="curl">curl /, `${path}: add an example to server/scripts/sdk-examples.ts`);
-    if (path.startsWith('/v2/')) assert.match(article, /aria-label="SDK">(?:await postrider|for await)/, path);
+    if (path.startsWith('/v2/'))
+      assert.match(article, /aria-label="SDK">(?:await postrider|await acknowledge|for await)/, path);
     assert.ok(text.includes(`<a href="#${operation.operationId}">`), `${path} is in the contents`);
   }
   assert.ok(text.includes(`Bearer ${rider.token}`), 'in development the examples work as they are pasted');

@@ -18,7 +18,7 @@ test('1 service: a message accepted over HTTP is delivered later, as an HTTP req
   assert.equal((await rider.ended(messageId)).state, 'DELIVERED');
 });
 
-test('1 service: the answer does not wait for the delivery', async (t) => {
+test('1 service: the response does not wait for the delivery', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 'hang');
   const messageId = await rider.accepted(receiver.url);
@@ -76,7 +76,7 @@ test('1 delivery: delay, retries, custom headers, callback and failure callback 
   assert.deepEqual(calls.map(({ target }) => target).sort(), ['/each', '/each', '/failed']);
 });
 
-test('1 enqueue: it puts one message on a named queue, made when it does not exist', async (t) => {
+test('1 enqueue: it puts one message on a named queue, which is created when it does not exist', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);
   const messageId = await rider.accepted(receiver.url, { queue: 'never-seen-before' });

@@ -7,11 +7,19 @@ import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { greeting } from '../../../../cli/src/service/greeting.ts';
 import { VERSION } from '../../../src/node/main.ts';
+import { parseConfig } from '../../../src/node/settings/config.ts';
 import { ask } from '../../support/client.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 import { startProcess } from '../../support/process.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { isOnPostgres, onlySqlite } from '../../support/store-under-test.ts';
+
+/** Makes Node.js warn at the signal, and on each thread. */
+const WARNS = `import { isMainThread } from 'node:worker_threads';
+if (isMainThread) process.once('SIGTERM', () => process.emitWarning('on purpose'));
+else process.emitWarning('on a thread');`;
 
 /** A port somebody else listens on. */
 async function busyPort(t: TestContext): Promise<number> {
@@ -54,6 +62,24 @@ test('dev greets with its address, its token and a command to paste', async (t) 
   assert.equal(answer.status, 201);
 });
 
+test('serve without a public URL says once in its log that receivers elsewhere cannot reach the address for acks', async (t) => {
+  const warned = /"address":"http:\/\/127\.0\.0\.1:\d+","msg":"a delivery with Await-Ack [^"]*set --public-url"/g;
+  for (const flags of [[], ['--public-url', 'https://queue.example']]) {
+    const receiver = await startReceiver(t);
+    const loopback = ['--host', '127.0.0.1', '--port', '0', '--allow-cidr', '127.0.0.0/8'];
+    const rider = startProcess(t, ['serve', '--json', '--data', temporaryFolder(t), ...loopback, ...flags]);
+    const { api, token } = await rider.ready();
+    for (let n = 1; n <= 2; n += 1) {
+      const headers = { ...authorized(token!).headers, 'Service-Await-Ack': '1m' };
+      assert.equal((await ask(api, `/v2/publish/${receiver.url}`, { method: 'POST', headers })).status, 201);
+      await receiver.received(n);
+    }
+    rider.signal('SIGTERM');
+    await rider.exit;
+    assert.equal([...rider.stderr.matchAll(warned)].length, flags.length === 0 ? 1 : 0, rider.stderr);
+  }
+});
+
 test('serve prints its token on an empty store, and not on the second start', async (t) => {
   const data = temporaryFolder(t);
   const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--data', data];
@@ -67,16 +93,50 @@ test('serve prints its token on an empty store, and not on the second start', as
 
   const second = startProcess(t, args);
   const again = await second.ready();
-  assert.deepEqual(Object.keys(again), ['api']);
+  assert.deepEqual(Object.keys(again), ['api', 'console']);
   assert.equal((await ask(again.api, '/v2/keys', authorized(token!))).status, 200);
 });
 
-test('serve says for people that the token is shown only once; it has no token of dev, and no sink', async (t) => {
-  const rider = startProcess(t, ['serve', '--host', '127.0.0.1', '--port', '0', '--data', temporaryFolder(t)]);
-  await rider.prints('stdout', /Token {4}pr_\S+ {6}shown only once: store it now/);
-  const api = /API {6}(\S+)/.exec(rider.stdout)![1]!;
+test('everything that serve prints is JSON when no person reads it; it has no token of dev, and no sink', async (t) => {
+  const data = temporaryFolder(t);
+  // The signal is to find an attempt in flight, so that the drain has its line.
+  const receiver = await startReceiver(t, () => 'hang');
+  const flags = ['--host', '127.0.0.1', '--port', '0', '--allow-cidr', '127.0.0.0/8', '--drain', '0s'];
+  const warns = join(temporaryFolder(t), 'warns.mjs');
+  writeFileSync(warns, WARNS);
+  const rider = startProcess(t, ['serve', '--data', data, ...flags], { NODE_OPTIONS: `--import ${warns}` });
+  const { api, token } = await rider.ready();
+  const { console: page, ...ready } = JSON.parse(rider.stdout) as Record<string, string>;
+  assert.deepEqual([page, ready], [`${api}/console`, { api, token }]);
+  const headers = authorized(token!).headers;
+  assert.equal((await ask(api, `/v2/publish/${receiver.url}`, { method: 'POST', headers })).status, 201);
+  await receiver.received(1);
   assert.equal((await ask(api, '/v2/keys', authorized('dev_postrider'))).status, 401);
   assert.equal((await ask(api, '/dev/sink/ok', {})).status, 404);
+  rider.signal('SIGTERM');
+  assert.equal(await rider.exit, 0);
+  assert.equal(rider.stdout.trim().split('\n').length, 1);
+  const lines = rider.stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string; why?: string });
+  const texts = lines.map(({ msg }) => msg);
+  for (const text of ['audit: done', 'audit: refused', 'attempt']) assert.ok(texts.includes(text), rider.stderr);
+  assert.ok(
+    texts.some((text) => text.startsWith('Finishing the attempts in flight.')),
+    rider.stderr,
+  );
+  assert.equal(lines.find(({ msg }) => msg === 'a warning of Node.js')?.why, 'on purpose');
+  assert.ok(isOnPostgres || texts.includes('a thread has printed a text'), rider.stderr);
+  assert.ok(!rider.stderr.includes(token!));
+});
+
+test('serve says for people that the token is shown only once', () => {
+  const config = parseConfig('serve', ['--data', 'here'], {});
+  assert.ok('config' in config);
+  const ready = { version: '1', location: 'here', url: 'http://a', metricsUrl: null, token: 'pr_x', readyMs: 1 };
+  const text = greeting({ ...ready, config: config.config });
+  assert.match(text, /API {6}http:\/\/a\n.*Token {4}pr_x {6}shown only once: store it now/s);
 });
 
 test('dev takes the next port when its own is busy, and says so', async (t) => {

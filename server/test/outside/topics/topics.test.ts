@@ -18,7 +18,7 @@ const A = { url: 'http://127.0.0.1:1/a' };
 const B = { url: 'http://127.0.0.1:1/b', name: 'b' };
 const C = { url: 'http://127.0.0.1:1/c' };
 
-test('a topic is made with its first endpoints and read by name and by id', async (t) => {
+test('a topic is created with its first endpoints and read by name and by id', async (t) => {
   const rider = await startRider(t);
   const made = await rider.manage<TopicView>('POST', '/v2/topics/news/endpoints', { endpoints: [B, A] });
   assert.deepEqual(made, {

@@ -6,8 +6,8 @@ import {
   activityOf,
   BUCKETS_MAX,
   bucketRange,
-  COUNTED,
-  countedEnd,
+  COUNT_KINDS,
+  countKindOfEnd,
   HOUR_MS,
   HOURS_KEPT_MS,
   LAG_BUCKETS,
@@ -16,29 +16,29 @@ import {
   MINUTE_MS,
   MINUTES_KEPT_MS,
   NO_ACTIVITY,
-  startOf,
-  sumOf,
+  startOfSpan,
+  sumOfActivities,
 } from '../../../src/rules/accounts/activity.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12, 30, 30);
 const DAY_MS = 24 * HOUR_MS;
 
 /** What is counted for a delivery so late. */
-const delivered = (ms: number) => countedEnd({ outcome: 'answered', status: 200, nextAt: null }, ms)!;
+const delivered = (ms: number) => countKindOfEnd({ outcome: 'answered', status: 200, nextAt: null }, ms)!;
 
 test('an instant lies in its minute and its hour, before 1970 as well', () => {
-  assert.equal(startOf(NOW, MINUTE_MS), NOW - 30_000);
-  assert.equal(startOf(NOW, HOUR_MS), NOW - 30 * MINUTE_MS - 30_000);
-  assert.equal(startOf(NOW - 30_000, MINUTE_MS), NOW - 30_000);
-  assert.equal(startOf(-1, MINUTE_MS), -MINUTE_MS);
+  assert.equal(startOfSpan(NOW, MINUTE_MS), NOW - 30_000);
+  assert.equal(startOfSpan(NOW, HOUR_MS), NOW - 30 * MINUTE_MS - 30_000);
+  assert.equal(startOfSpan(NOW - 30_000, MINUTE_MS), NOW - 30_000);
+  assert.equal(startOfSpan(-1, MINUTE_MS), -MINUTE_MS);
   assert.deepEqual([MINUTES_KEPT_MS, HOURS_KEPT_MS], [DAY_MS / 2, 35 * DAY_MS]);
 });
 
 test('an attempt that we cut off counts as nothing, the others as delivered, retried or failed', () => {
-  assert.equal(countedEnd({ outcome: 'interrupted', status: null, nextAt: 5 }, 0), null);
-  assert.equal(countedEnd({ outcome: 'answered', status: 500, nextAt: 5 }, 0), COUNTED.retried);
-  assert.equal(countedEnd({ outcome: 'answered', status: 500, nextAt: null }, 0), COUNTED.failed);
-  assert.equal(countedEnd({ outcome: 'timedOut', status: null, nextAt: null }, 0), COUNTED.failed);
+  assert.equal(countKindOfEnd({ outcome: 'interrupted', status: null, nextAt: 5 }, 0), null);
+  assert.equal(countKindOfEnd({ outcome: 'answered', status: 500, nextAt: 5 }, 0), COUNT_KINDS.retried);
+  assert.equal(countKindOfEnd({ outcome: 'answered', status: 500, nextAt: null }, 0), COUNT_KINDS.failed);
+  assert.equal(countKindOfEnd({ outcome: 'timedOut', status: null, nextAt: null }, 0), COUNT_KINDS.failed);
   assert.equal(delivered(0), 10);
 });
 
@@ -51,10 +51,10 @@ test('a delivery is late from when it could first start', () => {
 
 test('the counts of a store become numbers, and unknown ones are left out', () => {
   const activity = activityOf([
-    { kind: COUNTED.accepted, count: 7 },
-    { kind: COUNTED.retried, count: 2 },
-    { kind: COUNTED.failed, count: 1 },
-    { kind: COUNTED.cancelled, count: 3 },
+    { kind: COUNT_KINDS.accepted, count: 7 },
+    { kind: COUNT_KINDS.retried, count: 2 },
+    { kind: COUNT_KINDS.failed, count: 1 },
+    { kind: COUNT_KINDS.cancelled, count: 3 },
     { kind: delivered(1), count: 4 },
     { kind: delivered(1), count: 1 },
     { kind: delivered(1e12), count: 5 },
@@ -69,24 +69,24 @@ test('the counts of a store become numbers, and unknown ones are left out', () =
 
 test('two minutes together have what each of them has', () => {
   const one = activityOf([
-    { kind: COUNTED.accepted, count: 7 },
-    { kind: COUNTED.retried, count: 2 },
-    { kind: COUNTED.failed, count: 1 },
-    { kind: COUNTED.cancelled, count: 3 },
+    { kind: COUNT_KINDS.accepted, count: 7 },
+    { kind: COUNT_KINDS.retried, count: 2 },
+    { kind: COUNT_KINDS.failed, count: 1 },
+    { kind: COUNT_KINDS.cancelled, count: 3 },
     { kind: delivered(1), count: 4 },
   ]);
   const other = activityOf([
-    { kind: COUNTED.accepted, count: 1 },
-    { kind: COUNTED.retried, count: 1 },
-    { kind: COUNTED.failed, count: 1 },
-    { kind: COUNTED.cancelled, count: 1 },
+    { kind: COUNT_KINDS.accepted, count: 1 },
+    { kind: COUNT_KINDS.retried, count: 1 },
+    { kind: COUNT_KINDS.failed, count: 1 },
+    { kind: COUNT_KINDS.cancelled, count: 1 },
     { kind: delivered(1), count: 1 },
     { kind: delivered(1000), count: 1 },
   ]);
-  const { lags, ...counts } = sumOf([one, other]);
+  const { lags, ...counts } = sumOfActivities([one, other]);
   assert.deepEqual(counts, { accepted: 8, retried: 3, failed: 2, cancelled: 4, delivered: 6 });
   assert.deepEqual([lags[0], lags[delivered(1000) - 10]], [5, 1]);
-  assert.deepEqual(sumOf([]), NO_ACTIVITY);
+  assert.deepEqual(sumOfActivities([]), NO_ACTIVITY);
 });
 
 test('a percentile is above the lags that it names, by no more than two fifths', () => {
@@ -121,23 +121,23 @@ test('a chart has the narrowest bars of which not too many are needed', () => {
   assert.equal(width(35 * DAY_MS), 6 * 60);
   assert.equal(BUCKETS_MAX, 180);
   // From the start of a bar, exactly 180 fit.
-  const even = startOf(NOW, MINUTE_MS);
+  const even = startOfSpan(NOW, MINUTE_MS);
   assert.equal(bucketRange(even - 180 * MINUTE_MS, even, even).bucketMs, MINUTE_MS);
 });
 
 test('a chart begins with a whole bar, and no earlier than hours are kept', () => {
   assert.deepEqual(bucketRange(NOW - HOUR_MS, NOW, NOW), {
-    fromAt: startOf(NOW - HOUR_MS, MINUTE_MS),
+    fromAt: startOfSpan(NOW - HOUR_MS, MINUTE_MS),
     toAt: NOW,
     bucketMs: MINUTE_MS,
   });
-  assert.equal(bucketRange(0, NOW, NOW).fromAt, startOf(NOW - HOURS_KEPT_MS, 6 * HOUR_MS));
+  assert.equal(bucketRange(0, NOW, NOW).fromAt, startOfSpan(NOW - HOURS_KEPT_MS, 6 * HOUR_MS));
   // A period far longer than what is kept has the widest bars.
   assert.equal(bucketRange(NOW, NOW + 1e12, NOW).bucketMs, DAY_MS);
 });
 
 test('where minutes are no longer kept, bars are hours', () => {
-  const keptFrom = startOf(NOW - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS;
+  const keptFrom = startOfSpan(NOW - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS;
   const end = keptFrom + 2 * HOUR_MS;
   assert.equal(bucketRange(keptFrom, end, NOW).bucketMs, MINUTE_MS);
   assert.equal(bucketRange(keptFrom - 1, end, NOW).bucketMs, HOUR_MS);

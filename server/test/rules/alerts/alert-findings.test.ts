@@ -21,6 +21,7 @@ const NO_FACTS: AlertFacts = {
   notified: [],
   queues: [],
   schedules: [],
+  parkedHosts: [],
   used: 0,
 };
 const NO_SIGHT: NodeAlertFacts = { dayMax: null, storedBytes: 0, storedBytesMax: null, freeBytes: null };
@@ -205,6 +206,21 @@ test('hostFailing names the hosts from the one that failed most often in a row o
   assert.equal(lately.text, 'Every host responds again, or was not called lately.');
 });
 
+test('hostFailing says for which of its hosts messages are parked', () => {
+  const rows = ['a', 'b'].flatMap((name) => times(2, attempt({ host: `${name}.example:443` })));
+  const facts = { attempts: { rows, isCut: false }, parkedHosts: ['b.example:443', 'c.example:443'] };
+  assert.deepEqual(found({ rule: hostFailing, facts }), {
+    isWrong: true,
+    text: 'The last 2 attempts to a.example:443, b.example:443 failed: no connection, no response in time, or a status of 500 or more. Messages that park wait for b.example:443.',
+    facts: {
+      hosts: [
+        { host: 'a.example:443', failedInARow: 2 },
+        { host: 'b.example:443', failedInARow: 2, isParked: true },
+      ],
+    },
+  });
+});
+
 test('hostFailing looks an hour back, its first instant included', () => {
   const at = (endedAt: number) =>
     found({ rule: hostFailing, facts: { attempts: { rows: times(2, attempt({ endedAt })), isCut: false } } })!.isWrong;
@@ -228,11 +244,11 @@ test('scheduleFailed names the schedules; the run with the latest time is the ne
   );
   assert.deepEqual(found({ rule: scheduleFailed }), {
     isWrong: false,
-    text: 'The last run of every schedule did not fail, or is gone.',
+    text: 'The last run of every schedule did not fail, or was deleted.',
     facts: { schedules: [] },
   });
   const one = found({ rule: { ...scheduleFailed, schedule: 'a' } })!;
-  assert.equal(one.text, 'The last run of schedule a did not fail, or is gone.');
+  assert.equal(one.text, 'The last run of schedule a did not fail, or was deleted.');
 });
 
 test('quotaNear says what is near its limit: the messages of the day, what is stored, or both', () => {

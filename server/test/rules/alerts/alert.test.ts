@@ -8,10 +8,10 @@ import {
   alertBody,
   eventToReport,
   nextEvaluationAt,
-  standingAfter,
+  notifiedStateAfter,
 } from '../../../src/rules/alerts/alert.ts';
 import type { AlertFacts, AttemptFact, FailedFact } from '../../../src/rules/alerts/alert-facts.ts';
-import { failuresFrom, isHost, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
+import { failuresFrom, isNamedHost, neededFacts } from '../../../src/rules/alerts/alert-facts.ts';
 import { findingOf, type NodeAlertFacts } from '../../../src/rules/alerts/alert-findings.ts';
 import { readAlert, shownDefinition } from '../../../src/rules/alerts/alert-rules.ts';
 import { parseTargetUrl } from '../../../src/rules/publish/destination.ts';
@@ -96,7 +96,7 @@ test('a host is kept as messages have it, however it is written', () => {
     assert.deepEqual(shownDefinition(found.definition).rule.host, kept);
     const { host } = found.definition.rule as { host: string };
     const target = parseTargetUrl(`http://${given}/x`);
-    assert.ok('host' in target && isHost(target.host, host), given);
+    assert.ok('host' in target && isNamedHost(target.host, host), given);
   }
   for (const host of [
     'http://a.example',
@@ -145,19 +145,19 @@ test('begin, remind and over: each at its time, and nothing in between', () => {
   assert.equal(eventToReport(calm, right, NOW), null);
   assert.equal(eventToReport(calm, null, NOW), null);
   assert.equal(eventToReport(calm, wrong, NOW), 'begin');
-  const begun = { ...calm, ...standingAfter('begin', calm, { messageId: 'msg_1', text: 'bad', at: NOW }) };
+  const begun = { ...calm, ...notifiedStateAfter('begin', calm, { messageId: 'msg_1', text: 'bad', at: NOW }) };
   assert.deepEqual([begun.state, begun.sinceAt, begun.notifiedAt, begun.messageId], ['firing', NOW, NOW, 'msg_1']);
   assert.equal(eventToReport(begun, null, NOW + 60 * MINUTE), null);
   assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE - 1), null);
   assert.equal(eventToReport(begun, wrong, NOW + 10 * MINUTE), 'remind');
   const later = NOW + 10 * MINUTE;
-  const reminded = { ...begun, ...standingAfter('remind', begun, { messageId: 'msg_2', text: 'bad', at: later }) };
+  const reminded = { ...begun, ...notifiedStateAfter('remind', begun, { messageId: 'msg_2', text: 'bad', at: later }) };
   assert.deepEqual([reminded.sinceAt, reminded.notifiedAt], [NOW, later]);
   assert.equal(eventToReport(reminded, wrong, later + 10 * MINUTE - 1), null);
   assert.equal(eventToReport({ ...reminded, remindEveryMs: null }, wrong, later + 60 * MINUTE), null);
   assert.equal(eventToReport(begun, right, NOW + MINUTE - 1), null, 'it lasts at least a minute');
   assert.equal(eventToReport(begun, right, NOW + MINUTE), 'over');
-  assert.deepEqual(standingAfter('over', begun, { messageId: 'msg_3', text: 'good', at: later }), {
+  assert.deepEqual(notifiedStateAfter('over', begun, { messageId: 'msg_3', text: 'good', at: later }), {
     state: 'calm',
     sinceAt: null,
     notifiedAt: later,
@@ -173,6 +173,7 @@ const NO_FACTS: AlertFacts = {
   notified: [],
   queues: [],
   schedules: [],
+  parkedHosts: [],
   used: 0,
 };
 const NO_STORED = { storedBytes: 0, storedBytesMax: null };
@@ -370,6 +371,7 @@ test('the alerts of an account are looked at together, and only at what they nee
     queues: ['a', 'b'],
     schedules: [],
     areFailedSchedulesAsked: false,
+    areParkedHostsAsked: false,
     isUsageAsked: false,
   });
   const all = neededFacts(
@@ -382,8 +384,8 @@ test('the alerts of an account are looked at together, and only at what they nee
     NOW,
   );
   assert.deepEqual(
-    [all.queues, all.areFailedSchedulesAsked, all.failedFromAt, all.isUsageAsked],
-    ['all', true, 0, true],
+    [all.queues, all.areFailedSchedulesAsked, all.failedFromAt, all.isUsageAsked, all.areParkedHostsAsked],
+    ['all', true, 0, true, true],
   );
   assert.equal(all.attemptsFromAt, NOW - 60 * MINUTE);
 });

@@ -116,9 +116,9 @@ test('a callback is an ordinary message: own id, JSON, due when its attempt ende
   assert.equal(failure.kind, 'failureCallback');
 });
 
-test('a callback has the retry setting of the original, count and delay', () => {
-  const { retriesMax, retryDelay } = targetFor({ retries: 7, retryDelay: '1000 * retried' });
-  assert.deepEqual([retriesMax, retryDelay], [7, '1000 * retried']);
+test('a callback has the retry setting of the original: count, delay and jitter', () => {
+  const original = targetFor({ retries: 7, retryDelay: '1000 * retried', retryJitter: 30 });
+  assert.deepEqual([original.retriesMax, original.retryDelay, original.retryJitter], [7, '1000 * retried', 30]);
   assert.equal(targetFor({}).retriesMax, 3, "the tier's default, when the original asked for none");
   assert.equal(targetFor({ retries: 0 }).retriesMax, 0);
 });
@@ -128,6 +128,8 @@ test('a retry setting of its own wins, each part by itself', () => {
   assert.deepEqual([own.retriesMax, own.retryDelay], [0, '1000']);
   const delay = targetFor({ retries: 7, retryDelay: '1000' }, { retryDelay: '5' });
   assert.deepEqual([delay.retriesMax, delay.retryDelay], [7, '5']);
+  const jitter = targetFor({ retries: 7, retryJitter: 30 }, { retryJitter: 0 });
+  assert.deepEqual([jitter.retriesMax, jitter.retryJitter], [7, 0]);
 });
 
 test('method, headers, delay and timeout of a callback are its own and never those of the original', () => {

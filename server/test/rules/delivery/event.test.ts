@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  attemptEnds,
   EVENT_BODY_BYTES_MAX,
   eventBodyBytes,
   isEventWanted,
+  type JournalStep,
   type MessageEvent,
   messageEvents,
   needsJournal,
+  readsAccountJournal,
   STEP_EVENTS_MAX,
-  type Step,
+  statesAfterAttempt,
   stepEvents,
-  walksJournal,
 } from '../../../src/rules/delivery/event.ts';
 import type { Attempt, Message } from '../../../src/rules/delivery/message.ts';
 import { claimOf, NOW } from '../given.ts';
@@ -37,10 +37,10 @@ function attempt(number: number, some: Partial<Attempt> = {}): Attempt {
 }
 
 const shown = (events: readonly MessageEvent[]) => events.map(({ at, state }) => `${at - NOW} ${state}`);
-const steps = (message: Message, step: Step, isLive = false) => shown(stepEvents(message, step, isLive));
+const steps = (message: Message, step: JournalStep, isLive = false) => shown(stepEvents(message, step, isLive));
 
 test('an attempt delivers with any 2xx, is repeated if there is a next one, and otherwise fails or is held', () => {
-  const ends = (some: Partial<Attempt>) => attemptEnds(attempt(1, some));
+  const ends = (some: Partial<Attempt>) => statesAfterAttempt(attempt(1, some));
   for (const status of [200, 204, 299]) assert.deepEqual(ends({ status, nextAt: null }), ['DELIVERED']);
   for (const status of [199, 300]) assert.deepEqual(ends({ status, nextAt: null }), ['ERROR', 'FAILED']);
   assert.deepEqual(ends({}), ['ERROR', 'RETRY']);
@@ -53,7 +53,7 @@ test('an attempt delivers with any 2xx, is repeated if there is a next one, and 
 });
 
 test('a message that is accepted and started at once has two events', () => {
-  const accepted = (isStarted: boolean): Step => ({ kind: 'accepted', isStarted });
+  const accepted = (isStarted: boolean): JournalStep => ({ kind: 'accepted', isStarted });
   assert.deepEqual(steps(MESSAGE, accepted(false)), ['0 CREATED']);
   assert.deepEqual(steps({ ...MESSAGE, state: 'claimed' }, accepted(false)), ['0 CREATED']);
   assert.deepEqual(steps({ ...MESSAGE, state: 'claimed' }, accepted(true)), ['0 CREATED', '0 ACTIVE']);
@@ -63,7 +63,7 @@ test('a message that is accepted and started at once has two events', () => {
 });
 
 test('the start of an attempt that was given back is shown when it has begun; a live reader is told at once', () => {
-  const start: Step = { kind: 'started', number: 2, at: NOW + 7 };
+  const start: JournalStep = { kind: 'started', number: 2, at: NOW + 7 };
   assert.deepEqual(steps({ ...MESSAGE, attempts: 1 }, start), []);
   assert.deepEqual(steps({ ...MESSAGE, attempts: 1 }, start, true), ['7 ACTIVE']);
   assert.deepEqual(stepEvents({ ...MESSAGE, attempts: 1 }, start), [], 'a reader is not live unless it says so');
@@ -97,7 +97,7 @@ test('nothing follows from an attempt during which its message was cancelled', (
     endedAt: NOW + 25,
     cancelRequestedAt: NOW + 22,
   };
-  const last: Step = { kind: 'attempt', attempt: attempt(2, { nextAt: null }) };
+  const last: JournalStep = { kind: 'attempt', attempt: attempt(2, { nextAt: null }) };
   assert.deepEqual(steps(cancelled, last), ['25 ERROR']);
   assert.deepEqual(steps({ ...cancelled, state: 'failed' }, last), ['25 ERROR', '25 FAILED']);
   assert.deepEqual(steps({ ...cancelled, attempts: 3 }, last), ['25 ERROR', '25 FAILED']);
@@ -151,10 +151,43 @@ test('the request to cancel stands before the end of the attempt that was under 
   ]);
 });
 
+test('each change stands between the attempts before it and those after it, also in one millisecond', () => {
+  assert.equal(needsJournal({ ...MESSAGE, changes: 1 }, []), true);
+  const at = (number: number) => attempt(number, { startedAt: NOW + 10, endedAt: NOW + 10 });
+  const update = (attempts: number): MessageEvent => ({
+    at: NOW + 10,
+    state: 'UPDATED',
+    message: MESSAGE,
+    attempt: null,
+    changed: { names: ['url'], attempts },
+  });
+  const events = messageEvents(
+    { ...MESSAGE, attempts: 2 },
+    [at(1), at(2)],
+    [update(0), update(1), update(1), update(2)],
+  );
+  assert.deepEqual(
+    events.map(({ state, attempt: of }) => state + (of?.number ?? '')),
+    [
+      'CREATED',
+      'UPDATED',
+      'ACTIVE1',
+      'ERROR1',
+      'RETRY1',
+      'UPDATED',
+      'UPDATED',
+      'ACTIVE2',
+      'ERROR2',
+      'RETRY2',
+      'UPDATED',
+    ],
+  );
+});
+
 test('each release of a held message stands behind the attempt after which it was held', () => {
   const held = (number: number) => attempt(number, { outcome: 'interrupted', status: null, nextAt: null });
-  assert.equal(needsJournal([attempt(1)]), false);
-  assert.equal(needsJournal([attempt(1), held(2)]), true);
+  assert.equal(needsJournal(MESSAGE, [attempt(1)]), false);
+  assert.equal(needsJournal(MESSAGE, [attempt(1), held(2)]), true);
   const release = (ms: number): MessageEvent => ({ at: NOW + ms, state: 'RELEASED', message: MESSAGE, attempt: null });
   const message: Message = { ...MESSAGE, attempts: 3 };
   const events = messageEvents(message, [held(1), attempt(2), held(3)], [release(17), release(37), release(50)]);
@@ -206,8 +239,8 @@ test('a filter selects events by state and time, both ends included', () => {
 
 test('the events of up to twenty messages are read by message, those of more from the journal', () => {
   const ids = Array.from({ length: 20 }, (_, at) => `msg_${at}`);
-  assert.equal(walksJournal(undefined), true);
-  assert.equal(walksJournal([]), false);
-  assert.equal(walksJournal(ids), false);
-  assert.equal(walksJournal([...ids, 'msg_x']), true);
+  assert.equal(readsAccountJournal(undefined), true);
+  assert.equal(readsAccountJournal([]), false);
+  assert.equal(readsAccountJournal(ids), false);
+  assert.equal(readsAccountJournal([...ids, 'msg_x']), true);
 });

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import {
   ALONE_MS,
   afterCutOff,
-  aloneInCrash,
   chooseStartingAlone,
   heldReason,
+  indexOfLoneAttempt,
   isSuspect,
   NEVER_AT,
   type Orphan,
@@ -18,19 +18,19 @@ const AT = 1_000_000;
 const orphan = (claimedAt: number, interrupted = 0): Orphan => ({ claimedAt, interrupted });
 
 test('the only one in flight at a crash was alone, whatever happened to it before', () => {
-  assert.equal(aloneInCrash([orphan(AT)]), 0);
-  assert.equal(aloneInCrash([orphan(AT, 7)]), 0);
-  assert.equal(aloneInCrash([{ claimedAt: null, interrupted: 0 }]), 0);
-  assert.equal(aloneInCrash([]), -1);
+  assert.equal(indexOfLoneAttempt([orphan(AT)]), 0);
+  assert.equal(indexOfLoneAttempt([orphan(AT, 7)]), 0);
+  assert.equal(indexOfLoneAttempt([{ claimedAt: null, interrupted: 0 }]), 0);
+  assert.equal(indexOfLoneAttempt([]), -1);
 });
 
 test('of several, none was alone, unless they had made way for a suspect', () => {
-  assert.equal(aloneInCrash([orphan(AT), orphan(AT)]), -1);
-  assert.equal(aloneInCrash([orphan(AT), orphan(AT + 60_000)]), -1, 'that the others were slow is no reason');
-  assert.equal(aloneInCrash([orphan(AT + ALONE_MS, 3), orphan(AT), orphan(AT - 5)]), 0);
-  assert.equal(aloneInCrash([orphan(AT), orphan(AT + ALONE_MS - 1, 3)]), -1, 'it did not wait for the other');
-  assert.equal(aloneInCrash([orphan(AT, 3), orphan(AT + 10)]), -1, 'the other started after it');
-  assert.equal(aloneInCrash([orphan(AT, 3), orphan(AT, 3)]), -1);
+  assert.equal(indexOfLoneAttempt([orphan(AT), orphan(AT)]), -1);
+  assert.equal(indexOfLoneAttempt([orphan(AT), orphan(AT + 60_000)]), -1, 'that the others were slow is no reason');
+  assert.equal(indexOfLoneAttempt([orphan(AT + ALONE_MS, 3), orphan(AT), orphan(AT - 5)]), 0);
+  assert.equal(indexOfLoneAttempt([orphan(AT), orphan(AT + ALONE_MS - 1, 3)]), -1, 'it did not wait for the other');
+  assert.equal(indexOfLoneAttempt([orphan(AT, 3), orphan(AT + 10)]), -1, 'the other started after it');
+  assert.equal(indexOfLoneAttempt([orphan(AT, 3), orphan(AT, 3)]), -1);
 });
 
 test('the pause begins with the third interruption and grows as the backoff does, up to a day', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from '../../../src/rules/delivery/message.ts';
-import { retriedMessage, withChanges } from '../../../src/rules/delivery/retry.ts';
+import { retriedMessage, retryWithChanges } from '../../../src/rules/delivery/retry.ts';
 import { parsePublishSettings } from '../../../src/rules/publish/publish-settings.ts';
 import { callbackTo, claimOf, countingIds, FAILURE_URL, planned, request, settings } from '../given.ts';
 
@@ -11,7 +11,14 @@ const RULES = { headerPrefix: 'Service-', forwardHeadersMax: 64, forwardHeaderBy
 const DEAD: Message = {
   ...claimOf({
     queueName: 'orders',
-    settings: settings({ retries: 2, retryDelay: '1000', timeoutMs: 5000, method: 'PUT', forward: [['X-A', 'a']] }),
+    settings: settings({
+      retries: 2,
+      retryDelay: '1000',
+      retryJitter: 10,
+      timeoutMs: 5000,
+      method: 'PUT',
+      forward: [['X-A', 'a']],
+    }),
     callback: callbackTo(FAILURE_URL),
     labels: ['red'],
     orderKey: 'k',
@@ -42,12 +49,13 @@ test('it has passed through the service as often as the dead letter, or as the r
 function changed(headers: readonly (readonly [string, string])[]) {
   const given = parsePublishSettings(headers, RULES);
   if ('problem' in given) throw new Error(given.problem.message);
-  return withChanges(again(), planned({ ...given, destination: request().destination })[0]!, given);
+  return retryWithChanges(again(), planned({ ...given, destination: request().destination })[0]!, given);
 }
 
 test('without changes it keeps every setting', () => {
-  const { method, retriesMax, retryDelay, timeoutMs, callback, failureCallback, labels, orderKey } = changed([]);
-  assert.deepEqual([method, retriesMax, retryDelay, timeoutMs], ['PUT', 2, '1000', 5000]);
+  const { method, retriesMax, retryDelay, retryJitter, timeoutMs, ...kept } = changed([]);
+  const { callback, failureCallback, labels, orderKey } = kept;
+  assert.deepEqual([method, retriesMax, retryDelay, retryJitter, timeoutMs], ['PUT', 2, '1000', 10, 5000]);
   assert.deepEqual([callback, failureCallback, labels, orderKey], [DEAD.callback, null, ['red'], 'k']);
   assert.equal(changed([]).deduplication, null);
 });
@@ -56,6 +64,7 @@ test('each setting that is given replaces the one it had', () => {
   assert.equal(changed([['Service-Method', 'PATCH']]).method, 'PATCH');
   assert.equal(changed([['Service-Retries', '0']]).retriesMax, 0);
   assert.equal(changed([['Service-Retry-Delay', '7']]).retryDelay, '7');
+  assert.equal(changed([['Service-Retry-Jitter', '50%']]).retryJitter, 50);
   assert.equal(changed([['Service-Timeout', '9s']]).timeoutMs, 9000);
   assert.equal(changed([['Service-Callback', 'https://n.example/']]).callback?.url, 'https://n.example/');
   assert.equal(

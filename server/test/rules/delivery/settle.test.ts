@@ -33,7 +33,7 @@ const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away'
 const CUT_OFF_ALONE: Outcome = { ...INTERRUPTED, cause: 'crashAlone' };
 const DRAINED: Outcome = { ...INTERRUPTED, cause: 'drain' };
 
-function settle(claim: Claim, outcome: Outcome, some: Pick<SettleContext, 'retryFloor'> = {}): Settlement {
+function settle(claim: Claim, outcome: Outcome, some: Pick<SettleContext, 'retryFloor' | 'trial'> = {}): Settlement {
   const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS, newId: countingIds(), ...some };
   return decideSettlement(claim, { outcome, startedAt: STARTED_AT, endedAt: ENDED_AT }, context);
 }
@@ -343,4 +343,31 @@ test('a body that was cut is recorded as cut, and one that never came is not', (
   const cut = { ...answered(200), isBodyCut: true } as Outcome;
   assert.equal(settle(withRetries(3), cut).attempt.isResponseBodyCut, true);
   assert.equal(settle(withRetries(3), UNREACHABLE).attempt.isResponseBodyCut, false);
+});
+
+test('while its host is down, a failed attempt of a message that parks uses up no retry and calls no callback', () => {
+  const claim = claimOf(
+    {
+      settings: settings({ retries: 1 }),
+      callback: callbackTo(CALLBACK_URL),
+      failureCallback: callbackTo(FAILURE_URL),
+    },
+    { retried: 1, attempts: 40 },
+  );
+  for (const outcome of [UNREACHABLE, TIMED_OUT, answered(503)]) {
+    const probe = settle(claim, outcome, { trial: 'probe' });
+    assert.deepEqual(
+      [probe.next, probe.retried, probe.followUps],
+      [{ state: 'pending', dueAt: ENDED_AT, startsAlone: false }, 1, []],
+    );
+    const opening = settle(claim, outcome, { trial: 'opening' });
+    assert.deepEqual([opening.next.state, opening.retried, opening.followUps], ['pending', 1, []]);
+    assert.ok(opening.next.state === 'pending' && opening.next.dueAt > ENDED_AT);
+  }
+  assert.equal(settle(claim, answered(200), { trial: 'probe' }).next.state, 'delivered');
+  const refused = settle(claim, answered(404), { trial: 'probe' });
+  assert.deepEqual([refused.next.state, refused.followUps.length], ['failed', 2]);
+  const late = { ...claim, message: { ...claim.message, mustStartBefore: ENDED_AT } };
+  const expired = settle(late, answered(503), { trial: 'probe' });
+  assert.deepEqual([expired.next.state, expired.followUps.length], ['failed', 2]);
 });

@@ -11,9 +11,9 @@ interface ReadyBacklog extends Backlog {
   readonly ready: number[];
 }
 
-const backlog = (accountId: string, host: string, count: number, bytes = 0): ReadyBacklog => ({
+const backlog = (accountId: string, name: string, count: number, bytes = 0): ReadyBacklog => ({
   accountId,
-  host,
+  name,
   ready: Array.from({ length: count }, () => bytes),
 });
 
@@ -36,7 +36,7 @@ function claim(backlogs: readonly ReadyBacklog[], budget: SlotBudget): { taken: 
     for (const ask of asks) {
       const found = ask.backlog.ready.slice(0, ask.wanted);
       for (const bytes of found) {
-        if (!budget.take(ask.backlog.accountId, ask.backlog.host, bytes)) continue;
+        if (!budget.take(ask.backlog.accountId, ask.backlog.name, bytes)) continue;
         ask.backlog.ready.splice(ask.backlog.ready.indexOf(bytes), 1);
         ask.taken += 1;
       }
@@ -114,7 +114,7 @@ test('a host without room keeps no slot from the others', () => {
 });
 
 test('a small message need not wait for a large one before it', () => {
-  const [mixed] = shares([{ accountId: 'a', host: 'x', ready: [1_000_000, 0, 0] }], 3, { bytes: 0, oversized: 0 });
+  const [mixed] = shares([{ accountId: 'a', name: 'x', ready: [1_000_000, 0, 0] }], 3, { bytes: 0, oversized: 0 });
   assert.equal(mixed, 2);
 });
 
@@ -147,8 +147,8 @@ test('never more than the budget allows, and no slot stays free that somebody co
         slots - budget.slots,
       );
       assert.ok(budget.slots >= 0);
-      for (const { accountId, host, ready } of backlogs) {
-        assert.ok(ready.length === 0 || budget.room(accountId, host) < 1, `${accountId} ${host}: ${ready.length} left`);
+      for (const { accountId, name, ready } of backlogs) {
+        assert.ok(ready.length === 0 || budget.room(accountId, name) < 1, `${accountId} ${name}: ${ready.length} left`);
       }
     }),
     { numRuns: 2000 },

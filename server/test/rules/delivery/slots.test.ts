@@ -87,6 +87,7 @@ const situations: fc.Arbitrary<Situation> = fc
       busyAtHosts: hosts.flatMap((host) =>
         accounts.map((account) => [account, host, of(running, { account, host }).length] as const),
       ),
+      parked: [],
     };
     return { caps, running, limits };
   });
@@ -276,6 +277,7 @@ test('a half and the rest are together the whole, and of what does not halve the
     hostsFree: [['h1', 5, 1]],
     hostsOther: [21, 3],
     busyAtHosts: [['a1', 'h1', 3]],
+    parked: [['a1', 'h1', 3]],
   });
   const half = whole.half();
   assert.deepEqual(half.limits(), {
@@ -290,6 +292,7 @@ test('a half and the rest are together the whole, and of what does not halve the
     hostsFree: [['h1', 3, 1]],
     hostsOther: [11, 2],
     busyAtHosts: [['a1', 'h1', 2]],
+    parked: [['a1', 'h1', 3]],
   });
   // Taken since then by an account and at a host that the half does not name.
   whole.use('a2', 'h2', 20 * KIB);
@@ -314,6 +317,7 @@ test('a half and the rest are together the whole, and of what does not halve the
       ['a1', 'h1', 1],
       ['a2', 'h2', 2],
     ],
+    parked: [['a1', 'h1', 0]],
   });
   assert.equal(whole.half(2).slots, 2);
 });
@@ -331,7 +335,71 @@ test('the accounts and hosts where nothing may start are those without room', ()
       ['one', 1, 0],
     ],
   });
-  assert.deepEqual(budget.full(), { accounts: ['full', 'over'], hosts: ['none'] });
+  assert.deepEqual(budget.full(), { accounts: ['full', 'over'], hosts: ['none', 'none parks'] });
+});
+
+test('at a parked host only messages that do not park start, and those within its room', () => {
+  const budget = free(1000, {
+    parked: [
+      ['a1', 'down:443', 0],
+      ['a1', 'opening:443', 2],
+    ],
+  });
+  const rooms = (host: string) => [budget.room('a1', host) > 2, budget.room('a1', `${host} parks`)];
+  assert.deepEqual(rooms('down:443'), [true, 0]);
+  assert.deepEqual(rooms('opening:443'), [true, 2]);
+  assert.ok(budget.room('a2', 'down:443 parks') > 2);
+  assert.deepEqual([budget.isParked('a1', 'down:443 parks'), budget.isParked('a1', 'down:443')], [true, false]);
+  assert.deepEqual(budget.parked(), [['a1', 'down:443 parks']]);
+  assert.equal(budget.take('a1', 'opening:443 parks', 0), true);
+  budget.use('a1', 'opening:443 parks', 0);
+  assert.equal(budget.take('a1', 'opening:443 parks', 0), false);
+  assert.equal(budget.take('a1', 'opening:443', 0), true);
+  // Both backlogs take the slots of the same host.
+  assert.deepEqual(
+    budget.limits().busyAtHosts.map(([id, host, attempts]) => [id, host, attempts]),
+    [['a1', 'opening:443', 3]],
+  );
+});
+
+test('budgets of the same parked hosts read the list of them once', () => {
+  let reads = 0;
+  const parked: ClaimLimits['parked'] = [
+    ['a1', 'down:443', 0],
+    ['a1', 'opening:443', 2],
+  ];
+  const list = new Proxy(parked, {
+    get(of, name) {
+      if (name === '0') reads += 1;
+      return Reflect.get(of, name);
+    },
+  });
+  for (let count = 0; count < 3; count += 1) {
+    const budget = free(1000, { parked: list });
+    const half = budget.half();
+    half.use('a1', 'opening:443 parks', 0);
+    const backlogs = ['down:443 parks', 'opening:443 parks'];
+    assert.deepEqual(
+      [budget, half, budget.without(half)].map((each) => backlogs.map((backlog) => each.room('a1', backlog))),
+      [
+        [0, 2],
+        [0, 1],
+        [0, 1],
+      ],
+    );
+  }
+  assert.equal(reads, 1);
+});
+
+test('of parked hosts, however many, budgets know at once where nothing may start', () => {
+  const parked = Array.from({ length: 1000 }, (_, index) => ['a1', `h${index}:443`, index < 2 ? 1 : 0] as const);
+  const [one, other] = [free(1000, { parked }), free(1000, { parked }).half()];
+  assert.equal(one.parked().length, 998);
+  assert.equal(one.parked(), other.parked(), 'none of them makes a list of its own');
+  assert.deepEqual([one.hasParked('a1'), one.hasParked('a2')], [true, false]);
+  one.use('a1', 'h0:443 parks', 0);
+  assert.equal(one.parked().length, 999);
+  assert.ok(one.isParked('a1', 'h0:443 parks') && !other.isParked('a1', 'h0:443 parks'));
 });
 
 test('nothing of a blocked account starts, and what it holds still counts', () => {

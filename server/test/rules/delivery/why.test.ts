@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from '../../../src/rules/delivery/message.ts';
-import { countAhead, type WhyInput, whyNotDelivered } from '../../../src/rules/delivery/why.ts';
+import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
+import { cappedCount, type WhyInput, waitsForOthers, whyNotDelivered } from '../../../src/rules/delivery/why.ts';
 import type { FlowKey } from '../../../src/rules/lines/flow-key.ts';
 import type { Queue } from '../../../src/rules/lines/queue.ts';
 import { claimOf, NOW } from '../given.ts';
@@ -18,6 +19,9 @@ const QUEUE: Queue = {
   name: 'orders',
   parallelism: 1,
   isPaused: false,
+  expiresMs: null,
+  priority: null,
+  outage: null,
   createdAt: 0,
   updatedAt: 0,
   lag: 3,
@@ -42,14 +46,15 @@ function why(message: Message, some: Partial<WhyInput> = {}) {
     flowKey: null,
     flowAhead: null,
     isDraining: false,
+    paceMs: null,
     now: NOW,
     ...some,
   });
 }
 
 test('a count stops at its budget', () => {
-  assert.deepEqual(countAhead(5, 5), { count: 5 });
-  assert.deepEqual(countAhead(6, 5), { count: 5, isCountCut: true });
+  assert.deepEqual(cappedCount(5, 5), { count: 5 });
+  assert.deepEqual(cappedCount(6, 5), { count: 5, isCountCut: true });
 });
 
 test('a message that has ended says how', () => {
@@ -85,7 +90,7 @@ test('a paused queue holds a message, whether its time has come or not', () => {
 });
 
 test('in a queue it waits behind those before it', () => {
-  const ahead = { messageId: 'msg_0', state: 'claimed', count: 1 } as const;
+  const ahead = { messageId: 'msg_0', state: 'claimed', dueAt: NOW, count: 1 } as const;
   const inQueue = { ...DUE, queueName: 'orders' };
   assert.deepEqual(why(inQueue, { queue: QUEUE, ahead }), {
     reason: 'behind',
@@ -111,7 +116,7 @@ test('a delay ends at a known time, which is only the earliest where it then wai
   };
   assert.equal(delayed(LATER), undefined);
   assert.equal(delayed({ ...LATER, queueName: 'orders' }, { queue: QUEUE }), true);
-  const ahead = { messageId: 'msg_0', state: 'pending', count: 1 } as const;
+  const ahead = { messageId: 'msg_0', state: 'pending', dueAt: NOW, count: 1 } as const;
   assert.equal(delayed({ ...LATER, queueName: 'orders' }, { queue: QUEUE, ahead }), true);
   const flow = { key: 'shop', limits: KEY.limits };
   assert.equal(delayed({ ...LATER, flow }, { flowKey: { ...KEY, isPaused: true } }), true);
@@ -126,7 +131,7 @@ test('a retry follows at a known time; the head of a queue waits for nothing els
     nextAttemptAt: NOW + HOUR,
   });
   assert.match(why({ ...failed, lastStatus: null }).text, /^attempt 2 failed; the next follows at/);
-  const ahead = { messageId: 'msg_0', state: 'pending', count: 1 } as const;
+  const ahead = { messageId: 'msg_0', state: 'pending', dueAt: NOW, count: 1 } as const;
   assert.equal(why({ ...failed, queueName: 'orders' }, { queue: QUEUE }).isEarliest, undefined);
   assert.equal(why({ ...failed, queueName: 'orders' }, { queue: QUEUE, ahead }).isEarliest, true);
 });
@@ -138,7 +143,7 @@ test('after crashes it is tried alone, later or as soon as nothing is in flight'
     text: `crashes of the server interrupted it 3 times in a row; it is tried again, alone, at ${AT_LATER}; to start it now: POST /v2/messages/msg_1/retry`,
     nextAttemptAt: NOW + HOUR,
   });
-  const ahead = { messageId: 'msg_0', state: 'pending', count: 1 } as const;
+  const ahead = { messageId: 'msg_0', state: 'pending', dueAt: NOW, count: 1 } as const;
   assert.ok(!why(suspect, { ahead }).text.includes('to start it now'));
   const due = why({ ...suspect, dueAt: NOW }, { isDraining: true });
   assert.equal(due.reason, 'interrupted');
@@ -146,7 +151,16 @@ test('after crashes it is tried alone, later or as soon as nothing is in flight'
 });
 
 test('a message that is due waits for a slot, or for the next start of a node that shuts down', () => {
-  assert.equal(why(DUE).reason, 'waitingForSlot');
+  assert.deepEqual(why(DUE), {
+    reason: 'waitingForSlot',
+    text: 'it is due and waits for a free slot on the node or at its host',
+    level: 5,
+  });
+  const urgent = why({ ...DUE, priority: 9 });
+  assert.equal(urgent.text, 'it is due and waits for a free slot on the node or at its host; its priority is 9');
+  const risen = why({ ...DUE, priority: 9, dueAt: NOW - 125_000 });
+  assert.match(risen.text, /; its priority is 9, and has risen to 11 while it waited$/);
+  assert.equal(risen.level, 11);
   assert.equal(why(DUE, { isDraining: true }).reason, 'draining');
   assert.equal(why({ ...DUE, dueAt: NOW + 1 }).reason, 'delayed');
 });
@@ -168,16 +182,19 @@ test('under a key with a limit of its own, the free places go to those before it
   assert.equal(inLine(0, { limits, active: 2 }).reason, 'waitingForSlot');
   assert.deepEqual(inLine(0, { limits, active: 3 }), {
     reason: 'flowFull',
-    text: 'flow key "shop" has 3 of 3 deliveries under way; it is next, and its turn comes when 1 more have ended',
+    text: 'flow key "shop" has 3 of 3 deliveries under way; it is next, and its turn comes when 1 more message of the key has ended',
     aheadCount: 0,
   });
   assert.deepEqual(inLine(1, { limits, active: 2 }), {
     reason: 'flowFull',
-    text: 'flow key "shop" has 2 of 3 deliveries under way; 1 message waits before it, and its turn comes when 1 more have ended',
+    text: 'flow key "shop" has 2 of 3 deliveries under way; 1 message waits before it, and its turn comes when 1 more message of the key has ended',
     aheadCount: 1,
   });
   const far = inLine(7, { limits, active: 3 }, true);
-  assert.match(far.text, /; more than 7 messages wait before it, and its turn comes when 8 more have ended$/);
+  assert.match(
+    far.text,
+    /; more than 7 messages wait before it, and its turn comes when 8 more messages of the key have ended$/,
+  );
   assert.deepEqual([far.aheadCount, far.isAheadCountCut], [7, true]);
   assert.equal(why(DUE, { flowKey: { ...KEY, limits, active: 3 } }).reason, 'waitingForSlot', 'it does not wait there');
 });
@@ -224,4 +241,53 @@ test('the time is said to be the earliest where it waits for ends as well, or wh
   });
   assert.equal(inLine(0, { limits: { ...rate, parallelism: 2 }, windowCount: 1, active: 1 }).isEarliest, undefined);
   assert.equal(inLine(0, { limits: rate, windowCount: 1 }, true).isEarliest, true);
+});
+
+test('behind others it is estimated from the places they share and the usual pace of the host', () => {
+  const ahead = { messageId: 'msg_0', state: 'claimed', dueAt: NOW, count: 5 } as const;
+  const behind = (some: Partial<WhyInput>) => {
+    const { text, estimatedAt } = why({ ...DUE, queueName: 'orders' }, { queue: QUEUE, ahead, paceMs: 700, ...some });
+    return [text.slice(text.indexOf(';')), estimatedAt];
+  };
+  assert.deepEqual(behind({}), ['; at the usual pace of its host, in about 4s', NOW + 3500]);
+  assert.deepEqual(behind({ queue: { ...QUEUE, parallelism: 2 } })[1], NOW + 1400);
+  assert.deepEqual(behind({ queue: { ...QUEUE, parallelism: 9 } })[1], NOW + 700, 'at least one must end');
+  const ofKey = { queue: { ...QUEUE, parallelism: 2 }, ahead: { ...ahead, isOfKey: true } as const };
+  assert.deepEqual(behind(ofKey)[1], NOW + 3500, 'those of its order key are delivered one by one');
+  assert.match(String(behind({ ahead: { ...ahead, isCountCut: true } })[0]), /in more than 4s$/);
+  assert.equal(behind({ paceMs: null })[1], undefined);
+  const retried = { ...ahead, state: 'pending', dueAt: NOW + 3_600_000 } as const;
+  assert.deepEqual(
+    behind({ ahead: retried }),
+    ['; at the usual pace of its host, in about 1h4s', NOW + 3_603_500],
+    'the first waits for its retry',
+  );
+  assert.equal(
+    behind({ ahead: retried, queue: { ...QUEUE, parallelism: 2 } })[1],
+    NOW + 1400,
+    'there is another place',
+  );
+  const held = { ...ahead, state: 'held', dueAt: NEVER_AT } as const;
+  assert.equal(behind({ ahead: held })[1], undefined, 'a person has to release the first');
+
+  const limits = { parallelism: 2, rate: null, periodMs: 60_000 };
+  const underKey = (some: Partial<FlowKey>) =>
+    why(DUE, { flowKey: { ...KEY, limits, ...some }, flowAhead: { count: 4 }, paceMs: 2000 });
+  assert.equal(underKey({ active: 2 }).estimatedAt, NOW + 6000);
+  assert.match(
+    underKey({ active: 2 }).text,
+    /5 more messages of the key have ended; at the usual pace .* in about 6s$/,
+  );
+  const rated = underKey({ active: 2, limits: { ...limits, rate: 5 }, windowCount: 1 });
+  assert.deepEqual([rated.nextAttemptAt, rated.estimatedAt], [NOW + 40_000, NOW + 40_000], 'not before its period');
+  assert.equal(underKey({ active: 0, limits: { ...limits, parallelism: 9 } }).reason, 'waitingForSlot');
+  assert.ok(waitsForOthers({ ahead, flowAhead: null }) && waitsForOthers({ ahead: null, flowAhead: { count: 0 } }));
+  assert.ok(!waitsForOthers({ ahead: null, flowAhead: null }));
+});
+
+test('the remaining time is in full seconds, and the time itself is exact', () => {
+  const { text, nextAttemptAt } = why({ ...DUE, dueAt: NOW + HOUR - 3 });
+  assert.match(text, /, in 1h$/);
+  assert.equal(nextAttemptAt, NOW + HOUR - 3);
+  assert.match(why({ ...DUE, dueAt: NOW + 1 }).text, /, in 1s$/);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Budget, budgets, KIB, MIB, numbersOf, showAmount } from '../../../src/rules/limits/budget.ts';
+import { type Budget, budgets, KIB, MIB, numericLimits, showAmount } from '../../../src/rules/limits/budget.ts';
 import {
   BUDGETS,
   UNCOUNTED_BODY_BYTES_MAX,
@@ -36,7 +36,7 @@ test('a limit that a row does not name does not exist', () => {
     node: 'max-bodies',
     beyond: '413',
   });
-  const { eachMax, accountMax, nodeMax } = numbersOf(table);
+  const { eachMax, accountMax, nodeMax } = numericLimits(table);
   assert.equal(eachMax('bodies'), 5);
   assert.throws(() => accountMax('bodies'), /"bodies" has no number under "account"/);
   assert.throws(() => nodeMax('bodies'), /"bodies" has no number under "node"/);

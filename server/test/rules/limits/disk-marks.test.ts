@@ -11,7 +11,7 @@ import {
   recreateAfterMs,
   reserveBytes,
   reserveStep,
-  storedProblem,
+  storageProblem,
 } from '../../../src/rules/limits/disk-marks.ts';
 
 const MIB = 1024 * 1024;
@@ -41,7 +41,7 @@ test('for ten minutes after a write found no space, the largest may not store mo
 test('with a small minimum the reserve is a quarter of it, in whole bytes', () => {
   assert.equal(reserveBytes(MIB + 3), MIB / 4);
   assert.equal(reserveStep(MIB / 4, MIB, true), null);
-  assert.equal(reserveStep(MIB / 4 - 1, MIB, true), 'giveUp');
+  assert.equal(reserveStep(MIB / 4 - 1, MIB, true), 'release');
 });
 
 test('the reserve is given up at the last moment, and made again only above the minimum', () => {
@@ -49,7 +49,7 @@ test('the reserve is given up at the last moment, and made again only above the 
   assert.equal(reserveBytes(0), 0);
   assert.equal(reserveStep(MIN, MIN, true), null);
   assert.equal(reserveStep(2 * MIB, MIN, true), null);
-  assert.equal(reserveStep(2 * MIB - 1, MIN, true), 'giveUp');
+  assert.equal(reserveStep(2 * MIB - 1, MIN, true), 'release');
   assert.equal(reserveStep(MIN, MIN, false), null, 'it would be given up again');
   assert.equal(reserveStep(MIN + 16 * MIB, MIN, false), 'make');
 });
@@ -63,14 +63,14 @@ test('the reserve of a database has the size of some segments of its log, and is
 
 test('an account is refused beyond its limit, and above the average on a disk that is nearly full', () => {
   const facts = { bytes: 90, more: 10, max: 100, mark: 'none', all: { bytes: 100, accounts: 4 } } as const;
-  assert.equal(storedProblem(facts, 'free'), null);
-  assert.equal(storedProblem({ ...facts, more: 11 }, 'free')?.code, 'storage_exceeded');
-  assert.equal(storedProblem({ ...facts, more: 11, max: null }, 'free'), null);
-  assert.equal(storedProblem({ ...facts, mark: 'largest' }, 'free')?.code, 'disk_full');
-  assert.equal(storedProblem({ ...facts, mark: 'largest', bytes: 25 }, 'free'), null, 'it stores its part');
+  assert.equal(storageProblem(facts, 'free'), null);
+  assert.equal(storageProblem({ ...facts, more: 11 }, 'free')?.code, 'storage_exceeded');
+  assert.equal(storageProblem({ ...facts, more: 11, max: null }, 'free'), null);
+  assert.equal(storageProblem({ ...facts, mark: 'largest' }, 'free')?.code, 'disk_full');
+  assert.equal(storageProblem({ ...facts, mark: 'largest', bytes: 25 }, 'free'), null, 'it stores its part');
   // As of the last look: it has grown since.
   const alone = { bytes: 50, accounts: 1 };
-  assert.equal(storedProblem({ ...facts, mark: 'largest', all: alone }, 'free'), null, 'nobody else needs the space');
+  assert.equal(storageProblem({ ...facts, mark: 'largest', all: alone }, 'free'), null, 'nobody else needs the space');
 });
 
 test('the less is free, the sooner it is looked at again', () => {

@@ -12,10 +12,10 @@ import {
   laneNode,
   laneShare,
   PauseDetector,
-  processOf,
+  processOfLane,
 } from '../../../src/rules/limits/lanes.ts';
 import { Pool } from '../../../src/runtime/collections/pool.ts';
-import { laneAccountMax, laneMax, lanes, shareAmongLanes } from '../../../src/runtime/lane-part.ts';
+import { laneAccountMax, laneMax, lanes, setLanesOfNode } from '../../../src/runtime/lane-part.ts';
 
 test('by default one core is left for the writer, and there are at most four lanes', () => {
   assert.deepEqual(
@@ -26,8 +26,8 @@ test('by default one core is left for the writer, and there are at most four lan
 });
 
 test('a lane is known by its process', () => {
-  assert.equal(processOf(laneNode('nod_1', 'nod_2')), 'nod_1');
-  assert.equal(processOf('nod_1'), 'nod_1');
+  assert.equal(processOfLane(laneNode('nod_1', 'nod_2')), 'nod_1');
+  assert.equal(processOfLane('nod_1'), 'nod_1');
 });
 
 test('no limit is smaller than the number of lanes', () => {
@@ -51,8 +51,8 @@ test('the shares of all lanes are together the whole, and differ by at most one'
 });
 
 test('however many lanes there are, an account that is alone gets something of every pool', (t) => {
-  shareAmongLanes(LANES_MAX);
-  t.after(() => shareAmongLanes(1));
+  setLanesOfNode(LANES_MAX);
+  t.after(() => setLanesOfNode(1));
   let pools = 0;
   for (const [key, { account, node }] of Object.entries(BUDGETS)) {
     if (account !== 'share' || typeof node !== 'number') continue;
@@ -81,10 +81,10 @@ test('a standstill is a gap, and counts until the process has run for a while', 
 });
 
 test('the parts of all lanes are no more than the whole', (t) => {
-  t.after(() => shareAmongLanes(1));
+  t.after(() => setLanesOfNode(1));
   const whole = laneMax('lookups');
   assert.equal(lanes(), 1);
-  shareAmongLanes(3);
+  setLanesOfNode(3);
   assert.equal(lanes(), 3);
   assert.equal(laneMax('lookups'), Math.floor(whole / 3));
   assert.ok(3 * laneMax('lookups') <= whole);
@@ -95,10 +95,10 @@ test('no lease ends at the time that stands for a lane that has ended', () => {
 });
 
 test('what one account may have is divided among the lanes, and each has at least one', (t) => {
-  t.after(() => shareAmongLanes(1));
+  t.after(() => setLanesOfNode(1));
   assert.equal(laneAccountMax('batchElements'), 1000);
-  shareAmongLanes(3);
+  setLanesOfNode(3);
   assert.equal(laneAccountMax('batchElements'), 333);
-  shareAmongLanes(2000);
+  setLanesOfNode(2000);
   assert.equal(laneAccountMax('batchElements'), 1);
 });

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayAfter, isOverQuota, type UsedDay } from '../../../src/rules/limits/quota.ts';
+import { type DayUsage, isOverQuota, usageAfter } from '../../../src/rules/limits/quota.ts';
 
 const keyed = (key: string | null) => ({ deduplication: key === null ? null : { key, expiresAt: 1 } });
-const day = (used: number, ...keys: string[]): UsedDay => ({ used, standingKeys: new Set(keys) });
+const day = (used: number, ...keys: string[]): DayUsage => ({ used, keysInForce: new Set(keys) });
 
 test('as many messages go as the day has left, all of them or none', () => {
   const three = [keyed(null), keyed(null), keyed(null)];
@@ -23,7 +23,7 @@ test('duplicates are answered also when the day is used up', () => {
 
 test('of several with one key, the first makes a message', () => {
   assert.equal(isOverQuota([keyed('a'), keyed('a')], day(9), 10), false);
-  assert.deepEqual(dayAfter([keyed('a'), keyed('a'), keyed(null)], day(2, 'b')), day(4, 'b', 'a'));
+  assert.deepEqual(usageAfter([keyed('a'), keyed('a'), keyed(null)], day(2, 'b')), day(4, 'b', 'a'));
 });
 
 test('calls that go one after the other never make more messages than the day allows', () => {
@@ -33,7 +33,7 @@ test('calls that go one after the other never make more messages than the day al
       let now = day(0);
       for (const keys of given) {
         const messages = keys.map(keyed);
-        if (!isOverQuota(messages, now, dayMax)) now = dayAfter(messages, now);
+        if (!isOverQuota(messages, now, dayMax)) now = usageAfter(messages, now);
       }
       assert.ok(now.used <= dayMax);
     }),

@@ -18,6 +18,7 @@ const callback: CallbackTarget = {
   headers: HEADERS,
   retriesMax: 0,
   retryDelay: null,
+  retryJitter: null,
   delayMs: 0,
   timeoutMs: 1,
 };
@@ -27,6 +28,7 @@ const message = {
   callback: null,
   failureCallback: null,
   labels: [],
+  debounce: null,
   body: new Uint8Array(100),
 };
 
@@ -43,6 +45,8 @@ test('a body that several messages share counts once', () => {
   assert.equal(bytesOfAll([message]), 1042 + 100);
   assert.equal(bytesOfAll([message, message, { ...message, url: '' }]), 2 * 1042 + 1024 + 100);
   assert.equal(bytesOfAll([message, { ...message, body: new Uint8Array(7) }]), 2 * 1042 + 107);
+  const debounced = { ...message, debounce: { key: 'k', latestAt: 0, count: 1 } };
+  assert.equal(bytesOfAll([debounced, debounced, message]), 3 * (1042 + 100), 'each may store it for itself');
 });
 
 test('an attempt counts with its response', () => {

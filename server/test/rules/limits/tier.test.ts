@@ -40,6 +40,7 @@ test('these limits can be removed, and no others', () => {
     'bodyBytesMax',
     'delayMsMax',
     'timeoutMsMax',
+    'awaitAckMsMax',
     'endpointsPerTopicMax',
     'topicsMax',
     'queuesMax',

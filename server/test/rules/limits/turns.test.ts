@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Costs, type PendingWork, Turns, unitsOf } from '../../../src/rules/limits/turns.ts';
+import { CostEstimates, type PendingWork, WriterTurns, workUnitsOf } from '../../../src/rules/limits/turns.ts';
 
 const BUDGET = 100;
 
@@ -9,7 +9,7 @@ const asked = (accountId: string, cost: number, line = 'one'): PendingWork => ({
 
 /** Asks again and again, until nothing waits. Returns what was served in each round. */
 function serve(
-  turns: Turns,
+  turns: WriterTurns,
   waiting: readonly PendingWork[],
   arriving: (round: number) => readonly PendingWork[] = () => [],
 ) {
@@ -26,7 +26,7 @@ function serve(
 const costOf = (some: readonly PendingWork[]) => some.reduce((sum, { cost }) => sum + cost, 0);
 
 test('all that fits goes together, and nothing is remembered', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   assert.deepEqual(
     turns.choose([asked('a', 25), asked('b', 25), asked('a', 25), asked('c', 25)], BUDGET),
     [0, 1, 2, 3],
@@ -36,7 +36,7 @@ test('all that fits goes together, and nothing is remembered', () => {
 });
 
 test('a long piece does not follow those of others, which would wait for its end', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const small = asked('b', 1);
   const long = asked('a', 26);
   assert.deepEqual(turns.choose([small, long], BUDGET), [0]);
@@ -49,18 +49,18 @@ test('a long piece does not follow those of others, which would wait for its end
 });
 
 test('what an account asked for behind a long piece stays behind it', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   assert.deepEqual(turns.choose([asked('b', 1), asked('a', 26), asked('a', 1), asked('c', 1)], BUDGET), [0, 3]);
 });
 
 test('long pieces of one account go together', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   turns.charge('b', 100);
   assert.deepEqual(turns.choose([asked('a', 30), asked('a', 30), asked('b', 1)], BUDGET), [0, 1, 2]);
 });
 
 test('a long piece goes next when the others have used as much, however many of theirs wait', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const rounds = serve(turns, [asked('a', 80), asked('a', 80)], (round) => (round < 200 ? [asked('b', 1)] : []));
   const at = rounds.flatMap((round, index) => (round.some(({ accountId }) => accountId === 'a') ? [index] : []));
   assert.equal(at[0], 0);
@@ -68,7 +68,7 @@ test('a long piece goes next when the others have used as much, however many of 
 });
 
 test('an account that asks for little waits for one round of one that asks for very much', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const much = Array.from({ length: 1000 }, () => asked('a', 90));
   const rounds = serve(turns, much, (round) => (round % 3 === 0 && round < 90 ? [asked('b', 1)] : []));
   rounds.slice(0, 90).forEach((served, round) => {
@@ -81,7 +81,7 @@ test('an account that asks for little waits for one round of one that asks for v
 });
 
 test('accounts that ask for much get the same time, whatever each of their requests takes', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const waiting = [
     ...Array.from({ length: 400 }, () => asked('dear', 10)),
     ...Array.from({ length: 4000 }, () => asked('cheap', 1)),
@@ -94,7 +94,7 @@ test('accounts that ask for much get the same time, whatever each of their reque
 });
 
 test('nobody saves up time by asking for nothing', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const always = Array.from({ length: 300 }, () => asked('always', 50));
   const late = Array.from({ length: 100 }, () => asked('late', 50));
   const rounds = serve(turns, always, (round) => (round === 50 ? late : []));
@@ -104,7 +104,7 @@ test('nobody saves up time by asking for nothing', () => {
 });
 
 test('what took longer than expected is made up for', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const left = (accountId: string) => Array.from({ length: 100 }, () => asked(accountId, 10));
   turns.choose([...left('a'), ...left('b')], BUDGET);
   turns.charge('a', 200);
@@ -126,7 +126,7 @@ const requests = fc.array(
 test('for any requests: each is served once, those of a line in order, and a round is no longer than it may be', () => {
   fc.assert(
     fc.property(requests, requests, (first, second) => {
-      const turns = new Turns();
+      const turns = new WriterTurns();
       const rounds = serve(turns, first, (round) => (round === 1 ? second : []));
       const served = rounds.flat();
       const expected = rounds.length > 2 || served.length > first.length ? [...first, ...second] : first;
@@ -146,7 +146,7 @@ test('for any requests: each is served once, those of a line in order, and a rou
 test('for any other requests: a small one waits for no more of the others’ work than one round and one request of each', () => {
   fc.assert(
     fc.property(requests, fc.nat({ max: 20 }), (others, after) => {
-      const turns = new Turns();
+      const turns = new WriterTurns();
       const small = asked('new', 1);
       const rounds = serve(turns, others, (round) => (round === after ? [small] : []));
       const at = rounds.findIndex((round) => round.includes(small));
@@ -158,7 +158,7 @@ test('for any other requests: a small one waits for no more of the others’ wor
 });
 
 test('what an account’s work takes is learned, and the account that was seen longest ago is forgotten', () => {
-  const costs = new Costs(10, 2);
+  const costs = new CostEstimates(10, 2);
   assert.equal(costs.of('a', 3), 30);
   for (let times = 0; times < 50; times += 1) costs.note('a', 2, 200);
   assert.ok(Math.abs(costs.of('a', 1) - 100) < 1);
@@ -170,7 +170,7 @@ test('what an account’s work takes is learned, and the account that was seen l
 });
 
 test('a round holds exactly its budget, in the order in which it was asked', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   const all = (costs: Record<string, number>) => Object.entries(costs).map(([id, cost]) => asked(id, cost));
   assert.deepEqual(turns.choose(all({ a: 25, b: 25, c: 25, d: 25, e: 25 }), BUDGET), [0, 1, 2, 3]);
   // The account that has used least goes first, and what is chosen is told in the order in which it came.
@@ -180,7 +180,7 @@ test('a round holds exactly its budget, in the order in which it was asked', () 
 });
 
 test('an account is remembered only while it is ahead of the others', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   turns.choose([asked('a', 100), asked('b', 100)], BUDGET);
   assert.equal(turns.size, 1);
   turns.choose([asked('b', 200), asked('c', 10)], BUDGET);
@@ -191,12 +191,10 @@ test('an account is remembered only while it is ahead of the others', () => {
   assert.equal(turns.size, before - 1, 'one that owes nothing is forgotten');
   turns.charge('f', 0);
   assert.equal(turns.size, before - 1);
-  turns.forget();
-  assert.equal(turns.size, 0);
 });
 
 test('an account that the others have caught up with is forgotten', () => {
-  const turns = new Turns();
+  const turns = new WriterTurns();
   for (const [first, second] of ['ab', 'bc', 'ca']) turns.choose([asked(first!, 100), asked(second!, 100)], BUDGET);
   assert.equal(turns.size, 3);
   // a begins where b and c end.
@@ -204,21 +202,38 @@ test('an account that the others have caught up with is forgotten', () => {
   assert.equal(turns.size, 1);
 });
 
-test('after a pause in which all fitted, nobody owes anything', () => {
-  const turns = new Turns();
-  turns.choose([asked('a', 90), asked('b', 90)], BUDGET);
-  turns.forget();
-  assert.deepEqual(turns.choose([asked('a', 90), asked('b', 90)], BUDGET), [0], 'who asked first goes first again');
+test('after a hundred choices in a row in which all fitted, nobody owes anything', () => {
+  const turns = new WriterTurns();
+  const both = [asked('a', 90), asked('b', 90)];
+  const calm = (times: number) => {
+    for (let time = 0; time < times; time += 1) turns.choose([asked('c', 1)], BUDGET);
+  };
+  turns.choose(both, BUDGET);
+  calm(99);
+  assert.equal(turns.isCalm, false);
+  assert.deepEqual(turns.choose(both, BUDGET), [1], 'a has just had its turn');
+  calm(100);
+  assert.equal(turns.isCalm, true);
+  assert.deepEqual(turns.choose(both, BUDGET), [0], 'who asked first goes first again');
+});
+
+test('work that arrives just after a second long piece comes before it, though little was pending in between', () => {
+  const turns = new WriterTurns();
+  const long = asked('a', 200);
+  assert.deepEqual(turns.choose([long], BUDGET), [0]);
+  assert.deepEqual(turns.choose([asked('b', 1)], BUDGET), [0]);
+  assert.deepEqual(turns.choose([long, asked('b', 1)], BUDGET), [1]);
+  assert.deepEqual(turns.choose([long], BUDGET), [0], 'and then it does not wait any longer');
 });
 
 test('work of no units teaches nothing', () => {
-  const costs = new Costs(10);
+  const costs = new CostEstimates(10);
   costs.note('a', 0, 1000);
   assert.deepEqual([costs.size, costs.of('a', 1)], [0, 10]);
 });
 
 test('what is known to have taken less lowers what is expected, but not below that of an unknown account', () => {
-  const costs = new Costs(10);
+  const costs = new CostEstimates(10);
   assert.equal(costs.noteLess('a', 1, 1), false);
   assert.deepEqual([costs.size, costs.of('a', 1)], [0, 10]);
   costs.note('a', 1, 4010);
@@ -232,8 +247,8 @@ test('what is known to have taken less lowers what is expected, but not below th
 });
 
 test('a large body is as much work as many small messages, and a small one as much as none', () => {
-  assert.equal(unitsOf(1, 0), 1);
-  assert.equal(unitsOf(1, 8191), 1);
-  assert.equal(unitsOf(1, 8192), 2);
-  assert.equal(unitsOf(1, 1_000_000), 123);
+  assert.equal(workUnitsOf(1, 0), 1);
+  assert.equal(workUnitsOf(1, 8191), 1);
+  assert.equal(workUnitsOf(1, 8192), 2);
+  assert.equal(workUnitsOf(1, 1_000_000), 123);
 });

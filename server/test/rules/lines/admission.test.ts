@@ -5,16 +5,16 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import {
-  countedToAdmit,
-  countedToStart,
+  countLimitsToAdmit,
+  countLimitsToStart,
   isChangedByStart,
   type KeyCounts,
   type KeyState,
   planAdmission,
-  planOne,
+  planOneStart,
   planStart,
-  startsIn,
-  withoutStarts,
+  startsInWindow,
+  windowWithoutStarts,
 } from '../../../src/rules/lines/admission.ts';
 import { AT_NEXT_START } from '../../../src/rules/lines/flow-control.ts';
 import {
@@ -37,7 +37,7 @@ const key = (some: Partial<KeyState> = {}): KeyState => ({
   windowStartAt: NOW - 1,
   windowCount: 0,
   nextStartAt: null,
-  said: null,
+  requested: null,
   ...some,
 });
 const limits = (parallelism: number | null, rate: number | null) => ({ parallelism, rate, periodMs: PERIOD });
@@ -46,11 +46,11 @@ const counts = (waiting: number, active = 0, unstarted = 0): KeyCounts => ({ act
 suite('admission', () => {
   test('as many are let in as the limits allow and as wait', () => {
     const both = key({ limits: limits(3, 5), windowCount: 1 });
-    assert.equal(planAdmission(both, counts(9, 1), NOW).letIn, 2);
-    assert.equal(planAdmission(both, counts(1, 1), NOW).letIn, 1);
-    assert.equal(planAdmission(both, counts(9, 1), NOW, 1).letIn, 1);
+    assert.equal(planAdmission(both, counts(9, 1), NOW).admitted, 2);
+    assert.equal(planAdmission(both, counts(1, 1), NOW).admitted, 1);
+    assert.equal(planAdmission(both, counts(9, 1), NOW, 1).admitted, 1);
     assert.deepEqual(planAdmission({ ...both, isPaused: true }, counts(9), NOW), {
-      letIn: 0,
+      admitted: 0,
       window: { windowStartAt: NOW - 1, windowCount: 1 },
       nextStartAt: null,
       dueAt: null,
@@ -59,7 +59,7 @@ suite('admission', () => {
 
   test('a key that admits its last unstarted message admits more at the next start', () => {
     const plan = planAdmission(key(), counts(5, 0, READY_MAX - 1), NOW);
-    assert.deepEqual([plan.letIn, plan.nextStartAt], [1, AT_NEXT_START]);
+    assert.deepEqual([plan.admitted, plan.nextStartAt], [1, AT_NEXT_START]);
     assert.equal(planAdmission(key(), counts(5, 0, READY_MAX - 2), NOW, 1).nextStartAt, NOW);
   });
 
@@ -75,20 +75,20 @@ suite('admission', () => {
 
   test('no more is counted than the decision needs', () => {
     const limited = key({ limits: limits(3, 5), windowCount: 1 });
-    assert.deepEqual(countedToStart(limited, NOW), { active: 3, unstarted: 0, waiting: 0 });
-    assert.deepEqual(countedToStart(limited, NOW - 1 + PERIOD), { active: 3, unstarted: 5, waiting: 0 });
+    assert.deepEqual(countLimitsToStart(limited, NOW), { active: 3, unstarted: 0, waiting: 0 });
+    assert.deepEqual(countLimitsToStart(limited, NOW - 1 + PERIOD), { active: 3, unstarted: 5, waiting: 0 });
     const full = key({ limits: limits(null, 5), windowCount: 5 });
-    assert.deepEqual(countedToAdmit(full, NOW), { active: 0, unstarted: 0, waiting: 1 });
-    assert.deepEqual(countedToAdmit(limited, NOW), { active: 3, unstarted: READY_MAX, waiting: 4 });
+    assert.deepEqual(countLimitsToAdmit(full, NOW), { active: 0, unstarted: 0, waiting: 1 });
+    assert.deepEqual(countLimitsToAdmit(limited, NOW), { active: 3, unstarted: READY_MAX, waiting: 4 });
   });
 
   test('a message that waits for the rate is admitted in the next window', () => {
     const spent = key({ limits: limits(null, 5), windowCount: 5 });
     const plan = planAdmission(spent, counts(1), NOW);
-    assert.deepEqual([plan.letIn, plan.nextStartAt, plan.dueAt], [0, NOW - 1 + PERIOD, NOW - 1 + PERIOD]);
+    assert.deepEqual([plan.admitted, plan.nextStartAt, plan.dueAt], [0, NOW - 1 + PERIOD, NOW - 1 + PERIOD]);
     const later = NOW - 1 + PERIOD;
     assert.deepEqual(planAdmission(spent, counts(9, 0, 2), later), {
-      letIn: 3,
+      admitted: 3,
       window: { windowStartAt: later, windowCount: 5 },
       nextStartAt: later + PERIOD,
       dueAt: later,
@@ -97,7 +97,7 @@ suite('admission', () => {
 
   test('a key that has let in as many as may wait for a slot lets more in when one of them starts', () => {
     const full = planAdmission(key(), counts(9, 0, READY_MAX), NOW);
-    assert.deepEqual([full.letIn, full.nextStartAt, full.dueAt], [0, AT_NEXT_START, null]);
+    assert.deepEqual([full.admitted, full.nextStartAt, full.dueAt], [0, AT_NEXT_START, null]);
     const waiting = key({ nextStartAt: AT_NEXT_START });
     assert.equal(planStart(waiting, 0, 1, NOW).nextStartAt, NOW);
   });
@@ -111,15 +111,15 @@ suite('admission', () => {
 
   test('one that starts at once is counted, or does not start', () => {
     const one = key({ limits: limits(1, null), windowCount: 2 });
-    assert.deepEqual(planOne(one, counts(0), NOW)?.window, { windowStartAt: NOW - 1, windowCount: 3 });
-    assert.equal(planOne(one, counts(0, 1), NOW), null);
+    assert.deepEqual(planOneStart(one, counts(0), NOW)?.window, { windowStartAt: NOW - 1, windowCount: 3 });
+    assert.equal(planOneStart(one, counts(0, 1), NOW), null);
   });
 
   test('a withdrawn start does not count, if its window has not ended', () => {
     const window = { windowStartAt: NOW, windowCount: 3 };
-    assert.equal(withoutStarts(window, 2).windowCount, 1);
-    assert.equal(withoutStarts(window, 5).windowCount, 0);
-    assert.equal(startsIn(window, [NOW - 1, NOW, NOW + 1]), 2);
+    assert.equal(windowWithoutStarts(window, 2).windowCount, 1);
+    assert.equal(windowWithoutStarts(window, 5).windowCount, 0);
+    assert.equal(startsInWindow(window, [NOW - 1, NOW, NOW + 1]), 2);
   });
 
   const someLimits = fc.record({
@@ -147,7 +147,7 @@ suite('admission', () => {
   test('counting further than a decision needs changes no decision', () => {
     fc.assert(
       fc.property(keys, lines, (state, line) => {
-        const max = countedToAdmit(state, NOW);
+        const max = countLimitsToAdmit(state, NOW);
         const seen = {
           active: cut(line.active, max.active),
           unstarted: cut(line.unstarted, max.unstarted),
@@ -158,13 +158,13 @@ suite('admission', () => {
         const spent = (count: number) => cut(count, state.limits.rate);
         assert.equal(spent(cutPlan.window.windowCount), spent(plan.window.windowCount));
         assert.deepEqual({ ...cutPlan, window: null }, { ...plan, window: null });
-        const startMax = countedToStart(state, NOW);
+        const startMax = countLimitsToStart(state, NOW);
         const some = {
           ...line,
           active: cut(line.active, startMax.active),
           unstarted: cut(line.unstarted, startMax.unstarted),
         };
-        assert.equal(planOne(state, some, NOW) === null, planOne(state, line, NOW) === null);
+        assert.equal(planOneStart(state, some, NOW) === null, planOneStart(state, line, NOW) === null);
       }),
       { numRuns: 2000 },
     );
@@ -175,17 +175,17 @@ suite('admission', () => {
       fc.property(keys, lines, fc.integer({ min: 1, max: 50 }), (state, line, most) => {
         const plan = planAdmission(state, line, NOW, most);
         const { parallelism, rate } = state.limits;
-        assert.ok(plan.letIn <= Math.min(line.waiting, most));
-        if (plan.letIn > 0) {
-          assert.ok(!state.isPaused && line.unstarted + plan.letIn <= READY_MAX);
-          if (parallelism !== null) assert.ok(line.active + plan.letIn <= parallelism);
+        assert.ok(plan.admitted <= Math.min(line.waiting, most));
+        if (plan.admitted > 0) {
+          assert.ok(!state.isPaused && line.unstarted + plan.admitted <= READY_MAX);
+          if (parallelism !== null) assert.ok(line.active + plan.admitted <= parallelism);
           if (rate !== null) assert.ok(plan.window.windowCount <= rate);
         }
-        const staysBehind = line.waiting > plan.letIn;
+        const staysBehind = line.waiting > plan.admitted;
         if (!staysBehind) assert.equal(plan.nextStartAt, null);
         // Without a time, an event is waited for: a resume, or the end of one that is under way.
         else if (plan.nextStartAt === null) {
-          assert.ok(state.isPaused || (parallelism !== null && line.active + plan.letIn >= parallelism));
+          assert.ok(state.isPaused || (parallelism !== null && line.active + plan.admitted >= parallelism));
         }
       }),
       { numRuns: 2000 },
@@ -201,8 +201,8 @@ suite('admission', () => {
         for (let windows = 0; left > 0; windows += 1) {
           assert.ok(windows <= waiting / rate);
           const plan = planAdmission(state, counts(left), now);
-          assert.ok(plan.letIn <= rate);
-          left -= plan.letIn;
+          assert.ok(plan.admitted <= rate);
+          left -= plan.admitted;
           state = { ...state, ...plan.window };
           now = plan.nextStartAt ?? now;
         }
@@ -212,17 +212,20 @@ suite('admission', () => {
 });
 
 suite('which limits apply', () => {
-  const said = { parallelism: 9, rate: 9, periodMs: 9000 };
+  const requested = { parallelism: 9, rate: 9, periodMs: 9000 };
 
   test('the newest message sets the limits that are not pinned', () => {
     const held = key({ limits: limits(1, 2) });
-    assert.deepEqual(requestedLimits(held, said), said);
-    assert.deepEqual(requestedLimits({ ...held, isParallelismPinned: true }, said), { ...said, parallelism: 1 });
-    assert.deepEqual(requestedLimits({ ...held, isRatePinned: true }, said), { ...limits(9, 2) });
-    assert.deepEqual(newestLimits({ ...held, isRatePinned: true, said }), limits(9, 2));
+    assert.deepEqual(requestedLimits(held, requested), requested);
+    assert.deepEqual(requestedLimits({ ...held, isParallelismPinned: true }, requested), {
+      ...requested,
+      parallelism: 1,
+    });
+    assert.deepEqual(requestedLimits({ ...held, isRatePinned: true }, requested), { ...limits(9, 2) });
+    assert.deepEqual(newestLimits({ ...held, isRatePinned: true, requested }), limits(9, 2));
     assert.equal(areLimitsUnchanged(held, limits(1, 2)), true);
-    assert.equal(areLimitsUnchanged({ ...held, said }, limits(1, 2)), false);
-    assert.equal(areLimitsUnchanged({ ...held, isParallelismPinned: true, isRatePinned: true }, said), true);
+    assert.equal(areLimitsUnchanged({ ...held, requested }, limits(1, 2)), false);
+    assert.equal(areLimitsUnchanged({ ...held, isParallelismPinned: true, isRatePinned: true }, requested), true);
   });
 
   test('a limit that is no longer pinned stays until a message says another', () => {

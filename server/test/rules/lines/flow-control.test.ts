@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import {
   AT_NEXT_START,
   admit,
+  admittedCount,
   type FlowLimits,
   type FlowState,
   isFlowKey,
-  letIn,
   nextStartAt,
   parseFlowControl,
-  started,
+  stateAfterStarts,
 } from '../../../src/rules/lines/flow-control.ts';
 import { CLOCK_STEP_MS_MAX } from '../../../src/rules/time/clock.ts';
 
@@ -125,10 +125,10 @@ suite('which messages may start', () => {
 
   test('a window begins with its first start', () => {
     const opened = admit(idle, both, 5_000).state;
-    const state = started(opened, 2, 5_400);
+    const state = stateAfterStarts(opened, 2, 5_400);
     assert.deepEqual(state, { ...idle, active: 2, windowStartAt: 5_400, windowCount: 2 });
-    assert.equal(started(state, 1, 5_900).windowStartAt, 5_400);
-    assert.equal(started(state, 0, 5_900), state);
+    assert.equal(stateAfterStarts(state, 1, 5_900).windowStartAt, 5_400);
+    assert.equal(stateAfterStarts(state, 0, 5_900), state);
   });
 
   test('a clock that was far ahead delays no message for longer than a period', () => {
@@ -149,8 +149,16 @@ suite('which messages may start', () => {
 
   test('no more are let in and not started than may be; more follow at the next start', () => {
     const open = admit(idle, { ...both, parallelism: null, rate: null }, 5_000);
-    assert.deepEqual([letIn(open, 0, 10), letIn(open, 4, 10), letIn(open, 10, 10), letIn(open, 12, 10)], [10, 6, 0, 0]);
-    assert.equal(letIn(admit(idle, both, 5_000), 0, 10), 3, 'the limits of the key decide first');
+    assert.deepEqual(
+      [
+        admittedCount(open, 0, 10),
+        admittedCount(open, 4, 10),
+        admittedCount(open, 10, 10),
+        admittedCount(open, 12, 10),
+      ],
+      [10, 6, 0, 0],
+    );
+    assert.equal(admittedCount(admit(idle, both, 5_000), 0, 10), 3, 'the limits of the key decide first');
     assert.equal(nextStartAt(open, true, 5_000), AT_NEXT_START);
     assert.equal(nextStartAt(open, false, 5_000), 5_000);
     const spent = admit({ ...idle, windowStartAt: 5_000, windowCount: 5 }, both, 5_000);
@@ -192,7 +200,7 @@ function play(limits: FlowLimits, events: readonly Event[]): number[] {
       assert.ok(admission.nextAt === null || (admission.free === 0 && admission.nextAt > now));
       if (state.isPaused) assert.equal(admission.free, 0);
       const count = Math.min(admission.free, event === 'startOne' ? 1 : 8);
-      state = started(admission.state, count, now);
+      state = stateAfterStarts(admission.state, count, now);
       for (let each = 0; each < count; each += 1) startsAt.push(realAt);
       assert.ok(limits.parallelism === null || state.active <= limits.parallelism);
     }

@@ -14,8 +14,8 @@ import {
 } from '../../../src/rules/lines/flow-key.ts';
 
 const OWN: FlowLimits = { parallelism: 1, rate: 2, periodMs: 3000 };
-const SAID: FlowLimits = { parallelism: 10, rate: 20, periodMs: 30_000 };
-const FREE = { limits: OWN, isParallelismPinned: false, isRatePinned: false, said: null };
+const REQUESTED: FlowLimits = { parallelism: 10, rate: 20, periodMs: 30_000 };
+const FREE = { limits: OWN, isParallelismPinned: false, isRatePinned: false, requested: null };
 
 test('limits are the same when all three are', () => {
   assert.equal(areSameLimits(OWN, { ...OWN }), true);
@@ -25,17 +25,20 @@ test('limits are the same when all three are', () => {
 });
 
 test('a pinned limit ignores what a message says', () => {
-  assert.deepEqual(requestedLimits(FREE, SAID), SAID);
-  assert.deepEqual(requestedLimits({ ...FREE, isParallelismPinned: true }, SAID), { ...SAID, parallelism: 1 });
-  assert.deepEqual(requestedLimits({ ...FREE, isRatePinned: true }, SAID), { ...OWN, parallelism: 10 });
+  assert.deepEqual(requestedLimits(FREE, REQUESTED), REQUESTED);
+  assert.deepEqual(requestedLimits({ ...FREE, isParallelismPinned: true }, REQUESTED), {
+    ...REQUESTED,
+    parallelism: 1,
+  });
+  assert.deepEqual(requestedLimits({ ...FREE, isRatePinned: true }, REQUESTED), { ...OWN, parallelism: 10 });
 });
 
-test('the newest limits are those that a message has said, before they take effect', () => {
+test('the newest limits are those that a message has requested, before they take effect', () => {
   assert.deepEqual(newestLimits(FREE), OWN);
-  assert.deepEqual(newestLimits({ ...FREE, said: SAID }), SAID);
+  assert.deepEqual(newestLimits({ ...FREE, requested: REQUESTED }), REQUESTED);
   assert.equal(areLimitsUnchanged(FREE, OWN), true);
-  assert.equal(areLimitsUnchanged(FREE, SAID), false);
-  assert.equal(areLimitsUnchanged({ ...FREE, said: SAID }, OWN), false, 'others have yet to take effect');
+  assert.equal(areLimitsUnchanged(FREE, REQUESTED), false);
+  assert.equal(areLimitsUnchanged({ ...FREE, requested: REQUESTED }, OWN), false, 'others have yet to take effect');
 });
 
 test('a pin sets its limit and holds it; without it the limit stays until a message sets another', () => {

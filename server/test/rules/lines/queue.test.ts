@@ -7,10 +7,10 @@ import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
 import {
   canDeleteQueue,
   changedRules,
-  changeInPause,
   freeHeads,
   planHeads,
-  wrongMarks,
+  stateChangeInPause,
+  wrongFirstMarks,
 } from '../../../src/rules/lines/queue.ts';
 
 const NOW = 1000;
@@ -103,16 +103,16 @@ test('a change keeps the values that it does not name', () => {
 });
 
 test('heads wait for their queue while it is paused, and for the clock after it', () => {
-  const { from, to } = changeInPause(true);
+  const { from, to } = stateChangeInPause(true);
   assert.deepEqual([[...from].sort(), to], [['delayed', 'ready'], 'queued']);
-  assert.deepEqual(changeInPause(false), { from: ['queued'], to: 'delayed' });
+  assert.deepEqual(stateChangeInPause(false), { from: ['queued'], to: 'delayed' });
 });
 
 test('after a change of marks the first of an order key is marked, and no other', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 6 }), (marks) => {
       const line = marks.map((isFirstOfKey, seq) => ({ seq, isFirstOfKey }));
-      const changed = new Map(wrongMarks(line).map(({ message, isFirst }) => [message.seq, isFirst]));
+      const changed = new Map(wrongFirstMarks(line).map(({ message, isFirst }) => [message.seq, isFirst]));
       for (const [seq, isFirst] of changed) assert.notEqual(marks[seq], isFirst);
       const after = line.map(({ seq, isFirstOfKey }) => changed.get(seq) ?? isFirstOfKey);
       assert.deepEqual(

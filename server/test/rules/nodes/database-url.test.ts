@@ -54,7 +54,7 @@ test('a parameter that would have no effect, and a server that cannot be written
   for (const target of ['standby', 'prefer-standby', 'read-only', '', 'constructor']) {
     assert.match(ruleOf(`postgres://db/store?target_session_attrs=${target}`), /read-write, primary or any/);
   }
-  assert.match(ruleOf('postgres:///store?host=one,two'), /several servers before the path/);
+  assert.match(ruleOf('postgres:///store?host=one,two'), /list them before the path/);
 });
 
 test('a list of servers with a hole, too many servers, and what is no URL are refused', () => {

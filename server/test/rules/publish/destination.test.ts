@@ -223,7 +223,7 @@ test('what is no destination is refused with what is wrong with it', () => {
   assert.match(problemOf('https%3A%2F%2Fa.example%2F%zz'), /^the URL is not percent-encoded correctly/);
   assert.match(problemOf('my%2Dtopic'), /^neither a URL/);
   assert.match(problemOf('?a=b'), /^neither a URL/);
-  assert.match(problemOf('news?a=b'), /^"\?a=b" follows the name of the topic, and a topic takes no query/);
+  assert.match(problemOf('news?a=b'), /^"\?a=b" follows the name of the topic, but a topic has no query/);
   assert.match(problemOf(`news?${'x'.repeat(59)}`), /^"\?x{59}" follows/);
   assert.match(problemOf(`news?${'x'.repeat(60)}`), /^"\?x{59}…" follows/);
 });

@@ -11,7 +11,7 @@ import {
   forwardedHeadersProblem,
   forwardHeaderProblem,
   headerBytes,
-  isNamed,
+  isHeaderNamed,
   isServiceHeader,
   unsendableProblem,
 } from '../../../src/rules/publish/headers.ts';
@@ -150,9 +150,9 @@ test('a delivery has one content type: a forwarded one, or else that of the body
 });
 
 test('a name is compared in any case', () => {
-  assert.equal(isNamed('Content-TYPE', 'content-type'), true);
-  assert.equal(isNamed('Content-Typo', 'content-type'), false);
-  assert.equal(isNamed('Content-Types', 'content-type'), false);
+  assert.equal(isHeaderNamed('Content-TYPE', 'content-type'), true);
+  assert.equal(isHeaderNamed('Content-Typo', 'content-type'), false);
+  assert.equal(isHeaderNamed('Content-Types', 'content-type'), false);
 });
 
 test('users may not set what is ours or belongs to a connection, in any case', () => {

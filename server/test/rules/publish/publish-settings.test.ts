@@ -6,15 +6,15 @@ import { suite, test } from 'node:test';
 import type { HeaderList } from '../../../src/rules/delivery/message.ts';
 import { meaningOf } from '../../../src/rules/publish/header-meaning.ts';
 import {
-  cronProblem,
   type HeaderRules,
   headerLimits,
   KNOWN_SETTINGS,
-  ownHeader,
   type PublishSettings,
   parseDescent,
   parsePublishSettings,
+  prefixedHeader,
   readRequest,
+  scheduleOnlyProblem,
 } from '../../../src/rules/publish/publish-settings.ts';
 
 const RULES: HeaderRules = {
@@ -42,6 +42,7 @@ suite('settings', () => {
       method: null,
       retries: null,
       retryDelay: null,
+      retryJitter: null,
       delayMs: null,
       timeoutMs: null,
       forward: [],
@@ -71,6 +72,7 @@ suite('settings', () => {
       ['service-METHOD', ' put '],
       ['Service-Retries', '2'],
       ['Service-Retry-Delay', '1000'],
+      ['Service-Retry-Jitter', '20%'],
       ['Service-Delay', '90s'],
       ['Service-Timeout', '5s'],
       ['Content-Type', ' text/plain '],
@@ -84,6 +86,7 @@ suite('settings', () => {
       method: 'PUT',
       retries: 2,
       retryDelay: '1000',
+      retryJitter: 20,
       delayMs: 90_000,
       timeoutMs: 5000,
       forward: [],
@@ -522,15 +525,35 @@ test('a single header is found by its name, unless it is empty', () => {
     ['SERVICE-CRON', ' 1 2 '],
     ['Cron', '3'],
   ];
-  assert.equal(ownHeader(headers, 'Cron', 'Service-'), '1 2');
-  assert.equal(ownHeader(headers, 'Schedule-Id', 'Service-'), null);
+  assert.equal(prefixedHeader(headers, 'Cron', 'Service-'), '1 2');
+  assert.equal(prefixedHeader(headers, 'Schedule-Id', 'Service-'), null);
 });
 
-test('a cron is for a schedule only', () => {
-  assert.equal(cronProblem(read([]), RULES), null);
-  assert.match(
-    cronProblem(read([['Service-Cron', '* * * * *']]), RULES)?.problem.message ?? '',
-    /^Service-Cron: only for a schedule/,
+test('a cron, an overlap and a jitter are for a schedule only', () => {
+  assert.equal(scheduleOnlyProblem(read([]), RULES), null);
+  for (const [name, value] of [
+    ['Service-Cron', '* * * * *'],
+    ['Service-Schedule-Overlap', 'allow'],
+    ['Service-Schedule-Jitter', '0'],
+  ] as const) {
+    const text = scheduleOnlyProblem(read([[name, value]]), RULES)?.problem.message ?? '';
+    assert.ok(text.startsWith(`${name}: only for a schedule`), text);
+  }
+});
+
+test('an overlap is allow or skip, and a jitter a duration of at most a day', () => {
+  const asked = (name: string, value: string) => {
+    const { overlap, jitterMs } = read([[name, value]]);
+    return overlap ?? jitterMs;
+  };
+  assert.deepEqual(
+    [
+      asked('Service-Schedule-Overlap', 'SKIP'),
+      asked('Service-Schedule-Overlap', 'allow'),
+      asked('Service-Schedule-Jitter', '1.5s'),
+      asked('Service-Schedule-Jitter', '1d'),
+    ],
+    ['skip', 'allow', 1500, 86_400_000],
   );
 });
 

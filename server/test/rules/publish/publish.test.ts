@@ -63,6 +63,7 @@ test('a request that says nothing gets the defaults', () => {
     body: new TextEncoder().encode('hello'),
     retriesMax: 3,
     retryDelay: null,
+    retryJitter: null,
     timeoutMs: 30_000,
     queueName: null,
     topicName: null,
@@ -84,11 +85,11 @@ test('the default number of retries is 3 in the free tier and 5 in the paid one;
 });
 
 test('the message has the settings of the request', () => {
-  const said = settings({ method: 'DELETE', retries: 9, retryDelay: '1000', timeoutMs: 5000 });
+  const said = settings({ method: 'DELETE', retries: 9, retryDelay: '1000', retryJitter: 20, timeoutMs: 5000 });
   const [message] = planned({ settings: said, queueName: 'orders', callerIp: '192.0.2.1', hops: 3 });
   assert.deepEqual(
-    [message!.method, message!.retriesMax, message!.retryDelay, message!.timeoutMs],
-    ['DELETE', 9, '1000', 5000],
+    [message!.method, message!.retriesMax, message!.retryDelay, message!.retryJitter, message!.timeoutMs],
+    ['DELETE', 9, '1000', 20, 5000],
   );
   assert.deepEqual([message!.queueName, message!.callerIp, message!.hops], ['orders', '192.0.2.1', 3]);
 });
@@ -165,7 +166,7 @@ test('both callbacks are planned with the message, with all their defaults resol
     callback: callbackTo(CALLBACK_URL),
     failureCallback: callbackTo(FAILURE_URL, { method: 'PUT' }),
   });
-  const defaults = { headers: [], retriesMax: 3, retryDelay: null, delayMs: 0, timeoutMs: 30_000 };
+  const defaults = { headers: [], retriesMax: 3, retryDelay: null, retryJitter: null, delayMs: 0, timeoutMs: 30_000 };
   assert.deepEqual(message!.callback, { url: CALLBACK_URL, method: 'POST', ...defaults });
   assert.deepEqual(message!.failureCallback, { url: FAILURE_URL, method: 'PUT', ...defaults });
 });

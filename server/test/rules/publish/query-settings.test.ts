@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { takeSettings } from '../../../src/rules/publish/query-settings.ts';
+import { separateSettings } from '../../../src/rules/publish/query-settings.ts';
 
 const KNOWN: ReadonlySet<string> = new Set(['Retries', 'Retry-Delay', 'Callback', 'Forward-']);
 function take(destination: string) {
-  const { foreign, ...taken } = takeSettings(destination, 'Service-', KNOWN);
+  const { foreign, ...taken } = separateSettings(destination, 'Service-', KNOWN);
   assert.deepEqual(foreign, []);
   return taken;
 }
@@ -79,7 +79,7 @@ test('text before the query is never changed', () => {
 });
 
 test('the prefix is the one in use', () => {
-  assert.deepEqual(takeSettings('t?upstash-retries=1&service-retries=2', 'Upstash-', KNOWN), {
+  assert.deepEqual(separateSettings('t?upstash-retries=1&service-retries=2', 'Upstash-', KNOWN), {
     destination: 't?service-retries=2',
     settings: [['upstash-retries', '1']],
     foreign: ['service-retries'],

@@ -23,8 +23,8 @@ test('fields are a list of body, headers and single headers, in any case', () =>
 
 test('a problem names the field', () => {
   const table: [string, string][] = [
-    ['', 'is empty; give a list of body, headers, header[Name]'],
-    [' , ', 'is empty; give a list of body, headers, header[Name]'],
+    ['', 'is empty; give one or more of body, headers, header[Name], separated by commas'],
+    [' , ', 'is empty; give one or more of body, headers, header[Name], separated by commas'],
     ['body, url', '"url" is not one of body, headers, header[Name]'],
     ['header[]', '"header[]" is not one of body, headers, header[Name]'],
     ['header[a b]', '"header[a b]" is not one of body, headers, header[Name]'],

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  asText,
   parseCallbackUrl,
   parseCount,
   parseDeduplicationId,
@@ -14,6 +13,7 @@ import {
   parseMethod,
   parseOrderKey,
   parseRedactFields,
+  parseText,
   parseTimeout,
 } from '../../../src/rules/publish/setting-values.ts';
 
@@ -65,7 +65,7 @@ test('keys and ids have their own rules', () => {
   assert.equal(problemOf(parseOrderKey('x'.repeat(257))), 'must have at most 256 characters');
   assert.deepEqual(parseDeduplicationId('order 7'), { value: 'order 7' });
   assert.equal(problemOf(parseDeduplicationId('a:b')), 'must not contain ":"');
-  assert.deepEqual(asText(' as it is '), { value: ' as it is ' });
+  assert.deepEqual(parseText(' as it is '), { value: ' as it is ' });
 });
 
 test('what a parser refuses is refused with its reason, and what it accepts is the value', () => {

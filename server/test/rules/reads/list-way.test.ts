@@ -3,16 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../src/rules/reads/list-way.ts';
+import { chooseListIndex, HOSTS_MAX, type ListIndex, listIndexByHosts } from '../../../src/rules/reads/list-way.ts';
 import { type MessageFilter, SHOWN_STATES } from '../../../src/rules/reads/message-filter.ts';
 
 /** From what few messages have to what many have. */
-const IN_ORDER: readonly (readonly [MessageFilter, ListWay])[] = [
+const IN_ORDER: readonly (readonly [MessageFilter, ListIndex])[] = [
   [{ messageIds: ['m', 'm', 'n'] }, { by: 'id', values: ['m', 'n'] }],
   [{ labels: ['l'] }, { by: 'label', values: ['l'] }],
   [{ sourceMessageIds: ['s'] }, { by: 'source_message_id', values: ['s'] }],
   [{ scheduleIds: ['s'] }, { by: 'schedule_id', values: ['s'] }],
   [{ flowKeys: ['k'] }, { by: 'flow_key', values: ['k'] }],
+  [
+    { debounceKeys: ['k'], states: ['CREATED'] },
+    { by: 'debounce_key', values: ['k'] },
+  ],
   [{ states: ['FAILED'], isRetried: false }, { by: 'unretried' }],
   [{ states: ['FAILED', 'FAILED'] }, { by: 'endedBadly', states: ['failed'] }],
   [{ states: ['HELD'] }, { by: 'held' }],
@@ -27,8 +31,8 @@ const IN_ORDER: readonly (readonly [MessageFilter, ListWay])[] = [
 ];
 
 test('each key of a filter has its way', () => {
-  for (const [filter, way] of IN_ORDER) assert.deepEqual(chooseWay(filter), way, JSON.stringify(filter));
-  assert.deepEqual(chooseWay({ states: ['CANCELLED', 'FAILED'] }), {
+  for (const [filter, way] of IN_ORDER) assert.deepEqual(chooseListIndex(filter), way, JSON.stringify(filter));
+  assert.deepEqual(chooseListIndex({ states: ['CANCELLED', 'FAILED'] }), {
     by: 'endedBadly',
     states: ['cancelled', 'failed'],
   });
@@ -37,13 +41,13 @@ test('each key of a filter has its way', () => {
 test('of two keys, the one that fewer messages have decides', () => {
   for (const [index, [filter, way]] of IN_ORDER.entries()) {
     for (const [other] of IN_ORDER.slice(index + 1)) {
-      assert.deepEqual(chooseWay({ ...other, ...filter }), way, JSON.stringify({ ...other, ...filter }));
+      assert.deepEqual(chooseListIndex({ ...other, ...filter }), way, JSON.stringify({ ...other, ...filter }));
     }
   }
 });
 
 test('a way by states leads to every state that the filter names', () => {
-  const reached: Partial<Record<ListWay['by'], readonly string[]>> = {
+  const reached: Partial<Record<ListIndex['by'], readonly string[]>> = {
     unretried: ['FAILED'],
     held: ['HELD'],
     open: ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'],
@@ -55,7 +59,7 @@ test('a way by states leads to every state that the filter names', () => {
   });
   fc.assert(
     fc.property(filters, (filter) => {
-      const way = chooseWay(filter);
+      const way = chooseListIndex(filter);
       const states = way.by === 'endedBadly' ? way.states.map((state) => state.toUpperCase()) : reached[way.by]!;
       for (const state of filter.states) assert.ok(states.includes(state), `${state} by ${way.by}`);
     }),
@@ -64,6 +68,6 @@ test('a way by states leads to every state that the filter names', () => {
 
 test('a host on too many ports is looked for among all messages of the account', () => {
   const hosts = Array.from({ length: HOSTS_MAX }, (_, port) => `h:${port}`);
-  assert.deepEqual(wayByHosts(hosts), { by: 'host', values: hosts });
-  assert.deepEqual(wayByHosts([...hosts, 'h:x']), { by: 'account' });
+  assert.deepEqual(listIndexByHosts(hosts), { by: 'host', values: hosts });
+  assert.deepEqual(listIndexByHosts([...hosts, 'h:x']), { by: 'account' });
 });

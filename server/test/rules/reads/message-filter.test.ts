@@ -46,6 +46,7 @@ const KEYS: readonly (readonly [MessageFilter, MessageFilter])[] = [
   [{ queueNames: ['orders'] }, { queueNames: ['other'] }],
   [{ topicNames: ['news'] }, { topicNames: ['other'] }],
   [{ scheduleIds: ['scd_1'] }, { scheduleIds: ['scd_2'] }],
+  [{ kinds: ['publish'] }, { kinds: ['schedule', 'callback'] }],
   [{ sourceMessageIds: ['msg_0'] }, { sourceMessageIds: ['msg_1'] }],
   [{ labels: ['green', 'Blue'] }, { labels: ['blue'] }],
   [{ flowKeys: ['shop'] }, { flowKeys: ['other'] }],

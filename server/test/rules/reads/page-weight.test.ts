@@ -21,6 +21,7 @@ const callback: CallbackTarget = {
   headers: HEADERS,
   retriesMax: 0,
   retryDelay: null,
+  retryJitter: null,
   delayMs: 0,
   timeoutMs: 1,
 };

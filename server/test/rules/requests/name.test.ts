@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isName, isTextName } from '../../../src/rules/requests/name.ts';
+import { isEndpointName, isName } from '../../../src/rules/requests/name.ts';
 
 test('letters, digits, "-", "_" and "." make a name', () => {
   for (const name of ['a', 'A-b_c.9', '0', '.', '__proto__', 'tpc_01J', 'a'.repeat(128)]) {
@@ -15,8 +15,8 @@ test('an empty, overlong or otherwise written text is no name', () => {
 });
 
 test('the name of an endpoint is any text without control characters', () => {
-  for (const name of ['a', 'Büro 3', 'a/b', '\u{1F600}'.repeat(128)]) assert.equal(isTextName(name), true, name);
+  for (const name of ['a', 'Büro 3', 'a/b', '\u{1F600}'.repeat(128)]) assert.equal(isEndpointName(name), true, name);
   for (const text of ['', 'a\nb', '\0', '\ud800', 'a'.repeat(129)]) {
-    assert.equal(isTextName(text), false, JSON.stringify(text));
+    assert.equal(isEndpointName(text), false, JSON.stringify(text));
   }
 });

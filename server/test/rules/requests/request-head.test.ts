@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
 import {
   headProblem,
-  isHost,
+  isHostHeader,
   originForm,
   requestLineProblem,
   tooLargeHead,
@@ -73,7 +73,7 @@ test('a whole URL as the target means its path', () => {
 
 test('a host is a name or an address, with or without a port', () => {
   for (const host of ['a', 'a:80', 'a:', '127.0.0.1', '[::1]:80', '[fe80::1%25eth0]', 'a_b', 'a.b.', 'a%20b']) {
-    assert.equal(isHost(host), true, host);
+    assert.equal(isHostHeader(host), true, host);
   }
   for (const host of [
     '',
@@ -92,7 +92,7 @@ test('a host is a name or an address, with or without a port', () => {
     'ä',
     ':80',
   ]) {
-    assert.equal(isHost(host), false, host);
+    assert.equal(isHostHeader(host), false, host);
   }
 });
 

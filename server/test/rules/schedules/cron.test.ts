@@ -90,11 +90,26 @@ suite('what is written', () => {
       ['* 22-25 * * *', 'hour "22-25": must be 0 to 23'],
       ['0, * * * *', 'minute "": must be "*", a value or a range such as 1-5, with or without a /step'],
       ['-5 * * * *', 'minute "-5": must be "*", a value or a range such as 1-5, with or without a /step'],
-      ['* * * *', 'has 4 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
-      ['0 * * * * *', 'has 6 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
-      ['', 'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
-      ['CRON_TZ=UTC', 'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
-      ['@reboot', '"@reboot" is not one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually'],
+      [
+        '* * * *',
+        'has 4 fields; five are needed: minute, hour, day-of-month, month, day-of-week; or six, with second before them',
+      ],
+      [
+        '0 0 * * * * *',
+        'has 7 fields; five are needed: minute, hour, day-of-month, month, day-of-week; or six, with second before them',
+      ],
+      [
+        '',
+        'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week; or six, with second before them',
+      ],
+      [
+        'CRON_TZ=UTC',
+        'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week; or six, with second before them',
+      ],
+      [
+        '@reboot',
+        '"@reboot" is not one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every 10s',
+      ],
       ['CRON_TZ=Mars/Olympus * * * * *', 'time zone "Mars/Olympus" is not known; use a name such as Europe/Berlin'],
       ['CRON_TZ= * * * * *', 'time zone "" is not known; use a name such as Europe/Berlin'],
       ['TZ=+02:00 * * * * *', 'time zone "+02:00" is not known; use a name such as Europe/Berlin'],

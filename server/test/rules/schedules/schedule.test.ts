@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { givenSettings } from '../../../src/rules/schedules/schedule.ts';
+import { settingsByName } from '../../../src/rules/schedules/schedule.ts';
 
 test('the settings of a schedule are shown by their names, however they were written', () => {
   assert.deepEqual(
-    givenSettings(
+    settingsByName(
       [
         ['service-delay', '90s'],
         ['SERVICE-CALLBACK', 'https://a.example/'],
@@ -43,5 +43,5 @@ test('what other fields show, what belongs to the schedule, forwarded and unknow
     ['Other---Delay', '90s'],
     ['Delay', '90s'],
   ] as const;
-  assert.deepEqual(givenSettings(headers, 'Service-'), {});
+  assert.deepEqual(settingsByName(headers, 'Service-'), {});
 });

@@ -4,21 +4,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   ADVANCE_MS_MAX,
-  type ClockOrderBody,
   MANUAL_TIME_MAX,
-  readClockOrder,
+  type ManualClockOrderBody,
+  readManualClockOrder,
 } from '../../../src/rules/time/clock-order.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 
-function end(body: ClockOrderBody, now = NOW) {
-  const order = readClockOrder(body);
+function end(body: ManualClockOrderBody, now = NOW) {
+  const order = readManualClockOrder(body);
   assert.ok('kind' in order && order.kind === 'advance', JSON.stringify(order));
   return order.to(now);
 }
 
-function refusal(body: ClockOrderBody): string {
-  const order = readClockOrder(body);
+function refusal(body: ManualClockOrderBody): string {
+  const order = readManualClockOrder(body);
   assert.ok('problem' in order, JSON.stringify(body));
   assert.equal(order.problem.code, 'bad_body');
   return order.problem.message;
@@ -35,13 +35,13 @@ test('an advance ends after its span, or at its instant', () => {
 });
 
 test('a clock can be stopped, and let run', () => {
-  assert.deepEqual(readClockOrder({ freeze: true }), { kind: 'freeze' });
-  assert.deepEqual(readClockOrder({ run: true }), { kind: 'run' });
+  assert.deepEqual(readManualClockOrder({ freeze: true }), { kind: 'freeze' });
+  assert.deepEqual(readManualClockOrder({ run: true }), { kind: 'run' });
 });
 
 test('an advance waits for as long as it is told, up to two hours', () => {
-  const waitMs = (body: ClockOrderBody) => {
-    const order = readClockOrder(body);
+  const waitMs = (body: ManualClockOrderBody) => {
+    const order = readManualClockOrder(body);
     return 'kind' in order && order.kind === 'advance' ? order.waitMs : order;
   };
   assert.equal(waitMs({ advance: '1h', wait: '2h' }), 7_200_000);

@@ -350,9 +350,9 @@ test('a node that lags behind another takes over its time of order', () => {
   const [one, other] = [new Machine(), new Machine()];
   one.jump(3 * SECOND);
   one.jump(-3 * SECOND);
-  other.keeper.hearOf(one.keeper.kept());
+  other.keeper.catchUpWith(one.keeper.kept());
   assert.equal(other.orderAt, one.orderAt);
-  other.keeper.hearOf({ ...one.keeper.kept(), wallAt: START - HOUR, orderAt: START + HOUR });
+  other.keeper.catchUpWith({ ...one.keeper.kept(), wallAt: START - HOUR, orderAt: START + HOUR });
   assert.equal(other.orderAt, one.orderAt, 'what was kept long ago says nothing');
 });
 
@@ -364,7 +364,7 @@ test('a node that trusts another time is not followed: it may have started with 
   for (const machine of [running, starting]) machine.wallAt = START + MINUTE + 5 * HOUR;
   starting.keeper.resume(kept, null, starting.wallAt, starting.monotonicMs);
   running.read();
-  running.keeper.hearOf(starting.keeper.kept());
+  running.keeper.catchUpWith(starting.keeper.kept());
   assert.equal(running.orderAt, START + MINUTE);
 });
 
@@ -564,7 +564,7 @@ test('a keeper that joins another one has its doubt, or none, and goes its own w
 describe('the time of another node', () => {
   const heard = (some: Partial<KeptTime>) => {
     const keeper = new Timekeeper(START, 0, 0);
-    keeper.hearOf({ wallAt: START, trustedAt: START, orderAt: START, doubtedMs: 0, ...some });
+    keeper.catchUpWith({ wallAt: START, trustedAt: START, orderAt: START, doubtedMs: 0, ...some });
     return keeper.orderAt - START;
   };
 

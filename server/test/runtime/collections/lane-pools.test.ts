@@ -10,7 +10,7 @@ const LANES = 4;
 
 function start() {
   const memory = new SharedArrayBuffer(lanePoolBytes(LANES));
-  const poolOf = (lane: number) => new Pool(208 * MIB, new LanePools(memory, LANES, lane).elsewhere('uploads'));
+  const poolOf = (lane: number) => new Pool(208 * MIB, new LanePools(memory, LANES, lane).heldByOtherLanes('uploads'));
   return { poolOf, pools: Array.from({ length: LANES }, (_, lane) => poolOf(lane)) };
 }
 
@@ -46,5 +46,5 @@ test('what a lane held that has ended is free when the next one begins', () => {
 });
 
 test('a single lane shares with nobody', () => {
-  assert.equal(new LanePools(new SharedArrayBuffer(lanePoolBytes(1)), 1, 0).elsewhere('uploads'), null);
+  assert.equal(new LanePools(new SharedArrayBuffer(lanePoolBytes(1)), 1, 0).heldByOtherLanes('uploads'), null);
 });

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Remembered } from '../../../src/runtime/collections/remembered.ts';
+import { BoundedCache } from '../../../src/runtime/collections/remembered.ts';
 
 test('as many entries as the limit are remembered, and the next one is then the only one', () => {
-  const remembered = new Remembered<string, number>(3);
+  const remembered = new BoundedCache<string, number>(3);
   const known = () => ['a', 'b', 'c', 'd', 'e'].map((key) => remembered.get(key));
   assert.deepEqual(known(), [undefined, undefined, undefined, undefined, undefined]);
   for (const [index, key] of ['a', 'b', 'c'].entries()) remembered.set(key, index);

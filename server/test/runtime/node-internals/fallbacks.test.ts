@@ -10,6 +10,7 @@ import { suite, type TestContext, test } from 'node:test';
 import type pg from 'pg';
 import pino, { type Logger } from 'pino';
 import * as undici from 'undici';
+import { WireWindow } from '../../../src/delivery/engine/wire-window.ts';
 import { AnswerTooLargeError, guardAnswer } from '../../../src/delivery/http/answer-guard.ts';
 import { guardFirstWrite, TooLateError } from '../../../src/delivery/http/first-write.ts';
 import { eachMax } from '../../../src/rules/limits/budgets.ts';
@@ -26,7 +27,7 @@ import {
   testFeature,
 } from '../../../src/runtime/node-internals/features.ts';
 import { keepsAlive, testHalfOpen, testHttpConnection } from '../../../src/runtime/node-internals/http-connection.ts';
-import { linesOf, testLogLines } from '../../../src/runtime/node-internals/log-lines.ts';
+import { logStreamOf, testLogLines } from '../../../src/runtime/node-internals/log-lines.ts';
 import { ProbedRequest, testParsedRequest } from '../../../src/runtime/node-internals/parsed-request.ts';
 import { testReadGuard } from '../../../src/runtime/node-internals/read-guard.ts';
 import { testSocketBytes } from '../../../src/runtime/node-internals/socket-bytes.ts';
@@ -34,6 +35,7 @@ import { wrapSocket } from '../../../src/runtime/node-internals/wrapped-socket.t
 import { testWriteQueue } from '../../../src/runtime/node-internals/write-queue.ts';
 import { logBrokenFeature } from '../../../src/telemetry/log.ts';
 import { startRider } from '../../support/harness.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
 
@@ -216,14 +218,15 @@ suite('the public way', () => {
 
   test('of the first write checks the time just before it', async () => {
     await breakIt('firstWrite');
-    const wire = { isOpen: true };
+    const clock = new ManualClock(0);
     const socket = new Socket();
-    const expectWrite = guardFirstWrite(socket, wire);
-    expectWrite();
+    const expectWrite = guardFirstWrite(socket, new WireWindow(clock));
+    expectWrite(null);
+    expectWrite(clock.now() + 1);
     assert.equal(socket.destroyed, false);
-    wire.isOpen = false;
+    clock.advance(1);
     const failed = once(socket, 'error');
-    expectWrite();
+    expectWrite(clock.now());
     const [error] = await failed;
     assert.ok(error instanceof TooLateError);
   });
@@ -267,7 +270,7 @@ suite('the public way', () => {
     await breakIt('logLines');
     const lines: string[] = [];
     const log = pino({ base: null }, { write: (line) => void lines.push(line) });
-    linesOf(log).write('{"level":30,"time":1,"a":1,"msg":"one"}\n{"level":30,"time":1,"b":[2],"msg":"two"}\n');
+    logStreamOf(log).write('{"level":30,"time":1,"a":1,"msg":"one"}\n{"level":30,"time":1,"b":[2],"msg":"two"}\n');
     const written = lines.map((line) => ({ ...JSON.parse(line), time: 1 }));
     assert.deepEqual(written, [
       { level: 30, time: 1, a: 1, msg: 'one' },

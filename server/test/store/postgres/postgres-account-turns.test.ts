@@ -14,6 +14,7 @@ interface Command {
 
 let clock: ManualClock;
 let groups: Command[][];
+let commits: [tookMs: number, calls: number][];
 /** How long a message of each account takes. */
 let msOf: (accountId: string) => number;
 let committer: Committer<Command, null>;
@@ -21,6 +22,7 @@ let committer: Committer<Command, null>;
 beforeEach(() => {
   clock = new ManualClock(NOW);
   groups = [];
+  commits = [];
   msOf = () => 0.05;
   committer = new Committer({
     run: async (commands) => {
@@ -31,7 +33,9 @@ beforeEach(() => {
     },
     sizeOf: ({ units }) => units / 1000,
     sizeMax: 1,
-    byAccount: { workOf: (command) => command, nowMs: () => clock.monotonicMs() },
+    byAccount: { workOf: (command) => command },
+    nowMs: () => clock.monotonicMs(),
+    onCommit: (tookMs, calls) => commits.push([tookMs, calls]),
   });
 });
 
@@ -65,11 +69,15 @@ test('accounts share the time, not the number of messages', async () => {
   assert.ok(used.acc_dear < 2 * used.acc_cheap && used.acc_cheap < 2 * used.acc_dear, JSON.stringify(used));
 });
 
-test('what fits into one transaction goes together', async () => {
+test('what fits into one transaction goes together, and is reported as one commit', async () => {
   await Promise.all([callMany('acc_a', 1, 300), callMany('acc_b', 1, 300)]);
   assert.deepEqual(
     groups.map((group) => group.length),
     [600],
+  );
+  assert.deepEqual(
+    commits.map(([tookMs, calls]) => [Math.round(tookMs), calls]),
+    [[30, 600]],
   );
 });
 

@@ -67,7 +67,7 @@ test('a store that may wait longer for a silent database refuses nobody meanwhil
   proxy.blackhole();
   const beating = store.heartbeat('nod_patient', TTL_MS);
   beating.catch(() => {});
-  await wait(3 * databaseTimeouts(0).silenceMs);
+  await wait(3 * databaseTimeouts([]).silenceMs);
   proxy.heal();
   await beating;
 });

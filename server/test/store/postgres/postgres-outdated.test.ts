@@ -23,7 +23,7 @@ test('a statement whose result has changed runs again, alone and in a transactio
     channel: 'none',
     onNotification: () => {},
     onBack: () => {},
-    onGivenUp: () => {},
+    onReserveReleased: () => {},
     probe: async () => {},
     roundTripMs: 1,
     morePatienceMs: PATIENCE_MS,

@@ -37,7 +37,7 @@ async function twoNodes(t: Cleanup) {
     const opened = await openPostgres({ url, node, timers, log: () => {}, morePatienceMs: PATIENCE_MS });
     t.after(() => opened.store.close());
     const heard = { times: 0 };
-    opened.reserve.onGivenUp(() => {
+    opened.reserve.onReleased(() => {
       heard.times += 1;
     });
     return { ...opened, heard };

@@ -34,7 +34,7 @@ for (const [what, sql] of [
   ['a storage', 'ALTER TABLE messages ALTER COLUMN body SET STORAGE EXTENDED'],
   ['a parameter of a table', 'ALTER TABLE usage SET (fillfactor = 60)'],
   ['a check', 'ALTER TABLE queues DROP CONSTRAINT queues_parallelism_check'],
-  ['an index', 'DROP INDEX messages_ready'],
+  ['an index', 'DROP INDEX messages_ranked'],
   ['a sequence', 'ALTER SEQUENCE message_seq CACHE 5'],
   ['a foreign key', 'ALTER TABLE tokens DROP CONSTRAINT tokens_account_id_fkey'],
 ] as const) {

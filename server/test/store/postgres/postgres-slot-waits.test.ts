@@ -5,7 +5,7 @@ import { beforeEach, test } from 'node:test';
 import type { NewMessage, Settlement } from '../../../src/rules/delivery/message.ts';
 import {
   MANY_MESSAGES_MIN as MANY,
-  SETTLED_FIRST_MS_MAX,
+  SLOT_WAIT_MS_MAX,
   SlotWaits,
 } from '../../../src/store/postgres/groups/slot-waits.ts';
 import { WAIT_TIMES_MAX } from '../../../src/store/postgres/groups/write-turns.ts';
@@ -113,7 +113,7 @@ test('it goes on when no settlement follows', async () => {
 test('it goes on after some time even if one settlement follows the other and none frees a slot for it', async () => {
   await settle(MANY);
   void accept('first');
-  const groups = SETTLED_FIRST_MS_MAX / TOOK_MS;
+  const groups = SLOT_WAIT_MS_MAX / TOOK_MS;
   for (let group = 1; group < groups; group += 1) await settle(MANY);
   assert.deepEqual(accepted, []);
   await settle(MANY);
@@ -123,7 +123,7 @@ test('it goes on after some time even if one settlement follows the other and no
 test('it waits no longer than that in all, also when its last wait began just before the end', async () => {
   await settle(MANY);
   void accept('first');
-  const groups = SETTLED_FIRST_MS_MAX / TOOK_MS;
+  const groups = SLOT_WAIT_MS_MAX / TOOK_MS;
   for (let group = 1; group < groups; group += 1) await settle(MANY);
   // Its settlement is behind a lock.
   beginSettling(MANY);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
 import { type Clock, systemWorld } from '../../../src/runtime/world.ts';
-import { SETTLED_FIRST_MS_MAX } from '../../../src/store/postgres/groups/slot-waits.ts';
+import { SLOT_WAIT_MS_MAX } from '../../../src/store/postgres/groups/slot-waits.ts';
 import {
   ACCOUNT,
   KEYS,
@@ -36,7 +36,7 @@ const { clock } = systemWorld();
 const timers: Clock = {
   ...clock,
   after(ms, fire) {
-    if (ms !== SETTLED_FIRST_MS_MAX) return clock.after(ms, fire);
+    if (ms !== SLOT_WAIT_MS_MAX) return clock.after(ms, fire);
     const end = () => {
       waits.delete(end);
       fire();

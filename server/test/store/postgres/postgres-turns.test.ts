@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { Store } from '../../../src/store/ports/store.ts';
 import { ACCOUNT_CONNECTIONS } from '../../../src/store/postgres/sessions/connections.ts';
-import { inTurn } from '../../../src/store/turns/in-turn.ts';
+import { withTurnsOfAccounts } from '../../../src/store/turns/in-turn.ts';
 import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../../conformance/given.ts';
 import { withNode } from '../../conformance/harness.ts';
 import { ownDatabase } from '../../conformance/postgres-harness.ts';
@@ -42,7 +42,7 @@ function withHeld(work: (store: Store, held: Held, bare: Store) => Promise<void>
     };
     try {
       await work(
-        inTurn(a.store, ACCOUNT_CONNECTIONS, () => performance.now()),
+        withTurnsOfAccounts(a.store, ACCOUNT_CONNECTIONS, () => performance.now()),
         { waiting: () => waiting.length, letGo },
         a.store,
       );
@@ -148,11 +148,30 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'fireSchedules',
     'runningJobs',
   ],
-  ...['dueAlerts', 'alertFacts', 'notifyAlerts'],
+  ...['dueAlerts', 'alertFacts', 'notifyAlerts', 'dueExpiries', 'expireMessages'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
   ...['deleteUsage', 'deleteIdleQueues'],
-  ...['deleteIdleFlowKeys', 'deleteOldJobs', 'foldStored', 'freeInside', 'recountStored', 'storedAccounts'],
+  ...[
+    'addHostHealth',
+    'noteHosts',
+    'listParked',
+    'ownParked',
+    'endOpening',
+    'deleteIdleHosts',
+    'deleteIdleFlowKeys',
+    'deleteOldJobs',
+    'foldStored',
+    'freeBytesInside',
+    'recountStored',
+    'storedAccounts',
+    'dueAcks',
+    'dueAttempt',
+    'readMessage',
+    'serviceKey',
+    'countBacklog',
+    'countReady',
+  ],
   // One row, before a publish is refused.
   'storedBytes',
   ...['accountsKnownBy', 'createFirstAdmin', 'revokeHashes', 'cancelledClaims', 'confirmCancels', 'onCancel'],

@@ -44,6 +44,7 @@ class WorkingNode {
   slots = 10;
   #looking: Promise<void> | null = null;
   #isWoken = false;
+  #hasStopped = false;
 
   constructor(store: Store) {
     this.store = store;
@@ -56,8 +57,15 @@ class WorkingNode {
   }
 
   wake(): void {
+    if (this.#hasStopped) return;
     this.#isWoken = true;
     this.#looking ??= this.#look();
+  }
+
+  async stop(): Promise<void> {
+    this.#hasStopped = true;
+    await this.#looking;
+    await this.store.close();
   }
 
   async #look(): Promise<void> {
@@ -73,13 +81,16 @@ class WorkingNode {
 async function startNodes(t: Cleanup): Promise<{ nodes: WorkingNode[]; quiet: () => Promise<void> }> {
   const server = await sharedServer();
   const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const url = server.url(name);
   const nodes: WorkingNode[] = [];
+  // A node that still looks for work in a database that is gone would fail after the test.
+  t.after(async () => {
+    for (const node of nodes) await node.stop();
+    await server.dropDatabase(name);
+  });
+  const url = server.url(name);
   let heard = 0;
   for (let number = 0; number < NODES; number += 1) {
     const store = await openPatiently({ url, node: `nod_${number}` });
-    t.after(() => store.close());
     store.onAccess(() => {
       heard += 1;
     });

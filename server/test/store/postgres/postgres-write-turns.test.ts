@@ -38,6 +38,8 @@ function committer(name: string, isAwaited = true): Committer<number, null> {
     sizeOf: () => 0,
     sizeMax: 1,
     inTurn: { turns, messagesOf: (messages) => messages, isAwaited: () => isAwaited },
+    nowMs: () => clock.monotonicMs(),
+    onCommit: () => {},
   });
 }
 
@@ -147,6 +149,8 @@ test('a group that fails gives its turn on', async () => {
     sizeOf: () => 0,
     sizeMax: 1,
     inTurn: { turns, messagesOf: (messages) => messages, isAwaited: () => true },
+    nowMs: () => clock.monotonicMs(),
+    onCommit: () => {},
   });
   const refused = assert.rejects(failing.call(1));
   await began();

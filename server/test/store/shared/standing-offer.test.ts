@@ -19,6 +19,7 @@ const LIMITS: ClaimLimits = {
   hostsFree: [],
   hostsOther: [SLOTS, 0],
   busyAtHosts: [],
+  parked: [],
 };
 const NOTHING: ClaimReply = { claims: [], nextDueAt: null, nextScheduleAt: null, hasMore: false };
 

@@ -38,6 +38,6 @@ const moved = statSync(file).size;
 if (moved < 50 * MIB) throw new Error(`only ${moved} bytes are in the database`);
 for (const each of files) closeSync(each);
 await write(20);
-await waitFor('the log is moved beside the writer', () => statSync(file).size > moved + 8 * MIB);
+await waitFor('the log is copied beside the writer', () => statSync(file).size > moved + 8 * MIB);
 await executor.close();
 console.log(`${written} written`);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { shareAmongLanes } from '../../../src/runtime/lane-part.ts';
+import { setLanesOfNode } from '../../../src/runtime/lane-part.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
 import { Committer } from '../../../src/store/sqlite/thread/committer.ts';
 import { SharedTransactions } from '../../../src/store/sqlite/thread/shared-transaction.ts';
@@ -43,8 +43,8 @@ function open(t: TestContext, msOf: () => number) {
 
 for (const lanes of [1, 4]) {
   test(`a machine that stood still during a publish makes its account’s publishes dear for a moment only (${lanes} lanes)`, async (t) => {
-    shareAmongLanes(lanes);
-    t.after(() => shareAmongLanes(1));
+    setLanesOfNode(lanes);
+    t.after(() => setLanesOfNode(1));
     let ms = 0.01;
     const { publishMany } = open(t, () => ms);
     assert.deepEqual(await publishMany(40), [40]);

@@ -6,7 +6,7 @@ import fs, { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync 
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { copyStore, giveName } from '../../../src/store/sqlite/files/backup.ts';
+import { copyStore, renameToNew } from '../../../src/store/sqlite/files/backup.ts';
 import { openDirectory } from '../../../src/store/sqlite/files/open.ts';
 import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
@@ -100,7 +100,7 @@ test('a copy gets its name only if the name is free', (t) => {
   const [part, target] = [join(folder, 'copy.db.part'), join(folder, 'copy.db')];
   writeFileSync(part, 'new');
   writeFileSync(target, 'old');
-  assert.throws(() => giveName(part, target), /was created meanwhile and is not overwritten/);
+  assert.throws(() => renameToNew(part, target), /was created meanwhile and is not overwritten/);
   assert.equal(readFileSync(target, 'utf8'), 'old');
 });
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { checkStore } from '../../../src/store/sqlite/files/check.ts';
 import { readLogState } from '../../../src/store/sqlite/files/log-damage.ts';
-import { openBeside, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
+import { openBesideService, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
 import { checkAtStart } from '../../../src/store/sqlite/files/start-check.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { damage } from '../damage.ts';
@@ -123,7 +123,7 @@ test('a log with flipped bytes in the middle is refused: SQLite would leave out 
     inLog(damaged, change);
     requireRefusal(
       damaged,
-      /the log postrider\.db-wal in .* is damaged \((?:frame \d+ of|the header of) \d+.*\): \d+ transactions.*postrider check --repair/,
+      /the log postrider\.db-wal in .* is damaged \((?:frame \d+ of|the header before its) \d+.*\): \d+ transactions.*postrider check --repair/,
     );
   }
   assert.equal(reopened(directory), ROWS);
@@ -144,7 +144,7 @@ test('a repair saves what is behind the damage too, keeps the damaged log, and s
     inLog(damaged, change);
     const before = hashes(damaged);
     assert.throws(() => checkStore(damaged, false), /is damaged \(/);
-    assert.throws(() => openBeside(damaged), /is damaged \(/, 'as a command that makes a token does');
+    assert.throws(() => openBesideService(damaged), /is damaged \(/, 'as a command that makes a token does');
     assert.deepEqual(hashes(damaged), before, 'looking changes nothing');
     const { repair, problems } = checkStore(damaged, true);
     assert.deepEqual(problems, [], what);
@@ -249,7 +249,7 @@ test('of a short log without its header, the frames of an older log behind it do
   close();
   const sound = readLogState(join(killed, 'postrider.db-wal'), PAGE)!;
   inLog(killed, (log) => log.fill(0, 0, 32));
-  requireRefusal(killed, /is damaged \(the header of/);
+  requireRefusal(killed, /is damaged \(the header before/);
   assert.ok(checkStore(killed, true).repair!.framesKept < sound.frames + 1);
   const { database: again, close: end } = openDirectory(killed);
   assert.equal(again.get<{ n: number }>("SELECT count(*) AS n FROM usage WHERE day LIKE 'old%'")!.n, 30);

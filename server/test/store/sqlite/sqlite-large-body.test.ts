@@ -31,7 +31,7 @@ for (const [bytes, count] of [
     assert.equal(database.get<StoredBodies>(STORED_BODIES)!.count, count);
     const before = logBytes();
     const { claims } = database.transaction(() =>
-      verbs.claim({ node: 'nod_a', now: NOW, limits: limits({ slots: 1 }), leasePrefix: 'lease' }),
+      verbs.claim({ node: 'nod_a', now: NOW, limits: limits({ slots: 1 }), parked: null, leasePrefix: 'lease' }),
     );
     assert.ok(Buffer.from(claims[0]!.message.body).equals(body));
     database.transaction(() => verbs.settle([settlementOf(claims[0]!, ERROR, NOW)], NOW));

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startBackup } from '../../../src/store/sqlite/files/backup.ts';
 import { checkStore } from '../../../src/store/sqlite/files/check.ts';
-import { openBeside, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
+import { openBesideService, openDirectory, openReader } from '../../../src/store/sqlite/files/open.ts';
 import { openMoveSource } from '../../../src/store/sqlite/move.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { scratchDirectory } from '../scratch-directory.ts';
@@ -72,7 +72,7 @@ test('a log that was taken away from a store that was not closed is missed by ev
     take(join(copy, 'postrider.db-wal'));
     for (const start of [
       () => openDirectory(copy),
-      () => openBeside(copy),
+      () => openBesideService(copy),
       () => checkStore(copy, false),
       () => startBackup(copy, join(copy, 'backup')),
       () => openMoveSource(copy, 'localhost/x'),
@@ -121,14 +121,14 @@ test('a process that exits without closing the store leaves its log to the next 
 
 test('a command beside a store that was not closed, or whose service is killed meanwhile, leaves one that starts', async (t) => {
   const directory = await killed(t, join(scratchDirectory(t), 'data'));
-  const alone = openBeside(directory);
+  const alone = openBesideService(directory);
   insert(alone.database, 100);
   alone.close();
   assert.equal(reopened(directory), ROWS + 1);
 
   const other = join(scratchDirectory(t), 'data');
   const service = await storeProcess(t, other, STAYS);
-  const beside = openBeside(other);
+  const beside = openBesideService(other);
   insert(beside.database, 100);
   service.kill('SIGKILL');
   await once(service, 'exit');

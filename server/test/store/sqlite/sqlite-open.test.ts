@@ -6,7 +6,12 @@ import { once } from 'node:events';
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { compareVersions, openBeside, openDatabase, openDirectory } from '../../../src/store/sqlite/files/open.ts';
+import {
+  compareVersions,
+  openBesideService,
+  openDatabase,
+  openDirectory,
+} from '../../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { inlineExecutor, threadExecutor } from '../../../src/store/sqlite/thread/executor.ts';
@@ -37,7 +42,7 @@ test('a file that SQLite gives no write-ahead log is refused', () => {
 test('a connection beside a service flushes at every commit as well', (t) => {
   const directory = scratchDirectory(t);
   openDirectory(directory).close();
-  const { database, close } = openBeside(directory);
+  const { database, close } = openBesideService(directory);
   assert.equal(database.get<{ synchronous: number }>('PRAGMA synchronous')!.synchronous, 2);
   assert.equal(database.get<{ foreign_keys: number }>('PRAGMA foreign_keys')!.foreign_keys, 1);
   close();

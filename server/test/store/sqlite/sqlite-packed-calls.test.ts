@@ -15,6 +15,7 @@ import {
   unpackReplies,
 } from '../../../src/store/sqlite/thread/packed-calls.ts';
 import type { Packed } from '../../../src/store/sqlite/thread/packing.ts';
+import { ParkedReader, parkedText } from '../../../src/store/sqlite/thread/parked-text.ts';
 import { postReplies } from '../../../src/store/sqlite/thread/port-executor.ts';
 import type { Command, Reply } from '../../../src/store/sqlite/thread/verbs.ts';
 import { anyMessageFields } from '../../support/any-message.ts';
@@ -38,6 +39,7 @@ const target: fc.Arbitrary<CallbackTarget> = fc.record({
   headers,
   retriesMax: whole,
   retryDelay: textOrNull,
+  retryJitter: fc.option(fc.nat(100)),
   delayMs: whole,
   timeoutMs: whole,
 });
@@ -60,6 +62,7 @@ const newMessage: fc.Arbitrary<NewMessage> = fc.record(
       redaction: fc.option(
         fc.record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(text, { maxLength: 2 }) }),
       ),
+      debounce: fc.option(fc.record({ key: text, latestAt: time, count: whole })),
       deduplication: fc.option(fc.record({ key: text, expiresAt: time })),
       callback: fc.option(target),
       failureCallback: fc.option(target),
@@ -118,6 +121,8 @@ const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
     { maxLength: 3 },
   ),
   rows: fc.array(fc.option(whole), { maxLength: 3 }),
+  debounced: fc.option(fc.array(fc.option(fc.record({ messageId: text, count: whole })), { maxLength: 3 })),
+  misplaced: fc.option(fc.record({ index: whole, messageId: text, part: fc.constant('queue' as const) })),
 });
 
 const settleReply: fc.Arbitrary<SettleReply> = fc.record({
@@ -263,4 +268,15 @@ test('commands and replies of all kinds arrive as they were sent, in their order
       assert.deepEqual(plain({ commands, replies }), sent, 'the sender keeps what it sent, bodies too');
     }),
   );
+});
+
+test('the parked hosts of a claim are read again only when they differ', () => {
+  const reader = new ParkedReader();
+  const parked = [['acc_1', 'down.example:443', 0]] as const;
+  const list = reader.read(parkedText(parked));
+  assert.deepEqual(list, parked);
+  assert.equal(parkedText(parked), parkedText(parked));
+  assert.equal(reader.read(parkedText([...parked])), list, 'the same list, of which budgets have an index');
+  assert.deepEqual(reader.read(parkedText([['acc_1', 'down.example:443', 1]])), [['acc_1', 'down.example:443', 1]]);
+  assert.deepEqual([parkedText([]), reader.read(null)], [null, []]);
 });

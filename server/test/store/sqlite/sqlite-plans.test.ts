@@ -6,16 +6,23 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Alert } from '../../../src/rules/alerts/alert.ts';
 import type { Claim } from '../../../src/rules/delivery/message.ts';
+import { decideExpiration } from '../../../src/rules/delivery/settle.ts';
 import type { Topic } from '../../../src/rules/publish/topic.ts';
-import { countMatching, readStanding } from '../../../src/store/ports/count-in-pieces.ts';
+import { READY_START } from '../../../src/store/ports/backlog.ts';
+import { countMatching, readOverview } from '../../../src/store/ports/count-in-pieces.ts';
 import type { Store } from '../../../src/store/ports/store.ts';
+import { WALK_START } from '../../../src/store/ports/upkeep-store.ts';
+import { AuditNote, runWithNote } from '../../../src/store/shared/audit-note.ts';
 import { SHARED_BODY_BYTES_MIN } from '../../../src/store/shared/shared-bodies.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { createVerbs } from '../../../src/store/sqlite/thread/verbs.ts';
 import { alert, NOTHING_LOOKED } from '../../conformance/alerts.ts';
+import { auditRow } from '../../conformance/audit.ts';
+import { NO_CHANGE } from '../../conformance/change.ts';
 import {
   ACCOUNT,
+  answered,
   callbackTo,
   DAY,
   ERROR,
@@ -25,6 +32,7 @@ import {
   message,
   messages,
   NOW,
+  newId,
   OK,
   QUEUE,
   queued,
@@ -113,7 +121,16 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.createSession({ id: 'hash', tokenId: 'tok_1', createdAt: NOW, expiresAt: NOW + 1 }, 1);
   await store.findSession('hash', NOW);
   await store.areAdmitted([{ tokenId: 'tok_1', sessionId: 'hash' }], NOW);
-  await store.endSession('hash');
+  const note = new AuditNote(auditRow());
+  await runWithNote(note, () => store.endSession('hash'));
+  for (const accountIds of [undefined, [ACCOUNT]]) {
+    for (const order of ['newestFirst', 'oldestFirst'] as const) {
+      const filter = { ...(accountIds && { accountIds }), fromAt: NOW };
+      await store.listAudit(filter, { order, after: null, limit: 9, look: 9 });
+    }
+  }
+  await store.saveAudit([{ ...note.row, count: 2 }]);
+  await store.deleteAudit(NOW, 9);
   await store.accountsKnownBy([new Uint8Array(32)], [KEYS.current]);
   await store.revokeHashes([new Uint8Array(32)], NOW);
   const second = { account: { id: 'acc_9', name: 'nine', tier: 'free', createdAt: NOW } as const, keys: KEYS };
@@ -131,6 +148,23 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
     updatedAt: 0,
     version: 0,
   };
+  const span = { at: NOW, attempts: 1, delivered: 1, durations: { 6: 1 } };
+  const health = { spans: [span], lastAttemptAt: NOW, lastAnswerAt: NOW, failingSince: null, lastFailure: null };
+  const measured = { accountId: ACCOUNT, host: 'a.example:443', health };
+  await store.addHostHealth([measured], 1);
+  await store.addHostHealth([measured], 1);
+  await Promise.all([store.getHost(ACCOUNT, measured.host), store.listHosts(ACCOUNT)]);
+  await store.waitingByHost(ACCOUNT, 0, 9);
+  const [at, news] = [measured.host, { accountId: ACCOUNT, host: measured.host, at: NOW, messageId: 'msg_1' }];
+  const failures = { answers: 0, answeredAttemptAt: null, failures: 10, failingSince: NOW, hasFailedProbe: false };
+  await store.noteHosts([{ ...news, ...failures }], 9, 9);
+  await store.noteHosts([{ ...news, ...failures, host: 'b.example:443' }], 9, 9);
+  await store.ownParked('node', NOW, NOW + 1);
+  await store.endOpening(await store.listParked(9));
+  await store.parkHost(ACCOUNT, at, NOW, 9, 9);
+  await store.resumeHost(ACCOUNT, at, NOW);
+  await store.setOutage(ACCOUNT, 'park');
+  await store.deleteIdleHosts(NOW + 30 * DAY, WALK_START, 9);
   await store.saveTopic(topic);
   await store.saveTopic({ ...topic, version: 1 });
   await Promise.all([store.getTopic(ACCOUNT, 't'), store.getTopic(ACCOUNT, 'tpc_1'), store.listTopics(ACCOUNT)]);
@@ -149,6 +183,22 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
     NOW,
   );
   await store.release([claims[6]!.lease], NOW);
+  const awaited = message({ awaitAckMs: SECOND });
+  await store.accept([awaited], NOW);
+  const taken = (await claim(NOW)).find((each) => each.message.id === awaited.id)!;
+  const key = { accountId: ACCOUNT, messageId: awaited.id };
+  const word = { kind: 'progress', extendByMs: 9, progress: 0.5, note: null } as const;
+  await store.serviceKey('acks', 'made');
+  await store.noteProgress(key, 1, word, NOW, NOW);
+  await store.settle([settlementOf(taken, answered(202), NOW)], NOW);
+  await store.noteProgress(key, 1, word, NOW, NOW);
+  await store.openAttempt(ACCOUNT, awaited.id);
+  await store.dueAcks(NOW + DAY, 9);
+  await store.dueAcks(NOW + DAY, 0);
+  await store.dueAttempt(ACCOUNT, awaited.id);
+  await store.readMessage(ACCOUNT, awaited.id);
+  await store.cancel(ACCOUNT, [awaited.id], NOW, NOW);
+  await store.settle([{ ...settlementOf(taken, OK, NOW), ack: { dueBy: NOW } }], NOW);
   await store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
   await store.saveQueue(ACCOUNT, QUEUE, { isPaused: false, parallelism: 1 }, NOW);
   await Promise.all([store.getQueue(ACCOUNT, QUEUE), store.listQueues(ACCOUNT), store.countQueues(ACCOUNT, 9)]);
@@ -168,12 +218,16 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await useSharedBody(store, claim);
   await useFlowKeys(store, claim);
   await useOrderKeys(store);
+  await useChanges(store);
+  await useDebouncing(store);
   await useInterruptions(store, claim);
   await useLists(store);
   await useAlerts(store);
   await useSchedulesAndJobs(store);
+  await useExpiry(store);
+  await useBacklog(store);
   await Promise.all([
-    readStanding(store, ACCOUNT, NOW, 10),
+    readOverview(store, ACCOUNT, NOW, 10),
     store.activity(ACCOUNT, NOW, NOW + DAY, DAY),
     store.failureGroups(ACCOUNT, 10),
   ]);
@@ -188,8 +242,33 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await claim(NOW);
   await store.setSuspended(ACCOUNT, null, NOW);
   await Promise.all([store.storedBytes(ACCOUNT), store.storedAccounts('', 10), store.recountStored(ACCOUNT)]);
-  await Promise.all([store.foldStored(10), store.freeInside()]);
+  await Promise.all([store.foldStored(10), store.freeBytesInside()]);
   await Promise.all([store.deleteExpired(NOW, 10), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);
+}
+
+async function useBacklog(store: Store): Promise<void> {
+  await claimDue(store, NOW, limits({ slots: 0 }));
+  await store.accept([...messages(3), queued(), queued(), message({ queueName: 'other' })], NOW);
+  for (const kind of ['open', 'claimed', 'deadLetters', 'queues', 'flowKeys'] as const) {
+    const { after } = await store.countBacklog(kind, null, 1);
+    if (after) await store.countBacklog(kind, after, 1);
+  }
+  const { after, count } = await store.countReady(READY_START, 2);
+  assert.equal(count, 2);
+  await store.countReady(after!, 100);
+}
+
+async function useExpiry(store: Store): Promise<void> {
+  const failureCallback = callbackTo('https://back.example/');
+  const end = NOW + DAY;
+  await store.accept(messages(3, { dueAt: end, mustStartBefore: end, failureCallback }), NOW);
+  const { expired } = await store.dueExpiries(end, { messages: 1, after: '' });
+  const what = { now: end, retentionMs: DAY, newId };
+  await store.expireMessages(
+    expired.map((each) => decideExpiration(each, what)),
+    end,
+  );
+  assert.equal(expired.length, 1);
 }
 
 async function useSharedBody(store: Store, claim: (now: number) => Promise<readonly Claim[]>): Promise<void> {
@@ -246,14 +325,55 @@ async function useInterruptions(store: Store, claim: (now: number) => Promise<re
 async function useOrderKeys(store: Store): Promise<void> {
   const line = Array.from({ length: 3 }, () => queued({ orderKey: 'x' }));
   await store.accept(line, NOW);
-  for (const { id } of line) await store.whyFacts(ACCOUNT, id);
+  for (const { id } of line) await store.waitFacts(ACCOUNT, id);
   const behind = queued();
   await store.accept([behind], NOW);
-  await store.whyFacts(ACCOUNT, behind.id);
+  await store.waitFacts(ACCOUNT, behind.id);
   await store.cancel(ACCOUNT, [line[0]!.id], NOW, NOW + DAY);
   await store.deleteQueue(ACCOUNT, QUEUE);
   await store.saveQueue(ACCOUNT, 'empty', {}, NOW);
   await store.deleteQueue(ACCOUNT, 'empty');
+}
+
+async function useDebouncing(store: Store): Promise<void> {
+  const debounce = { key: 'cart', latestAt: NOW + DAY, count: 1 };
+  const flow = { key: 'debounced', limits: { parallelism: 1, rate: 1, periodMs: SECOND } };
+  for (const [key, some] of Object.entries({ plain: {}, flow: { flow }, queued: { queueName: 'q', orderKey: 'z' } })) {
+    const one = () => message({ ...some, debounce: { ...debounce, key }, dueAt: NOW + SECOND, labels: [key] });
+    const { debounced } = await store.accept([one(), one()], NOW);
+    assert.equal(debounced![1]!.count, 2);
+  }
+  const given = { ...debounce, key: 'given back' };
+  const [older, newer] = [message({ debounce: given }), message({ debounce: given, dueAt: NOW + DAY })];
+  await store.accept([older], NOW);
+  const { claims } = await claimDue(store, NOW, limits());
+  await store.accept([newer], NOW);
+  const own = claims.filter(({ message: { id } }) => id === older.id);
+  assert.deepEqual(await store.release([own[0]!.lease], NOW), [older.id]);
+}
+
+async function useChanges(store: Store): Promise<void> {
+  const flow = { key: 'changed', limits: { parallelism: 1, rate: 1, periodMs: SECOND } };
+  const deduplication = { key: 'content:x', expiresAt: NOW + DAY };
+  const large = new Uint8Array(SHARED_BODY_BYTES_MIN * 20);
+  const all = [
+    queued({ orderKey: 'y' }),
+    message({ flow }),
+    message({ labels: ['old'], deduplication, body: large, dueAt: NOW + DAY }),
+  ];
+  for (const each of all) await store.accept([each], NOW);
+  const released = message({ dueAt: NOW });
+  await store.accept([released], NOW);
+  const { claims } = await claimDue(store, NOW, limits());
+  const leases = claims.map(({ lease }) => lease);
+  await store.release(leases, NOW);
+  const change = { ...NO_CHANGE, dueAt: NOW + SECOND, labels: ['new'], method: 'PUT' as const };
+  for (const { id } of [...all, released]) {
+    for (const body of [large, new Uint8Array(1)]) {
+      const { outcome } = await store.changeMessage(ACCOUNT, id, { ...change, body }, NOW);
+      assert.ok(outcome === 'changed' || body === large, outcome);
+    }
+  }
 }
 
 async function useLists(store: Store): Promise<void> {
@@ -299,8 +419,8 @@ async function useAlerts(store: Store): Promise<void> {
     };
     await store.alertFacts(ACCOUNT, { ...look, schedules: ['scd_1'], areFailedSchedulesAsked: true }, NOW, 10);
   }
-  const standing = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: 'msg_1', text: 'x' } as const;
-  const notification = { message: message({ kind: 'alert' }), standing };
+  const notified = { state: 'firing', sinceAt: NOW, notifiedAt: NOW, messageId: 'msg_1', text: 'x' } as const;
+  const notification = { message: message({ kind: 'alert' }), notified };
   const judged = { alert: due, nextAt: NOW, problem: null, notification, dayMax: 1 };
   assert.deepEqual(await store.notifyAlerts([judged], NOW), ['overQuota']);
   const again = (await store.getAlert(ACCOUNT, one.id))!;
@@ -313,7 +433,8 @@ async function useSchedulesAndJobs(store: Store): Promise<void> {
   await store.saveSchedule(due);
   assert.equal((await store.dueSchedules(NOW, DUE)).due.length, 1);
   await store.fireSchedules([{ schedule: due, messages: [message()], nextAt: NOW + DAY }], NOW);
-  await store.setScheduleNext(ACCOUNT, due.id, null, true);
+  await store.pauseSchedule(ACCOUNT, due.id, true, NOW);
+  await store.pauseSchedule(ACCOUNT, due.id, false, NOW);
   await Promise.all([
     store.getSchedule(ACCOUNT, due.id),
     store.listSchedules(ACCOUNT),
@@ -321,8 +442,15 @@ async function useSchedulesAndJobs(store: Store): Promise<void> {
   ]);
   await store.storedTime();
   await store.scheduleTimes({ accountId: '', id: '' }, 10);
-  const { accountId, id, cron } = due;
-  await store.setScheduleTimes([{ schedule: { accountId, id, cron, nextAt: NOW }, nextAt: NOW + DAY }]);
+  const { accountId, id, cron, createdAt } = due;
+  await store.setScheduleTimes([{ schedule: { accountId, id, cron, createdAt, nextAt: NOW }, nextAt: NOW + DAY }]);
+  const skipping = schedule({ id: 'skipping', overlap: 'skip', nextAt: NOW });
+  await store.saveSchedule(skipping);
+  const tick = { schedule: skipping, messages: [message()], nextAt: NOW + DAY };
+  assert.deepEqual(await store.fireSchedules([tick], NOW), [1]);
+  const next = { ...tick, schedule: { ...skipping, nextAt: NOW + DAY }, nextAt: NOW + 2 * DAY };
+  assert.deepEqual(await store.fireSchedules([next], NOW + DAY), ['skipped']);
+  assert.equal(await store.saveSchedule({ ...skipping, cron: '@every 10s' }, skipping), true);
   await store.deleteSchedule(ACCOUNT, due.id);
   await store.createJob(job());
   await Promise.all([store.getJob(ACCOUNT, 'job_1'), store.listJobs(ACCOUNT), store.runningJobs()]);

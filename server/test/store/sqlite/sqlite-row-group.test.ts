@@ -48,8 +48,8 @@ test('a statement about another table does not end a group; one that goes beside
   database.transaction(() => {
     things.add(1, 'one');
     assert.equal(count('others'), 0);
-    assert.equal(database.runBesideGroups("UPDATE things SET name = 'other'"), 0);
-    assert.equal(database.getBesideGroups('SELECT 1 FROM things'), undefined);
+    assert.equal(database.runWithoutGroups("UPDATE things SET name = 'other'"), 0);
+    assert.equal(database.getWithoutGroups('SELECT 1 FROM things'), undefined);
     assert.equal(database.run("UPDATE things SET name = 'other'"), 1);
   });
 });

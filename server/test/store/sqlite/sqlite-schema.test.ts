@@ -8,7 +8,7 @@ import type { NewMessage } from '../../../src/rules/delivery/message.ts';
 import type { RowState } from '../../../src/store/rows/message-columns.ts';
 import { NewMessages } from '../../../src/store/sqlite/deliveries/new-messages.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
-import { Stored } from '../../../src/store/sqlite/messages/stored.ts';
+import { StoredByteCounts } from '../../../src/store/sqlite/messages/stored.ts';
 import { Database } from '../../../src/store/sqlite/thread/database.ts';
 import { ACCOUNT, message, NOW, QUEUE, queued } from '../../conformance/given.ts';
 
@@ -41,7 +41,7 @@ test('every table is strict about types', () => {
 });
 
 function insert(database: Database, one: NewMessage, state: RowState): void {
-  const rows = new NewMessages(database, new Stored(database));
+  const rows = new NewMessages(database, new StoredByteCounts(database));
   database.transaction(() => rows.add(one, state, null));
 }
 

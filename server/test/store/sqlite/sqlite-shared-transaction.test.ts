@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { NO_SLOTS } from '../../../src/rules/delivery/slots.ts';
 import { openDatabase } from '../../../src/store/sqlite/files/open.ts';
 import {
-  nextTogether,
+  chooseBatches,
   SharedTransactions,
   TRANSACTION_MS,
 } from '../../../src/store/sqlite/thread/shared-transaction.ts';
@@ -31,6 +32,10 @@ const accept = (): Command => ({
   args: [{ messages: [message()], leases: [], node: 'nod_a', now: NOW, dayMax: null }],
 });
 const look: Command = { verb: 'storedTime', args: [] };
+const claim: Command = {
+  verb: 'claim',
+  args: [{ limits: NO_SLOTS, leasePrefix: 'nod_a.1', node: 'nod_a', now: NOW }],
+} as never;
 const isDone = (reply: Reply) => 'value' in reply;
 const batch = (count: number) => Array.from({ length: count }, accept);
 
@@ -108,11 +113,34 @@ const many = (count: number): Command => ({
 
 test('a lane with a long command does not share a transaction with the others, and takes turns with them', () => {
   const lanes = [[many(201)], [accept()], [many(500)], [look]];
-  assert.deepEqual(nextTogether(lanes, false), { chosen: [1, 3], areLong: false });
-  assert.deepEqual(nextTogether(lanes, true), { chosen: [0], areLong: true });
-  assert.deepEqual(nextTogether([[many(201)], [many(201)]], false), { chosen: [0], areLong: true });
-  assert.deepEqual(nextTogether([[many(200)], batch(500), [look]], true), { chosen: [0, 1, 2], areLong: false });
-  assert.deepEqual(nextTogether([[many(500)]], false), { chosen: [0], areLong: false });
+  assert.deepEqual(chooseBatches(lanes), { chosen: [1, 3], kind: 'short' });
+  assert.deepEqual(chooseBatches(lanes, ['short']), { chosen: [0], kind: 'long' });
+  assert.deepEqual(chooseBatches([[many(201)], [many(201)]]), { chosen: [0], kind: 'long' });
+  assert.deepEqual(chooseBatches([[many(200)], batch(500), [look]], ['short']), { chosen: [0, 1, 2], kind: 'short' });
+  assert.deepEqual(chooseBatches([[many(500)]]), { chosen: [0], kind: 'long' });
+});
+
+test('a claim that takes long does not share a transaction with other lanes, unless a commit takes twice as long', (t) => {
+  const lanes = [[claim], [accept()], [accept(), claim]];
+  assert.deepEqual(chooseBatches(lanes), { chosen: [0, 1, 2], kind: 'short' });
+  assert.deepEqual(chooseBatches(lanes, [], true), { chosen: [1], kind: 'short' });
+  assert.deepEqual(chooseBatches(lanes, ['short'], true), { chosen: [0], kind: 'claim' });
+  // Claims of some lanes, long commands of others, and short ones come in turn.
+  const mixed = [[many(500)], [many(500)], [claim], [accept()]];
+  assert.deepEqual(chooseBatches(mixed, ['short', 'long'], true), { chosen: [2], kind: 'claim' });
+  assert.deepEqual(chooseBatches(mixed, ['claim', 'short'], true), { chosen: [3], kind: 'short' });
+  assert.deepEqual(chooseBatches(mixed, ['short', 'claim'], true), { chosen: [0], kind: 'long' });
+  assert.deepEqual(chooseBatches(mixed.slice(0, 3), ['long', 'claim'], true), { chosen: [2], kind: 'claim' });
+  let msOf = 0;
+  const { shared } = open(t, () => msOf);
+  assert.equal(shared.areClaimsLong, false);
+  msOf = 1;
+  shared.run([[claim]]);
+  assert.equal(shared.areClaimsLong, false, 'it was short');
+  // The clock is read for the claim, some times within it, and for the commit.
+  msOf = 2;
+  shared.run([[claim]]);
+  assert.equal(shared.areClaimsLong, true);
 });
 
 test('what a commit takes longer than others is charged to those who wrote much', (t) => {

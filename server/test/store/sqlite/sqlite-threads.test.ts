@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
@@ -18,6 +18,7 @@ import { Reader } from '../../../src/store/sqlite/thread/reader.ts';
 import { ReadsUnderWay } from '../../../src/store/sqlite/thread/reads-under-way.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../../conformance/given.ts';
 import { countStates } from '../../support/count-states.ts';
+import { lacks } from '../../support/machine.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { waitFor } from '../../support/wait.ts';
 import { damage } from '../damage.ts';
@@ -198,7 +199,7 @@ test('a writer that ends breaks the store: its file can no longer be trusted', a
   assert.equal(broken.length, 1);
 });
 
-test('a thread that moves the log and ends breaks the store: what it has lost is not known', async (t) => {
+test('a thread that copies the log and ends breaks the store: what it has lost is not known', async (t) => {
   const directory = scratchDirectory(t);
   const { store, broken, threads } = await open(t, directory);
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'paid', createdAt: NOW }, KEYS);
@@ -206,9 +207,26 @@ test('a thread that moves the log and ends breaks the store: what it has lost is
     const large = message({ id: `msg_${randomUUID()}`, body: Buffer.alloc(1_000_000) });
     await store.accept([large], NOW);
   }
-  // One that ends before it has moved anything has lost nothing.
-  await waitFor('it moves the log', () => statSync(join(directory, DATABASE_FILE)).size > 1_000_000);
+  // One that ends before it has copied anything has lost nothing.
+  await waitFor('it copies the log', () => statSync(join(directory, DATABASE_FILE)).size > 1_000_000);
   await threads[1]!.terminate();
   await assert.rejects(store.accept([message()], NOW), isUnavailable);
   assert.equal(broken.length, 1);
 });
+
+test('on Linux the threads that read have a lower priority than the writer and the event loop', {
+  skip: lacks('linux'),
+}, async (t) => {
+  const { store } = await open(t);
+  const before = lowThreads();
+  await store.searchMessages(ACCOUNT, {}, PAGE);
+  assert.equal(lowThreads(), before + 1, 'one of them reads');
+});
+
+/** How many threads of this process have a lower priority than usual. */
+function lowThreads(): number {
+  const stats = readdirSync('/proc/self/task').map((thread) => readFileSync(`/proc/self/task/${thread}/stat`, 'utf8'));
+  // The name, in brackets, may contain spaces. The priority is the 17th value after it.
+  const values = stats.map((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' '));
+  return values.filter((each) => Number(each[16]) > 0).length;
+}

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OwnLines } from '../../../src/store/turns/in-turn.ts';
+import { ChangesByAccount } from '../../../src/store/turns/in-turn.ts';
 
 test('of many changes that an account asks for at once one runs, in order; another account goes beside it', async () => {
-  const lines = new OwnLines();
+  const lines = new ChangesByAccount();
   const started: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const ask = (name: string) =>

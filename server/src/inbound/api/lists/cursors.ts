@@ -1,5 +1,6 @@
-// A cursor carries a mark of its list, filters and order. With others, its position would mean something else, so the
-// cursor is refused. Cursors of messages and events are numbers, because the public clients read them as numbers.
+// A cursor carries a mark of its list, filters and order. With another list, filter or order its position would mean
+// something else, so the cursor is refused. Cursors of messages and events are numbers, because the public clients read
+// them as numbers.
 
 import { createHash } from 'node:crypto';
 import type { PageRequest } from '../../../store/ports/message-store.ts';
@@ -9,8 +10,8 @@ const MARK_DIGITS = 8;
 const MARKED_NUMBER = new RegExp(`^(\\d{1,16})\\.(\\d{${MARK_DIGITS}})(\\d{0,6})$`);
 const MARKED_KEY = new RegExp(`^([\\w-]{1,1400})\\.(\\d{${MARK_DIGITS}})$`);
 
-/** The orders by name: the names of the public clients, and plain words. */
-export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
+/** The orders by name. The public clients use `latestFirst` and `earliestFirst`. */
+export const ORDER_BY_NAME: ReadonlyMap<string, PageRequest['order']> = new Map([
   ['latestFirst', 'newestFirst'],
   ['newestFirst', 'newestFirst'],
   ['earliestFirst', 'oldestFirst'],
@@ -18,13 +19,13 @@ export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
 ]);
 
 /** The mark for a cursor of this list with these parameters. It leaves out `count`, which may differ between pages. */
-export function markOf(list: string, parameters: object): string {
+export function cursorMarkOf(list: string, parameters: object): string {
   const { count: _count, cursor: _cursor, order, ...filters } = parameters as Readonly<Record<string, unknown>>;
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined && value !== null && value !== '')
     .map(([name, value]) => [name, [value].flat().map(String)] as const)
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  const way = order === undefined ? 'newestFirst' : ORDERS.get(String(order));
+  const way = order === undefined ? 'newestFirst' : ORDER_BY_NAME.get(String(order));
   const digest = createHash('sha256')
     .update(JSON.stringify([list, given, way]))
     .digest();
@@ -33,7 +34,7 @@ export function markOf(list: string, parameters: object): string {
 
 export interface NumberPosition {
   readonly position: number;
-  /** How many events of that position were already returned. With 0, the page begins after the position. */
+  /** How many events of this position were already returned. 0: all of them, so the page begins after the position. */
   readonly seen: number;
 }
 
@@ -68,6 +69,6 @@ function notOurs(): ApiError {
 function ofAnother(): ApiError {
   return new ApiError(
     'bad_parameter',
-    'cursor: belongs to another list, or to other filters or another order; use it with those of the page before',
+    'cursor: belongs to another list, or to other filters or another order; use the same filters and order as for the page before',
   );
 }

@@ -5,10 +5,10 @@ import { type MessageEvent, STEP_EVENTS_MAX } from '../../../rules/delivery/even
 import type { EventPage, PageRequest } from '../../../store/ports/message-store.ts';
 import type { NumberPosition } from './cursors.ts';
 
-/** The page to request from the store. It begins after a position, or at one of which some events are unseen. */
+/** The page to request from the store. It begins after a position, or at a position with events not yet returned. */
 export function pageToRequest(page: PageRequest, cursor: NumberPosition | null): PageRequest {
-  // The store ends a page before a step that does not fit whole. With this larger limit it still returns at least as
-  // many events as are wanted.
+  // The store ends a page before a journal step whose events do not all fit. With this larger limit it still returns
+  // at least as many events as are wanted.
   const limit = page.limit + STEP_EVENTS_MAX - 1;
   if (cursor === null) return { ...page, limit };
   const again = page.order === 'newestFirst' ? cursor.position + 1 : cursor.position - 1;
@@ -22,7 +22,7 @@ export function cutPage(
   cursor: NumberPosition | null,
 ): { readonly events: readonly MessageEvent[]; readonly cursor: NumberPosition | null } {
   let seen = cursor?.seen ?? 0;
-  // The events of this position may have been deleted meanwhile, after their retention.
+  // Skips by position, because the events that were returned may have been deleted since then, after their retention.
   const unseen = page.events.filter(({ position }) => {
     if (position !== cursor?.position || seen === 0) return true;
     seen -= 1;
@@ -30,15 +30,15 @@ export function cutPage(
   });
   const events = unseen.slice(0, count);
   const next = unseen[count];
-  if (next === undefined) return { events, cursor: page.cursor === null ? null : afterAll(page.cursor) };
+  if (next === undefined) return { events, cursor: page.cursor === null ? null : positionAfter(page.cursor) };
   const { position } = events.at(-1)!;
-  if (next.position !== position) return { events, cursor: afterAll(position!) };
+  if (next.position !== position) return { events, cursor: positionAfter(position!) };
   const shown = events.filter((event) => event.position === position).length;
   const before = cursor?.position === position ? cursor!.seen : 0;
   return { events, cursor: { position: position!, seen: before + shown } };
 }
 
-/** The next page begins after this position. */
-export function afterAll(position: number): NumberPosition {
+/** The cursor of a page that begins after this position, all of whose events were returned. */
+export function positionAfter(position: number): NumberPosition {
   return { position, seen: 0 };
 }

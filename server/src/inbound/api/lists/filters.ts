@@ -8,15 +8,16 @@ import { parseInstant } from '../../../rules/time/written-time.ts';
 import type { PageRequest } from '../../../store/ports/message-store.ts';
 import { ApiError } from '../errors.ts';
 import Type from '../shapes/schema.ts';
-import { markOf, ORDERS, parseNumberCursor, toNumberCursor } from './cursors.ts';
+import { cursorMarkOf, ORDER_BY_NAME, parseNumberCursor, toNumberCursor } from './cursors.ts';
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
 
 /** The parameters of every list, besides its filters. */
-export const PAGE_NAMES = ['count', 'cursor', 'order'] as const;
+export const PAGE_PARAMETERS = ['count', 'cursor', 'order'] as const;
 
 type Given = Readonly<Record<string, unknown>>;
 
+/** The filters of each kind of list. Bulk calls, events and counts accept most of them too. */
 export const FILTER_NAMES = {
   messages: [
     'messageId',
@@ -31,6 +32,7 @@ export const FILTER_NAMES = {
     'sourceMessageId',
     'label',
     'flowControlKey',
+    'debounceKey',
     'callerIp',
     'responseStatus',
     'failure',
@@ -49,6 +51,7 @@ export const FILTER_NAMES = {
     'scheduleId',
     'label',
     'flowControlKey',
+    'debounceKey',
     'callerIp',
     'responseStatus',
     'failure',
@@ -60,13 +63,13 @@ export const FILTER_NAMES = {
 
 export type FilterName = (typeof FILTER_NAMES)['messages' | 'deadLetters'][number];
 
-/** A query schema with these names. A value is one string or several. `given` refuses other names as bad filters. */
+/** A query schema with these names, for one string or several. It allows other names: `requestValues` refuses them. */
 export function querySchema(names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(OneOrMore)])));
 }
 
 /** The values of the query and, for calls that take one, of the body. Null and "" count as absent. */
-export function given(
+export function requestValues(
   query: unknown,
   body: unknown,
   names: readonly string[],
@@ -125,10 +128,12 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
 
 /** Whether a bulk call explicitly selects all. A query says so as text, a body as text or a boolean. */
 export function selectsAll(value: unknown): boolean {
-  return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
+  return (
+    value === true || (typeof value !== 'boolean' && value !== undefined && parseSingleText('all', value) === 'true')
+  );
 }
 
-const NOT_FILTERS: ReadonlySet<string> = new Set(PAGE_NAMES);
+const NOT_FILTERS: ReadonlySet<string> = new Set(PAGE_PARAMETERS);
 
 const ID_NAMES: readonly FilterName[] = ['messageId', 'messageIds', 'dlqIds'];
 
@@ -136,12 +141,12 @@ export function parseMessageFilter(values: Given): MessageFilter {
   let characters = 0;
   const list = (name: FilterName) => {
     if (values[name] === undefined) return undefined;
-    const given = texts(name, values[name], eachMax(ID_NAMES.includes(name) ? 'filterIds' : 'filterValues'));
-    characters = given.reduce((sum, { length }) => sum + length, characters);
+    const parsed = parseTexts(name, values[name], eachMax(ID_NAMES.includes(name) ? 'filterIds' : 'filterValues'));
+    characters = parsed.reduce((sum, { length }) => sum + length, characters);
     if (characters > eachMax('filterCharacters')) {
       throw new ApiError('bad_filter', `${name}: the filter is longer than ${eachMax('filterCharacters')} characters`);
     }
-    return given;
+    return parsed;
   };
   const ids = [...(list('messageId') ?? []), ...(list('messageIds') ?? []), ...(list('dlqIds') ?? []).map(messageIdOf)];
   if (ids.length > eachMax('filterIds')) {
@@ -159,12 +164,13 @@ export function parseMessageFilter(values: Given): MessageFilter {
     sourceMessageIds: list('sourceMessageId'),
     labels: list('label'),
     flowKeys: list('flowControlKey'),
+    debounceKeys: list('debounceKey'),
     callerIps: list('callerIp'),
-    statuses: list('responseStatus')?.map((text) => wholeNumber('responseStatus', text)),
+    statuses: list('responseStatus')?.map((text) => parseWholeNumber('responseStatus', text)),
     failures: list('failure'),
-    isRetried: values.retried === undefined ? undefined : isRetried(single('retried', values.retried)),
-    fromAt: values.fromDate === undefined ? undefined : instant('fromDate', values.fromDate),
-    toAt: values.toDate === undefined ? undefined : instant('toDate', values.toDate),
+    isRetried: values.retried === undefined ? undefined : isRetried(parseSingleText('retried', values.retried)),
+    fromAt: values.fromDate === undefined ? undefined : parseTimeValue('fromDate', values.fromDate),
+    toAt: values.toDate === undefined ? undefined : parseTimeValue('toDate', values.toDate),
     text: searched(list('text')?.[0]),
   };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
@@ -193,20 +199,22 @@ function searched(text: string | undefined): string | undefined {
   return text;
 }
 
-/** The first page of a list. The cursor is not read here, but by its list. */
+/** Reads the size and the order of a page. Its cursor is null here, because each list reads its own kind of cursor. */
 export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
-  const count = values.count === undefined ? countDefault : wholeNumber('count', single('count', values.count));
+  const count =
+    values.count === undefined ? countDefault : parseWholeNumber('count', parseSingleText('count', values.count));
   if (count < 1 || count > countMax) throw new ApiError('bad_parameter', `count: must be from 1 to ${countMax}`);
-  const order = values.order === undefined ? 'newestFirst' : ORDERS.get(single('order', values.order));
-  if (!order) throw new ApiError('bad_parameter', `order: must be one of ${[...ORDERS.keys()].join(', ')}`);
+  const order = values.order === undefined ? 'newestFirst' : ORDER_BY_NAME.get(parseSingleText('order', values.order));
+  if (!order) throw new ApiError('bad_parameter', `order: must be one of ${[...ORDER_BY_NAME.keys()].join(', ')}`);
   return { limit: count, cursor: null, order, withBodies };
 }
 
 /** Reads the cursor of a list of messages, and writes its next one. */
 export function messageCursors(list: string, values: Given) {
-  const mark = markOf(list, values);
+  const mark = cursorMarkOf(list, values);
   return {
-    from: values.cursor === undefined ? null : parseNumberCursor(single('cursor', values.cursor), mark).position,
+    from:
+      values.cursor === undefined ? null : parseNumberCursor(parseSingleText('cursor', values.cursor), mark).position,
     /** The cursor field of the response. The last page has none. */
     next: (cursor: number | null) =>
       cursor === null ? {} : { cursor: toNumberCursor({ position: cursor, seen: 0 }, mark) },
@@ -214,7 +222,7 @@ export function messageCursors(list: string, values: Given) {
 }
 
 function statesOf(text: string): readonly ShownState[] {
-  const state = stateName(text);
+  const state = parseStateName(text);
   if (state === 'IN_PROGRESS') return ['ACTIVE', 'RETRY'];
   if (state === 'ERROR') return ['RETRY'];
   const known = SHOWN_STATES.find((each) => each === state);
@@ -223,12 +231,12 @@ function statesOf(text: string): readonly ShownState[] {
 }
 
 /** The state name of this service, for any letter case. The public clients write CANCELED. */
-export function stateName(text: string): string {
+export function parseStateName(text: string): string {
   const name = text.toUpperCase();
   return name === 'CANCELED' ? 'CANCELLED' : name;
 }
 
-export function texts(name: string, value: unknown, countMax = eachMax('filterValues')): string[] {
+export function parseTexts(name: string, value: unknown, countMax = eachMax('filterValues')): string[] {
   const all = Array.isArray(value) ? value : [value];
   if (all.length > countMax) throw new ApiError('bad_filter', `${name}: at most ${countMax} values in one call`);
   return all.map((each) => {
@@ -237,13 +245,13 @@ export function texts(name: string, value: unknown, countMax = eachMax('filterVa
   });
 }
 
-export function single(name: string, value: unknown): string {
-  const all = texts(name, value);
+export function parseSingleText(name: string, value: unknown): string {
+  const all = parseTexts(name, value);
   if (all.length !== 1) throw new ApiError('bad_parameter', `${name}: must be given only once`);
   return all[0]!;
 }
 
-export function wholeNumber(name: string, text: string): number {
+export function parseWholeNumber(name: string, text: string): number {
   const number = Number(text);
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
     throw new ApiError('bad_parameter', `${name}: must be a whole number, 0 or more`);
@@ -252,8 +260,8 @@ export function wholeNumber(name: string, text: string): number {
 }
 
 /** Parses a time: milliseconds since 1970, or an ISO date. */
-export function instant(name: string, value: unknown): number {
-  const at = parseInstant(single(name, value));
+export function parseTimeValue(name: string, value: unknown): number {
+  const at = parseInstant(parseSingleText(name, value));
   if (typeof at === 'number') return at;
   throw new ApiError('bad_filter', `${name}: ${at.problem}`);
 }

@@ -1,14 +1,15 @@
-// Completes the lags of queues where the store has stopped counting, in pieces, within the budget of one call.
+// Counts the lag of queues (their messages that have not ended) where the store has stopped counting at a limit. It
+// counts in pieces, up to a higher limit for one call of the API.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { Queue } from '../../../rules/lines/queue.ts';
 import type { LinePiece, LinePosition, LineStore } from '../../../store/ports/line-store.ts';
 
-export class Lags {
+export class LagCounter {
   readonly #store: Pick<LineStore, 'countLine'>;
   #left = eachMax('lagCount');
 
-  /** Make one instance for each call. */
+  /** Make one instance for each call of the API: its limit is for all queues of the call together. */
   constructor(store: Pick<LineStore, 'countLine'>) {
     this.#store = store;
   }

@@ -1,19 +1,41 @@
 // What an account sees of itself: its identity and scopes, its signing keys and its usage.
 
 import { isUsageDay, usageDay } from '../../../rules/accounts/account.ts';
+import type { Principal } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import { usageKey } from '../../../store/ports/list-piece.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { objectPage, pageQuery } from '../lists/list-pages.ts';
+import { objectPage, pageParameters } from '../lists/list-pages.ts';
 import { KeysAnswer, UsageAnswer } from '../shapes/account-answers.ts';
 import { OwnAccountAnswer } from '../shapes/answers.ts';
+import { Outage } from '../shapes/part-answers.ts';
 import Type from '../shapes/schema.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });
 
-export function accountRoutes(api: Api, { store, accounts, world, tiers, service }: RouteContext<AccountStore>): void {
+export function accountRoutes(api: Api, context: RouteContext<AccountStore>): void {
+  ownRoutes(api, context);
+  keyRoutes(api, context);
+  usageRoutes(api, context);
+}
+
+function ownRoutes(api: Api, { accounts, tiers, service }: RouteContext<AccountStore>): void {
+  const shown = ({ account, token }: Principal) => {
+    const { name: _name, ...limits } = tiers[account.tier];
+    return {
+      accountId: account.id,
+      name: account.name,
+      tier: account.tier,
+      createdAt: account.createdAt,
+      ...(account.suspendedAt !== undefined && { suspendedAt: account.suspendedAt }),
+      outage: account.outage ?? 'retry',
+      token: { tokenId: token.id, name: token.name, scopes: token.scopes },
+      limits,
+      service,
+    };
+  };
   api.add({
     method: 'GET',
     path: '/v2/account',
@@ -21,21 +43,27 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     summary: 'Read the account and the token of this request, and the limits of the account',
     answer: OwnAccountAnswer,
     isRead: false,
-    handle: async ({ principal: { account, token } }) => {
-      const { name: _name, ...limits } = tiers[account.tier];
-      return {
-        accountId: account.id,
-        name: account.name,
-        tier: account.tier,
-        createdAt: account.createdAt,
-        ...(account.suspendedAt !== undefined && { suspendedAt: account.suspendedAt }),
-        token: { tokenId: token.id, name: token.name, scopes: token.scopes },
-        limits,
-        service,
-      };
-    },
+    handle: async ({ principal }) => shown(principal),
   });
 
+  api.add({
+    method: 'PATCH',
+    path: '/v2/account',
+    storesNothing: true,
+    scope: 'manage',
+    summary: 'Set what messages of the account do while their host is down',
+    answer: OwnAccountAnswer,
+    body: Type.Object({ outage: Outage }, { additionalProperties: false }),
+    handle: async ({ principal, body }) => {
+      const { outage: _before, ...account } = principal.account;
+      const isParking = body.outage === 'park';
+      await accounts.setOutage(account.id, isParking ? 'park' : null);
+      return shown({ ...principal, account: { ...account, ...(isParking && { outage: 'park' as const }) } });
+    },
+  });
+}
+
+function keyRoutes(api: Api, { store, accounts }: RouteContext<AccountStore>): void {
   api.add({
     method: 'GET',
     path: '/v2/keys',
@@ -56,7 +84,9 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     answer: KeysAnswer,
     handle: async ({ principal }) => accounts.rotateKeys(principal.account.id),
   });
+}
 
+function usageRoutes(api: Api, { store, world, tiers }: RouteContext<AccountStore>): void {
   api.add({
     method: 'GET',
     path: '/v2/usage',
@@ -64,7 +94,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     summary: 'Messages by day and kind, and what the account stores',
     answer: UsageAnswer,
     query: Type.Object(
-      { fromDay: Type.Optional(Day), toDay: Type.Optional(Day), ...pageQuery },
+      { fromDay: Type.Optional(Day), toDay: Type.Optional(Day), ...pageParameters },
       { additionalProperties: false },
     ),
     handle: async ({ principal, query }) => {

@@ -2,12 +2,12 @@
 
 import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
-import type { AccessStore, Principal } from '../../../store/ports/access-store.ts';
+import type { AccessStore } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { objectPage, PageQuery, pageQuery } from '../lists/list-pages.ts';
+import { objectPage, PageQuery, pageParameters } from '../lists/list-pages.ts';
 import { AccountAnswer, AccountsAnswer } from '../shapes/account-answers.ts';
 import { NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../shapes/answers.ts';
 import Type from '../shapes/schema.ts';
@@ -54,8 +54,9 @@ function accountRoutes(api: Api, context: Context): void {
     answer: AccountAnswer,
     statuses: [201],
     body: Type.Object({ name: Type.String(), tier: Type.Optional(TierBody) }, { additionalProperties: false }),
-    handle: async ({ body, reply }) => {
+    handle: async ({ body, reply, about }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
+      about(body.name);
       const account = await accounts.createAccount(body.name, body.tier ?? 'free');
       if (account === 'nameTaken') throw new ApiError('conflict', `name: an account "${body.name}" already exists`);
       reply.status(201);
@@ -75,12 +76,14 @@ function accountRoutes(api: Api, context: Context): void {
       { tier: Type.Optional(TierBody), suspended: Type.Optional(Type.Boolean()) },
       { additionalProperties: false },
     ),
-    handle: async ({ principal, params, body }) => {
+    handle: async ({ params, body }) => {
       const { tier, suspended } = body;
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
       if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
-      if (suspended !== undefined) await setSuspended(context, principal, accountId, suspended);
+      if (suspended !== undefined && !(await accounts.setSuspended(accountId, suspended))) {
+        throw unknownAccount(accountId);
+      }
       return store.getAccount(accountId);
     },
   });
@@ -108,7 +111,7 @@ function tokenRoutes(api: Api, context: Context): void {
     scope: 'admin',
     summary: 'List the tokens of an account',
     answer: TokensAnswer,
-    query: Type.Object({ accountId: Type.String(), ...pageQuery }, { additionalProperties: false }),
+    query: Type.Object({ accountId: Type.String(), ...pageParameters }, { additionalProperties: false }),
     handle: async ({ query }) => {
       await requireAccount(context, query.accountId);
       return objectPage(
@@ -139,8 +142,9 @@ function tokenRoutes(api: Api, context: Context): void {
       },
       { additionalProperties: false },
     ),
-    handle: async ({ body, reply }) => {
+    handle: async ({ body, reply, about }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
+      about(`${body.accountId}/${body.name}`);
       await requireAccount(context, body.accountId);
       const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
       reply.status(201);
@@ -171,12 +175,6 @@ function tokenRoutes(api: Api, context: Context): void {
 
 async function requireAccount({ store }: Context, accountId: string): Promise<void> {
   if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
-}
-
-async function setSuspended(context: Context, by: Principal, accountId: string, suspended: boolean): Promise<void> {
-  if (!(await context.accounts.setSuspended(accountId, suspended))) throw unknownAccount(accountId);
-  const fields = { account: accountId, byAccount: by.account.id, byToken: by.token.id };
-  context.audit(fields, suspended ? 'an account was suspended' : 'an account was resumed');
 }
 
 function unknownAccount(accountId: string): ApiError {

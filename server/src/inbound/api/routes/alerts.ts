@@ -23,7 +23,7 @@ import Type from '../shapes/schema.ts';
 
 const AlertId = Type.Object({ alertId: Type.String() });
 
-/** The schema allows any content. The rules check it, so that one response names everything that is wrong. */
+/** The schema allows any content. `readAlert` checks it, so that one response names everything that is wrong. */
 const AlertBody = Type.Object({
   rule: Type.Unknown({
     description:
@@ -36,7 +36,7 @@ const AlertBody = Type.Object({
 });
 const NewAlertBody = Type.Object({
   ...AlertBody.properties,
-  alertId: Type.Optional(Type.Unknown({ description: 'Its id. Without it, the service makes one.' })),
+  alertId: Type.Optional(Type.Unknown({ description: 'Id of the alert. Without it, the service creates one.' })),
 });
 
 type Context = RouteContext<ResourceStore & Pick<DeliveryStore, 'accept'>>;
@@ -92,11 +92,13 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     summary: 'Create an alert, or replace the one with the same id',
     answer: AlertAnswer,
     statuses: [201],
-    handle: async ({ principal, body, reply }) => {
+    handle: async ({ principal, body, reply, about }) => {
       requireNoDelivery(context, reply);
       const { alertId = null } = body;
       if (alertId !== null && typeof alertId !== 'string') throw badId();
-      const alert = await save(context, defaults, principal, alertId || newId('alr'), body);
+      const id = alertId || newId('alr');
+      about(id);
+      const alert = await save(context, defaults, principal, id, body);
       reply.status(201);
       return alert;
     },
@@ -108,7 +110,7 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     scope: 'manage',
     params: AlertId,
     body: AlertBody,
-    summary: 'Create an alert with this id, or replace it; its last notification stays',
+    summary: 'Create an alert with this id, or replace it; its last notification is kept',
     answer: AlertAnswer,
     handle: async ({ principal, params, body, reply }) => {
       requireNoDelivery(context, reply);
@@ -127,7 +129,7 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     path: '/v2/alerts/:alertId',
     scope: 'manage',
     params: AlertId,
-    summary: 'Delete an alert; no message is made for its target any more',
+    summary: 'Delete an alert; its target gets no more messages',
     answer: NothingAnswer,
     handle: async ({ principal, params }) => {
       if (await store.deleteAlert(principal.account.id, params.alertId)) return {};

@@ -1,19 +1,20 @@
 // Dead letters over the API: failed messages, to read, send again or delete, one by one or by filter. A dead letter
-// that was sent again is no longer listed, but can be read until its retention ends.
+// that was sent again is listed only on demand (`retried`), but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
 import { withDefaults } from '../../../publish/publications.ts';
 import { deadLetterId, messageIdOf } from '../../../rules/delivery/callback.ts';
 import { divideDescendants, NO_DESCENT } from '../../../rules/delivery/descent.ts';
 import type { HeaderList, Message, NewMessage } from '../../../rules/delivery/message.ts';
-import { retriedMessage, withChanges } from '../../../rules/delivery/retry.ts';
+import { retriedMessage, retryWithChanges } from '../../../rules/delivery/retry.ts';
 import { foreignSetting } from '../../../rules/publish/foreign-settings.ts';
 import { deliveredHeadersProblem } from '../../../rules/publish/headers.ts';
+import { noDebounceProblem } from '../../../rules/publish/publish.ts';
 import {
-  cronProblem,
   headerLimits,
   KNOWN_SETTINGS,
   parsePublishSettings,
+  scheduleOnlyProblem,
 } from '../../../rules/publish/publish-settings.ts';
 import { isSetting } from '../../../rules/publish/query-settings.ts';
 import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
@@ -25,20 +26,20 @@ import { descentOf } from '../../publish/descent-of.ts';
 import { requireQuota, requireRoom } from '../../publish/quota.ts';
 import { reportUnknownSettings } from '../../publish/setting-warnings.ts';
 import { rawHeaders } from '../../server/whole-request.ts';
-import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
+import { objectPieces, StreamedResponse } from '../answer-stream.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { CHANGED } from '../cancelling.ts';
+import { SEARCH_FOR_CHANGE } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
-  given,
   isEmptyFilter,
   messageCursors,
-  PAGE_NAMES,
+  PAGE_PARAMETERS,
   parseMessageFilter,
   parsePage,
   querySchema,
   refuseEmptyFilters,
+  requestValues,
   selectsAll,
 } from '../lists/filters.ts';
 import {
@@ -52,7 +53,7 @@ import { viewsFor } from '../shapes/qstash-view.ts';
 import Type, { type Static } from '../shapes/schema.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
-const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];
+const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_PARAMETERS];
 const BULK_NAMES = [...NAMES, 'all'];
 const COUNT_MAX = 1000;
 
@@ -98,12 +99,12 @@ function readRoutes(api: Api, context: Context): void {
     summary: 'List dead letters',
     answer: DeadLettersAnswer,
     handle: async ({ principal, query }) => {
-      const values = given(query, null, NAMES, context.isForQstashClients);
+      const values = requestValues(query, null, NAMES, context.isForQstashClients);
       const { messages, lastAttempts, next } = await search(context, principal, values, LISTED);
       const held = messages.reduce((sum, message) => sum + messageWeight(message), 0);
       const entries = () =>
         messages.values().map((message, index) => views.deadLetter(message, lastAttempts[index] ?? undefined));
-      return new StreamedAnswer(held, () => objectPieces([['messages', entries()]], next));
+      return new StreamedResponse(held, () => objectPieces([['messages', entries()]], next));
     },
   });
 
@@ -128,6 +129,7 @@ function deleteRoutes(api: Api, context: Context): void {
   api.add({
     method: 'DELETE',
     path: '/v2/dlq/:dlqId',
+    audit: 'message',
     scope: 'manage',
     params: DlqId,
     summary: 'Delete a dead letter',
@@ -164,6 +166,7 @@ function retryRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/dlq/retry/:dlqId',
+    audit: 'message',
     scope: 'manage',
     params: DlqId,
     body: Type.Optional(Overrides),
@@ -233,11 +236,11 @@ async function retryAll(
   return isRetried === 'overQuota' ? [] : isRetried;
 }
 
-/** Finds dead letters by ids, all that are given, or by filter, one page at a time. */
+/** Finds one page of dead letters by filter, or all dead letters with the given ids. */
 async function search(
   { store }: Context,
   principal: Principal,
-  values: ReturnType<typeof given>,
+  values: ReturnType<typeof requestValues>,
   how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
 ) {
   const filter = deadLetterFilter(values);
@@ -248,19 +251,19 @@ async function search(
   return { messages, lastAttempts, next: cursors.next(cursor) };
 }
 
-/** Deletes one page of dead letters. Large ones take several transactions. */
+/** Deletes one page of dead letters. If the messages are large, this takes several transactions. */
 async function deleteMatching(
   { store }: Context,
   accountId: string,
   filter: MessageFilter,
-  values: ReturnType<typeof given>,
+  values: ReturnType<typeof requestValues>,
 ) {
   const cursors = messageCursors('dlq', values);
-  const page = pageOf(values, CHANGED.withBodies);
+  const page = pageOf(values, SEARCH_FOR_CHANGE.withBodies);
   let deleted = 0;
   let cursor = cursors.from;
   for (let left = page.limit; left > 0; ) {
-    const found = await store.searchMessages(accountId, filter, { ...page, ...CHANGED, limit: left, cursor });
+    const found = await store.searchMessages(accountId, filter, { ...page, ...SEARCH_FOR_CHANGE, limit: left, cursor });
     const ids = found.messages.map(({ id }) => id);
     if (ids.length > 0) deleted += await store.deleteDeadLetters(accountId, ids);
     left -= ids.length;
@@ -270,16 +273,16 @@ async function deleteMatching(
   return { deleted, ...cursors.next(cursor) };
 }
 
-function deadLetterFilter(values: ReturnType<typeof given>): MessageFilter {
+function deadLetterFilter(values: ReturnType<typeof requestValues>): MessageFilter {
   return { isRetried: false, ...parseMessageFilter(values), states: ['FAILED'] };
 }
 
-function pageOf(values: ReturnType<typeof given>, withBodies: boolean) {
+function pageOf(values: ReturnType<typeof requestValues>, withBodies: boolean) {
   return parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, withBodies);
 }
 
-function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof given> {
-  const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
+function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof requestValues> {
+  const { all, ...values } = requestValues(query, body, BULK_NAMES, context.isForQstashClients);
   if (isEmptyFilter(parseMessageFilter(values)) && !selectsAll(all)) {
     refuseEmptyFilters(query, body);
     if (!context.isForQstashClients) {
@@ -352,7 +355,9 @@ async function changed(
   const { headers } = overrides;
   const settings = parsePublishSettings(headers, rules);
   if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
-  const misplaced = cronProblem(settings, rules);
+  const misplaced =
+    scheduleOnlyProblem(settings, rules) ??
+    noDebounceProblem(settings, 'not for a retry, which is sent at once', rules.headerPrefix);
   if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
   reportUnknownSettings(settings.unknownNames, context, reply);
   const plan = await publications.plan(
@@ -371,7 +376,7 @@ async function changed(
   const planned = plan.messages[0]!;
   if (planned.topicName !== null)
     throw new ApiError('bad_body', 'url: must be a URL, not a topic: a retry has a single destination');
-  const changed = withChanges(same, planned, settings);
+  const changed = retryWithChanges(same, planned, settings);
   const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
   if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
   return changed;
@@ -387,7 +392,7 @@ async function whyNotRetried(
   // If two retries run at the same time, the second one finds the result of the first.
   if (left && isShown(context, left.message)) refuseRetried(left.message);
   if (left?.message.state === 'failed' && fresh.deduplication) {
-    return new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');
+    return new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter is kept');
   }
   return unknownDeadLetter(dlqId);
 }

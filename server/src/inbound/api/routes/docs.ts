@@ -14,7 +14,7 @@ export function docsRoutes(api: Api, version: string, options: DocsPageOptions):
   let json: Buffer | null = null;
   let page: Buffer | null = null;
   const document = () => openApiDocument(api.routes, version, options.headerPrefix);
-  api.addOpen({
+  api.addPublic({
     path: '/openapi.json',
     summary: 'The description of this API as an OpenAPI 3.1 document',
     answer: Type.Record(Type.String(), Type.Unknown()),
@@ -25,7 +25,7 @@ export function docsRoutes(api: Api, version: string, options: DocsPageOptions):
     },
   });
 
-  api.addOpen({
+  api.addPublic({
     path: '/docs',
     summary: 'The description of this API as a web page',
     mediaType: 'text/html',
@@ -38,11 +38,11 @@ export function docsRoutes(api: Api, version: string, options: DocsPageOptions):
   });
 
   for (const [path, summary, mediaType, text] of [
-    ['/docs/style.css', 'The style sheet of that page', 'text/css', DOCS_STYLE],
-    ['/docs/script.js', 'The script of that page', 'text/javascript', DOCS_SCRIPT],
+    ['/docs/style.css', 'The style sheet of the page /docs', 'text/css', DOCS_STYLE],
+    ['/docs/script.js', 'The script of the page /docs', 'text/javascript', DOCS_SCRIPT],
   ] as const) {
     const bytes = Buffer.from(text);
-    api.addOpen({
+    api.addPublic({
       path,
       summary,
       mediaType,

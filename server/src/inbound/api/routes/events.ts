@@ -1,4 +1,4 @@
-// Events over the API: in pages, under two names, and as a live stream.
+// Events over the API: in pages, under the two paths /v2/events and /v2/logs, and as a live stream.
 
 import type { EventFilter, MessageEvent } from '../../../rules/delivery/event.ts';
 import {
@@ -14,33 +14,39 @@ import { eachMax } from '../../../rules/limits/budgets.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
 import { eventWeight } from '../../../rules/reads/page-weight.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
-import type { MessageStore, PageRequest, StoredMessage } from '../../../store/ports/message-store.ts';
+import type { EventPage, MessageStore, PageRequest, StoredMessage } from '../../../store/ports/message-store.ts';
 import type { AccessWatch } from '../../live/access-watch.ts';
 import type { EventStreams } from '../../live/event-streams.ts';
-import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
+import { objectPieces, StreamedResponse } from '../answer-stream.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../lists/cursors.ts';
-import { afterAll, cutPage, pageToRequest } from '../lists/event-pages.ts';
+import { cursorMarkOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../lists/cursors.ts';
+import { cutPage, pageToRequest, positionAfter } from '../lists/event-pages.ts';
 import {
   FILTER_NAMES,
-  given,
-  instant,
-  PAGE_NAMES,
+  PAGE_PARAMETERS,
   parseMessageFilter,
   parsePage,
+  parseSingleText,
+  parseStateName,
+  parseTexts,
+  parseTimeValue,
   querySchema,
-  single,
-  stateName,
-  texts,
+  requestValues,
 } from '../lists/filters.ts';
 import { EventsAnswer, QstashEventsAnswer } from '../shapes/answers.ts';
 import { viewsFor } from '../shapes/qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
-/** Limit for the events of named messages. All of them are sorted before a page is cut from them. */
+/** Limit for the events of messages that a filter names by id. All are sorted before a page is cut from them. */
 const LOOKED_AT_MAX = 20_000;
+const JOURNAL_PAGE = {
+  limit: COUNT_MAX,
+  order: 'newestFirst',
+  withBodies: false,
+  bytesMax: Number.MAX_SAFE_INTEGER,
+} as const;
 
 type Context = RouteContext<MessageStore>;
 
@@ -58,22 +64,22 @@ function listRoutes(api: Api, context: Context): void {
       method: 'GET',
       path,
       scope: 'read',
-      query: querySchema([...NAMES, ...PAGE_NAMES]),
+      query: querySchema([...NAMES, ...PAGE_PARAMETERS]),
       summary: 'List events of messages',
       answer: isForQstashClients ? QstashEventsAnswer : EventsAnswer,
       handle: async ({ principal, query }) => {
-        const values = given(query, null, [...NAMES, ...PAGE_NAMES], isForQstashClients);
+        const values = requestValues(query, null, [...NAMES, ...PAGE_PARAMETERS], isForQstashClients);
         const countDefault = isForQstashClients && path === '/v2/events' ? COUNT_MAX : 100;
         const { cursor: goesOnFrom, ...rest } = values;
         const filter = parseEventFilter(rest);
         const page = parsePage(rest, countDefault, COUNT_MAX, true);
-        const mark = markOf('events', rest);
-        const text = goesOnFrom === undefined ? null : single('cursor', goesOnFrom);
+        const mark = cursorMarkOf('events', rest);
+        const text = goesOnFrom === undefined ? null : parseSingleText('cursor', goesOnFrom);
         const { events, cursor } = await listFrom(context, principal, filter, page, text, mark);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
         // Both lists show the same events. Each event is converted to text only when it is written.
-        return new StreamedAnswer(held, () =>
+        return new StreamedResponse(held, () =>
           objectPieces(
             [
               ['events', entries()],
@@ -103,7 +109,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
     mediaType: 'text/event-stream',
     isRead: false,
     handle: async ({ principal, query, reply }) => {
-      const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
+      const filter = parseEventFilter(requestValues(query, null, NAMES, isForQstashClients));
       let isTaken = false;
       // The caller may have disconnected meanwhile. Then no `close` event will come any more.
       if (!reply.raw.destroyed) {
@@ -147,8 +153,8 @@ async function listFrom(
 }
 
 /**
- * Reads the journal or, when messages are named, the messages themselves, which are kept longer than their journal.
- * Sorted oldest first, the events of named messages only grow at the end. So a position in that order is a cursor.
+ * Reads the journal. But if the filter has ids of messages, it reads these messages, which are kept longer than the
+ * journal. The list of their events, oldest first, only grows at its end, so an index in this list serves as a cursor.
  */
 async function list(
   context: Context,
@@ -170,12 +176,12 @@ async function list(
     const end = Math.min(from?.position ?? wanted.length, wanted.length);
     const filled = await fill(context, principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
     const start = end - filled.length;
-    return { events: filled, cursor: start > 0 ? afterAll(start) : null };
+    return { events: filled, cursor: start > 0 ? positionAfter(start) : null };
   }
   const start = from?.position ?? 0;
   const filled = await fill(context, principal, wanted.slice(start, start + page.limit));
   const end = start + filled.length;
-  return { events: filled, cursor: end < wanted.length ? afterAll(end) : null };
+  return { events: filled, cursor: end < wanted.length ? positionAfter(end) : null };
 }
 
 async function eventsOfAll(context: Context, principal: Principal, ids: readonly string[]): Promise<MessageEvent[]> {
@@ -196,13 +202,18 @@ async function eventsOf(
   principal: Principal,
   { message, attempts }: StoredMessage,
 ): Promise<MessageEvent[]> {
-  if (!needsJournal(attempts)) return messageEvents(message, attempts);
-  const { events } = await store.listEvents(
-    principal.account.id,
-    { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY },
-    { limit: COUNT_MAX, cursor: null, order: 'newestFirst', withBodies: false },
-  );
-  return messageEvents(message, attempts, events.toReversed());
+  if (!needsJournal(message, attempts)) return messageEvents(message, attempts);
+  const filter = { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY };
+  const journal: MessageEvent[] = [];
+  let cursor: number | null = null;
+  // All of them are read: their number is bounded (messageChanges), and these pages are not those of the response.
+  do {
+    const page: EventPage = await store.listEvents(principal.account.id, filter, { ...JOURNAL_PAGE, cursor });
+    // Each may have a message of its own, with its headers.
+    for (const event of page.events) journal.push({ ...event, message });
+    ({ cursor } = page);
+  } while (cursor !== null);
+  return messageEvents(message, attempts, journal.reverse());
 }
 
 /** Adds to the events the bodies and responses that were left out so far. Returns as many events as a page holds. */
@@ -238,19 +249,19 @@ function isTime(cursor: string): boolean {
 }
 
 /** Parses a filter for events. Its dates and states are those of the events, not of their messages. */
-function parseEventFilter(values: ReturnType<typeof given>): EventFilter {
+function parseEventFilter(values: ReturnType<typeof requestValues>): EventFilter {
   const { state, fromDate, toDate, ...rest } = values;
   return {
     messages: parseMessageFilter(rest),
     ...(state !== undefined && { states: parseStates(state) }),
-    ...(fromDate !== undefined && { fromAt: instant('fromDate', fromDate) }),
-    ...(toDate !== undefined && { toAt: instant('toDate', toDate) }),
+    ...(fromDate !== undefined && { fromAt: parseTimeValue('fromDate', fromDate) }),
+    ...(toDate !== undefined && { toAt: parseTimeValue('toDate', toDate) }),
   };
 }
 
 function parseStates(value: unknown): EventState[] {
-  return texts('state', value).flatMap((each) => {
-    const text = stateName(each);
+  return parseTexts('state', value).flatMap((each) => {
+    const text = parseStateName(each);
     if (text === 'IN_PROGRESS') return ['ACTIVE', 'RETRY', 'ERROR'] as const;
     const state = EVENT_STATES.find((known) => known === text);
     if (!state) throw new ApiError('bad_filter', `state: must be one of ${EVENT_STATES.join(', ')}, IN_PROGRESS`);

@@ -14,7 +14,7 @@ import type { LineStore } from '../../../store/ports/line-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { wholeNumber } from '../lists/filters.ts';
+import { parseWholeNumber } from '../lists/filters.ts';
 import { arrayPage, PageQuery } from '../lists/list-pages.ts';
 import { FlowKeyAnswer, ParallelismAnswer } from '../shapes/answers.ts';
 import Type from '../shapes/schema.ts';
@@ -103,6 +103,7 @@ function limitRoutes(api: Api, context: Context): void {
     answer: FlowKeyAnswer,
     handle: async ({ principal, params, query }) => {
       if (!isFlowKey(params.key)) throw new ApiError('bad_parameter', `key: must be ${FLOW_KEY_RULE}`);
+      if (query.period && !query.rate) throw new ApiError('bad_parameter', 'period: needs a rate');
       if (query.parallelism === undefined && query.rate === undefined) {
         throw new ApiError('bad_parameter', 'give at least one limit to pin: parallelism or rate');
       }
@@ -174,7 +175,7 @@ function pinOf(query: { readonly parallelism?: string; readonly rate?: string; r
 }
 
 function positive(name: string, text: string): number {
-  const value = wholeNumber(name, text);
+  const value = parseWholeNumber(name, text);
   if (value < 1) throw new ApiError('bad_parameter', `${name}: must be at least 1`);
   return value;
 }

@@ -1,20 +1,20 @@
 // Calls for load balancers, process supervisors and monitoring: whether the process is alive, whether it should get
 // traffic, and its metrics.
 
-import { METRICS_TYPE } from '../../server/metrics-listener.ts';
+import { METRICS_MEDIA_TYPE } from '../../server/metrics-listener.ts';
 import type { Api, RouteContext } from '../api.ts';
 import type { MetricsAccess } from '../metrics-access.ts';
 import { StatusAnswer } from '../shapes/answers.ts';
 
 export function healthRoutes(api: Api, { whyNotReady }: Pick<RouteContext<unknown>, 'whyNotReady'>): void {
-  api.addOpen({
+  api.addPublic({
     path: '/healthz',
     summary: 'Liveness: the process runs',
     answer: StatusAnswer,
     handle: async () => ({ status: 'ok' }),
   });
 
-  api.addOpen({
+  api.addPublic({
     path: '/readyz',
     summary: 'Readiness: the node can get traffic',
     answer: StatusAnswer,
@@ -28,14 +28,14 @@ export function healthRoutes(api: Api, { whyNotReady }: Pick<RouteContext<unknow
 }
 
 export function metricsRoutes(api: Api, access: MetricsAccess, read: () => Promise<string>): void {
-  api.addOpen({
+  api.addPublic({
     path: '/metrics',
     summary: 'Metrics of this node, in the text format of Prometheus',
     mediaType: 'text/plain',
     ...(access.needsToken && { ownToken: 'the token that `--metrics-token` has set' }),
     handle: async (request, reply) => {
       access.require(request.headers.authorization);
-      reply.header('Content-Type', METRICS_TYPE);
+      reply.header('Content-Type', METRICS_MEDIA_TYPE);
       return read();
     },
   });

@@ -13,7 +13,7 @@ import { descentOf } from '../../publish/descent-of.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, selectsAll } from '../lists/filters.ts';
+import { FILTER_NAMES, isEmptyFilter, parseMessageFilter, requestValues, selectsAll } from '../lists/filters.ts';
 import { objectPage, PageQuery } from '../lists/list-pages.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../shapes/answers.ts';
 import Type from '../shapes/schema.ts';
@@ -38,7 +38,7 @@ function startRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/bulk',
-    // A bulk delete frees space, unless its own filter is large. A bulk retry waits until there is space.
+    // On a full disk only a large filter is refused. A bulk delete frees space, and a bulk retry waits for space.
     storesNothing: true,
     scope: 'manage',
     body: Type.Object(
@@ -54,7 +54,7 @@ function startRoutes(api: Api, context: Context): void {
     answer: JobOrCount,
     statuses: [200, 201],
     isRead: true,
-    handle: async ({ principal, body, reply }) => {
+    handle: async ({ principal, body, reply, about, changesNothing }) => {
       const filter = filterOf(body.filter);
       // A bulk retry makes messages at its own pace, long after this call. If a delivery could start a bulk retry, it
       // could do so in an endless loop.
@@ -68,7 +68,10 @@ function startRoutes(api: Api, context: Context): void {
       const now = world.clock.now();
       const meant = jobFilter({ action: body.action, filter, createdAt: now });
       const { count: matched, isCut } = await countMatching(store, accountId, meant, eachMax('matchedCount'));
-      if (body.dryRun) return { action: body.action, matched, ...(isCut && { isMatchedCut: true }) };
+      if (body.dryRun) {
+        changesNothing();
+        return { action: body.action, matched, ...(isCut && { isMatchedCut: true }) };
+      }
       const job: Job = {
         id: newId('job'),
         accountId,
@@ -83,6 +86,7 @@ function startRoutes(api: Api, context: Context): void {
         createdAt: now,
         updatedAt: now,
       };
+      about(job.id);
       await requireRoomForLarge(context, principal.account, job);
       const runningMax = accountMax('runningJobs');
       if (!(await store.createJob(job, runningMax))) {
@@ -98,7 +102,7 @@ function startRoutes(api: Api, context: Context): void {
 }
 
 function filterOf(values: unknown): MessageFilter {
-  const { all, ...rest } = given(values, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
+  const { all, ...rest } = requestValues(values, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
   const filter = parseMessageFilter(rest);
   if (isEmptyFilter(filter) && !selectsAll(all)) {
     const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
@@ -107,7 +111,7 @@ function filterOf(values: unknown): MessageFilter {
   return filter;
 }
 
-/** Refuses a large filter where there is no room for it: a thousand jobs are kept. */
+/** Refuses a job with a large filter if there is no room for it. An account may keep a thousand of them. */
 async function requireRoomForLarge({ facts, room }: Context, account: Account, job: Job): Promise<void> {
   const bytes = bytesOfJob(job);
   if (bytes <= eachMax('smallJobBytes')) return;
@@ -168,14 +172,14 @@ function stopRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params }) => {
       const isStopped = await store.stopJob(principal.account.id, params.jobId, world.clock.now());
       const job = await store.getJob(principal.account.id, params.jobId);
-      if (!isStopped || !job) throw unknownJob(params.jobId);
+      if (!isStopped || !job) throw unknownJob(params.jobId, 'running bulk operation');
       return shown(job);
     },
   });
 }
 
-function unknownJob(id: string): ApiError {
-  return new ApiError('job_not_found', `there is no running bulk operation "${id}"`);
+function unknownJob(id: string, what = 'bulk operation'): ApiError {
+  return new ApiError('job_not_found', `there is no ${what} "${id}"`);
 }
 
 function shown(job: Job) {

@@ -2,22 +2,30 @@
 
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../../../rules/accounts/account.ts';
+import type { AwaitedAck } from '../../../rules/acks/ack.ts';
+import { versionOf } from '../../../rules/delivery/change.ts';
+import type { Message } from '../../../rules/delivery/message.ts';
 import { isSuspect } from '../../../rules/delivery/recovery.ts';
-import { whyNotDelivered } from '../../../rules/delivery/why.ts';
+import { waitsForOthers, whyNotDelivered } from '../../../rules/delivery/why.ts';
+import { summaryOf } from '../../../rules/hosts/host-health.ts';
+import { parks } from '../../../rules/hosts/parking.ts';
 import { type MessageFilter, OPEN_STATES, shownState } from '../../../rules/reads/message-filter.ts';
-import type { MessageStore } from '../../../store/ports/message-store.ts';
+import { entityTag } from '../../../rules/requests/if-match.ts';
+import type { AckStore } from '../../../store/ports/ack-store.ts';
+import type { HostStore } from '../../../store/ports/host-store.ts';
+import type { MessageStore, WaitFacts } from '../../../store/ports/message-store.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { CancelCall, type CancelCount, CHANGED, unconfirmed } from '../cancelling.ts';
+import { CancelCall, type CancelCount, reportUnconfirmed, SEARCH_FOR_CHANGE } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
-  given,
   messageCursors,
-  PAGE_NAMES,
+  PAGE_PARAMETERS,
   parseMessageFilter,
   parsePage,
   querySchema,
   refuseEmptyFilters,
+  requestValues,
   selectsAll,
 } from '../lists/filters.ts';
 import {
@@ -29,7 +37,7 @@ import {
   StateCountsAnswer,
   WhyAnswer,
 } from '../shapes/answers.ts';
-import { attemptView } from '../shapes/message-view.ts';
+import { ackView, attemptView } from '../shapes/message-view.ts';
 import { viewsFor } from '../shapes/qstash-view.ts';
 import Type from '../shapes/schema.ts';
 
@@ -48,7 +56,7 @@ const CANCEL_NAMES = [
 const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
 const STATES_COUNTED_MAX = 20_000;
 
-type Context = RouteContext<MessageStore>;
+type Context = RouteContext<MessageStore & Pick<HostStore, 'getHost'> & Pick<AckStore, 'openAttempt'>>;
 
 export function messageRoutes(api: Api, context: Context): void {
   readRoutes(api, context);
@@ -66,11 +74,14 @@ function readRoutes(api: Api, context: Context): void {
     scope: 'read',
     params: MessageId,
     summary: 'Read a message and its attempts',
+    versions: 'ETag',
     answer: MessageAnswer,
-    handle: async ({ principal, params }) => {
+    handle: async ({ principal, params, reply }) => {
       const stored = await store.getMessage(principal.account.id, params.messageId);
       if (!stored) throw unknownMessage(params.messageId);
-      return { ...views.message(stored.message), attempts: stored.attempts.map(attemptView) };
+      reply.header('ETag', entityTag(versionOf(stored.message)));
+      const ack = await shownAck(context, stored.message);
+      return { ...views.message(stored.message), ...ack, attempts: stored.attempts.map(attemptView) };
     },
   });
 
@@ -82,9 +93,16 @@ function readRoutes(api: Api, context: Context): void {
     summary: 'Read why a message is not delivered yet',
     answer: WhyAnswer,
     handle: async ({ principal, params }) => {
-      const facts = await store.whyFacts(principal.account.id, params.messageId);
+      const facts = await store.waitFacts(principal.account.id, params.messageId);
       if (!facts) throw unknownMessage(params.messageId);
-      const why = whyNotDelivered({ ...facts, isDraining: !context.isServing(), now: world.clock.now() });
+      const now = world.clock.now();
+      const why = whyNotDelivered({
+        ...facts,
+        ...(await hostFacts(context, facts, now)),
+        ack: await awaitedAck(context, facts.message),
+        isDraining: !context.isServing(),
+        now,
+      });
       return { messageId: params.messageId, ...why };
     },
   });
@@ -97,7 +115,7 @@ function readRoutes(api: Api, context: Context): void {
     summary: 'Count the matching messages, by state',
     answer: StateCountsAnswer,
     handle: async ({ principal, query }) => {
-      const filter = parseMessageFilter(given(query, null, COUNT_NAMES, context.isForQstashClients));
+      const filter = parseMessageFilter(requestValues(query, null, COUNT_NAMES, context.isForQstashClients));
       const { states, cursor } = await store.countPiece(principal.account.id, filter, STATES_COUNTED_MAX, null);
       return { states, ...(cursor !== null && { isCut: true }) };
     },
@@ -107,11 +125,16 @@ function readRoutes(api: Api, context: Context): void {
     method: 'GET',
     path: '/v2/messages',
     scope: 'read',
-    query: querySchema([...FILTER_NAMES.messages, ...PAGE_NAMES]),
+    query: querySchema([...FILTER_NAMES.messages, ...PAGE_PARAMETERS]),
     summary: 'List and search messages',
     answer: MessagesAnswer,
     handle: async ({ principal, query }) => {
-      const values = given(query, null, [...FILTER_NAMES.messages, ...PAGE_NAMES], context.isForQstashClients);
+      const values = requestValues(
+        query,
+        null,
+        [...FILTER_NAMES.messages, ...PAGE_PARAMETERS],
+        context.isForQstashClients,
+      );
       const cursors = messageCursors('messages', values);
       const page = { ...parsePage(values, 100, LIST_MAX, false), cursor: cursors.from };
       const { messages, cursor } = await store.searchMessages(principal.account.id, parseMessageFilter(values), page);
@@ -120,10 +143,35 @@ function readRoutes(api: Api, context: Context): void {
   });
 }
 
+/** The ack that an attempt of the message awaits now. */
+async function awaitedAck({ store }: Context, message: Message): Promise<AwaitedAck | null> {
+  const { accountId, id, state, awaitAckMs, cancelRequestedAt } = message;
+  if (awaitAckMs === null || state !== 'claimed' || cancelRequestedAt !== undefined) return null;
+  const ack = (await store.openAttempt(accountId, id))?.ack;
+  return ack?.isAwaiting ? ack : null;
+}
+
+async function shownAck(context: Context, message: Message) {
+  const ack = await awaitedAck(context, message);
+  return ack ? { ack: ackView(ack) } : {};
+}
+
+/** What is known of the host of a message, if that matters. */
+async function hostFacts({ store }: Context, facts: WaitFacts, now: number) {
+  const { message } = facts;
+  const [isInLine, isParking] = [waitsForOthers(facts), parks(message)];
+  const known = isInLine || isParking ? await store.getHost(message.accountId, message.host) : null;
+  return {
+    paceMs: known && isInLine ? summaryOf(known.health, now).p50Ms : null,
+    parking: known && isParking ? known.parking : null,
+  };
+}
+
 function cancelRoutes(api: Api, context: Context): void {
   api.add({
     method: 'DELETE',
     path: '/v2/messages/:messageId',
+    audit: 'message',
     scope: 'manage',
     params: MessageId,
     summary: 'Cancel a message',
@@ -149,7 +197,7 @@ function cancelRoutes(api: Api, context: Context): void {
     answer: CancelledAnswer,
     isRead: true,
     handle: async ({ principal, query, body, reply }) => {
-      const values = given(query, body, CANCEL_NAMES, context.isForQstashClients);
+      const values = requestValues(query, body, CANCEL_NAMES, context.isForQstashClients);
       const filter = parseMessageFilter(values);
       if (Object.keys(filter).length === 0 && !selectsAll(values.all)) {
         refuseEmptyFilters(query, body);
@@ -173,10 +221,12 @@ function resumeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/messages/:messageId/retry',
+    audit: 'message',
     storesNothing: true,
     scope: 'manage',
     params: MessageId,
-    summary: 'Deliver a waiting message now. In a queue: only its head, while it waits because crashes interrupted it',
+    summary:
+      'Deliver a waiting message now. A message in a queue is refused, except a head that waits after crashes interrupted its attempts',
     answer: MessageIdAnswer,
     handle: async ({ principal, params }) => {
       const result = await store.deliverNow(principal.account.id, params.messageId, world.clock.now());
@@ -195,6 +245,7 @@ function resumeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/messages/:messageId/release',
+    audit: 'message',
     storesNothing: true,
     scope: 'manage',
     params: MessageId,
@@ -216,7 +267,7 @@ function cancelCall({ store, room, world }: Context, account: Account): CancelCa
 }
 
 function answerTo(context: Context, { cancelled, requested }: CancelCount, reply: FastifyReply) {
-  const rest = unconfirmed(requested, reply);
+  const rest = reportUnconfirmed(requested, reply);
   return context.isForQstashClients ? { cancelled } : { cancelled, ...rest };
 }
 
@@ -233,7 +284,7 @@ async function cancelMatching(
       limit: Math.min(CANCEL_CHUNK, max - call.count),
       cursor,
       order: 'newestFirst',
-      ...CHANGED,
+      ...SEARCH_FOR_CHANGE,
     } as const;
     const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
     if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));

@@ -1,26 +1,30 @@
 // Queues over the API: create (the first message to a queue does so too), pause, resume, set parallelism, delete.
 
+import { PRIORITY_MAX } from '../../../rules/delivery/priority.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { bytesOfLine } from '../../../rules/limits/stored-bytes.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../../rules/lines/queue.ts';
+import { parseTimeout } from '../../../rules/publish/setting-values.ts';
 import { OPEN_STATES } from '../../../rules/reads/message-filter.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import { formatDurationMs } from '../../../rules/time/duration.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
 import type { LineStore } from '../../../store/ports/line-store.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import type { Api, RouteContext } from '../api.ts';
-import { CancelCall, CHANGED, unconfirmed } from '../cancelling.ts';
+import { CancelCall, reportUnconfirmed, SEARCH_FOR_CHANGE } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
-import { Lags } from '../lists/lags.ts';
+import { LagCounter } from '../lists/lags.ts';
 import { arrayPage, PageQuery } from '../lists/list-pages.ts';
 import { QueueAnswer, QueueDeletedAnswer } from '../shapes/answers.ts';
+import { Outage } from '../shapes/part-answers.ts';
 import Type from '../shapes/schema.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
 const DELETE_TRIES_MAX = 10;
-/** The states in which a message can be cancelled. One whose cancellation is requested leaves the queue by itself. */
+/** The states in which a message can be cancelled. With CANCEL_REQUESTED it already was, and will leave the queue. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
 type Context = RouteContext<LineStore & MessageStore>;
@@ -42,17 +46,25 @@ function saveRoutes(api: Api, context: Context): void {
         queueName: Type.String(),
         parallelism: Type.Optional(Type.Integer({ minimum: 1, maximum: QUEUE_PARALLELISM_MAX })),
         paused: Type.Optional(Type.Boolean()),
+        expires: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+        priority: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: PRIORITY_MAX }), Type.Null()])),
+        outage: Type.Optional(Type.Union([Outage, Type.Null()])),
       },
       { additionalProperties: false },
     ),
     summary: 'Create or change a queue',
     answer: QueueAnswer,
-    handle: async ({ principal, body }) => {
+    handle: async ({ principal, body, about }) => {
       if (!isName(body.queueName)) throw new ApiError('bad_queue_name', `queueName: ${NAME_RULE}`);
+      about(body.queueName);
+      const expiresMs = expiryOf(body.expires);
       await requireQueueRoom(context, principal, body.queueName);
       return save(context, principal, body.queueName, {
         ...(body.parallelism !== undefined && { parallelism: body.parallelism }),
         ...(body.paused !== undefined && { isPaused: body.paused }),
+        ...(expiresMs !== undefined && { expiresMs }),
+        ...(body.priority !== undefined && { priority: body.priority }),
+        ...(body.outage !== undefined && { outage: body.outage }),
       });
     },
   });
@@ -69,7 +81,7 @@ function readRoutes(api: Api, context: Context): void {
     query: PageQuery,
     answer: Type.Array(QueueAnswer),
     handle: async ({ principal, query, reply }) => {
-      const lags = new Lags(store);
+      const lags = new LagCounter(store);
       return arrayPage(
         {
           name: 'queues',
@@ -125,7 +137,7 @@ function deleteRoutes(api: Api, context: Context): void {
         );
       }
       const { requested } = await call.confirm();
-      return isForQstashClients ? {} : unconfirmed(requested, reply);
+      return isForQstashClients ? {} : reportUnconfirmed(requested, reply);
     },
   });
 }
@@ -176,7 +188,7 @@ async function save(context: Context, principal: Principal, name: string, change
 }
 
 async function shownCounted({ store }: Context, queue: Queue) {
-  const [counted] = await new Lags(store).counted([queue]);
+  const [counted] = await new LagCounter(store).counted([queue]);
   return shown(counted!);
 }
 
@@ -193,7 +205,7 @@ async function requireQueueRoom(context: Context, { account }: Principal, name: 
 async function cancelAll({ store }: Context, call: CancelCall, { account }: Principal, name: string): Promise<void> {
   const filter = { queueNames: [name], states: CANCELLABLE } as const;
   for (let cursor: number | null = null; ; ) {
-    const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', ...CHANGED } as const;
+    const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', ...SEARCH_FOR_CHANGE } as const;
     const found = await store.searchMessages(account.id, filter, page);
     if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));
     cursor = found.cursor;
@@ -209,6 +221,14 @@ function atLeast(open: number): string {
   return open < eachMax('lineCount') ? String(open) : `at least ${open}`;
 }
 
+/** The default expiry that the body gives; null removes it. */
+function expiryOf(given: string | null | undefined): number | null | undefined {
+  if (given === undefined || given === null) return given;
+  const parsed = parseTimeout(given);
+  if ('problem' in parsed) throw new ApiError('bad_body', `expires: ${parsed.problem}`);
+  return parsed.value;
+}
+
 function shown(queue: Queue) {
   return {
     name: queue.name,
@@ -216,6 +236,9 @@ function shown(queue: Queue) {
     updatedAt: queue.updatedAt,
     parallelism: queue.parallelism,
     paused: queue.isPaused,
+    ...(queue.expiresMs !== null && { expires: formatDurationMs(queue.expiresMs) }),
+    ...(queue.priority !== null && { priority: queue.priority }),
+    ...(queue.outage !== null && { outage: queue.outage }),
     lag: queue.lag,
     ...(queue.isLagCut && { isLagCut: true }),
   };

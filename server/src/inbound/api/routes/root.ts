@@ -27,9 +27,9 @@ export function rootRoutes(
     ...(hasMetrics && { metrics: 'metrics' }),
   };
   const text = JSON.stringify({ name: 'postrider', version, headerPrefix, links });
-  api.addOpen({
+  api.addPublic({
     path: '/',
-    summary: 'What this service is, with links relative to this address. A browser is led to the console',
+    summary: 'What this service is, with links relative to this address. A browser is redirected to the console',
     answer: RootAnswer,
     statuses: [200, 302],
     handle: async (request, reply) => {
@@ -52,7 +52,7 @@ export function wantsPage(accept: string | undefined): boolean {
   return page > 0 && page >= weightOf('application/json', accept);
 }
 
-/** The weight that the caller gives to exactly this type, from 0 to 1. */
+/** The weight that the `Accept` header gives to exactly this type, from 0 to 1. */
 function weightOf(mediaType: string, accept = ''): number {
   for (const range of accept.split(',')) {
     const [name = '', ...parameters] = range.split(';').map((each) => each.trim().toLowerCase());

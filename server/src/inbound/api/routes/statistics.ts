@@ -7,25 +7,28 @@ import {
   lagPercentile,
   MINUTE_MS,
   NO_ACTIVITY,
-  sumOf,
+  sumOfActivities,
 } from '../../../rules/accounts/activity.ts';
 import { deadLetterId } from '../../../rules/delivery/callback.ts';
 import type { FailureGroup } from '../../../rules/delivery/failure-group.ts';
-import { readStanding } from '../../../store/ports/count-in-pieces.ts';
+import type { AccountStore } from '../../../store/ports/account-store.ts';
+import { readOverview } from '../../../store/ports/count-in-pieces.ts';
 import type { MessageStore } from '../../../store/ports/message-store.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { given, instant, querySchema } from '../lists/filters.ts';
-import { firstOfPage } from '../lists/list-pages.ts';
+import { parseTimeValue, querySchema, requestValues } from '../lists/filters.ts';
+import { entriesThatFit } from '../lists/list-pages.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../shapes/answers.ts';
 
-/** Limit for an exact count. A larger count is shown as "that many or more". */
+/** Limit for an exact count. A larger count is cut to this number, which then means "this many or more". */
 const COUNTED_MAX = 20_000;
 const GROUPED_MAX = 5000;
 
 const ACTIVITY_NAMES = ['fromDate', 'toDate'];
 
-export function statisticsRoutes(api: Api, { store, world }: RouteContext<MessageStore>): void {
+type Statistics = MessageStore & Pick<AccountStore, 'activity'>;
+
+export function statisticsRoutes(api: Api, { store, world }: RouteContext<Statistics>): void {
   api.add({
     method: 'GET',
     path: '/v2/overview',
@@ -34,7 +37,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     answer: OverviewAnswer,
     handle: async ({ principal }) => {
       const now = world.clock.now();
-      const { open, oldestDueAt, queues, ...counts } = await readStanding(
+      const { open, oldestDueAt, queues, ...counts } = await readOverview(
         store,
         principal.account.id,
         now,
@@ -49,14 +52,14 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     path: '/v2/activity',
     scope: 'read',
     query: querySchema(ACTIVITY_NAMES),
-    summary: 'Numbers of events over the last hour, by minute, or over a chosen time, and the delay of deliveries',
+    summary: 'Counts of events and the lag of deliveries: over the last hour by minute, or over a chosen time',
     answer: ActivityAnswer,
     handle: async ({ principal, query }) => {
       const now = world.clock.now();
-      const values = given(query, null, ACTIVITY_NAMES);
-      const toAt = values.toDate === undefined ? now + 1 : Math.min(now + 1, instant('toDate', values.toDate));
+      const values = requestValues(query, null, ACTIVITY_NAMES);
+      const toAt = values.toDate === undefined ? now + 1 : Math.min(now + 1, parseTimeValue('toDate', values.toDate));
       const fromAt =
-        values.fromDate === undefined ? toAt - 1 - (HOUR_MS - MINUTE_MS) : instant('fromDate', values.fromDate);
+        values.fromDate === undefined ? toAt - 1 - (HOUR_MS - MINUTE_MS) : parseTimeValue('fromDate', values.fromDate);
       if (fromAt >= toAt) throw new ApiError('bad_filter', 'fromDate: must be before toDate, and not in the future');
       const stretch = bucketRange(fromAt, toAt, now);
       const found = await store.activity(principal.account.id, stretch.fromAt, toAt, stretch.bucketMs);
@@ -69,7 +72,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
         now,
         bucketMs: stretch.bucketMs,
         buckets: buckets.map(({ at, activity: { lags: _lags, ...counts } }) => ({ at, ...counts })),
-        lag: lagOf(sumOf(buckets.map(({ activity }) => activity))),
+        lag: lagOf(sumOfActivities(buckets.map(({ activity }) => activity))),
       };
     },
   });
@@ -82,7 +85,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     answer: FailureGroupsAnswer,
     handle: async ({ principal }) => {
       const groups = (await store.failureGroups(principal.account.id, GROUPED_MAX)).map(shownGroup);
-      const fitting = firstOfPage(groups);
+      const fitting = entriesThatFit(groups);
       return {
         groups: fitting,
         groupedMax: GROUPED_MAX,

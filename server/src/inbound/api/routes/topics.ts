@@ -6,11 +6,11 @@ import { eachMax } from '../../../rules/limits/budgets.ts';
 import { bytesOfTopic } from '../../../rules/limits/stored-bytes.ts';
 import type { Tier } from '../../../rules/limits/tier.ts';
 import { parseTargetUrl } from '../../../rules/publish/destination.ts';
-import { headerBytes } from '../../../rules/publish/headers.ts';
-import { defaultsProblem } from '../../../rules/publish/publish.ts';
-import { cronProblem, parsePublishSettings } from '../../../rules/publish/publish-settings.ts';
+import { tooManyHeaders } from '../../../rules/publish/headers.ts';
+import { defaultsProblem, noDebounceProblem } from '../../../rules/publish/publish.ts';
+import { parsePublishSettings, scheduleOnlyProblem } from '../../../rules/publish/publish-settings.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../../rules/publish/topic.ts';
-import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../../rules/requests/name.ts';
+import { ENDPOINT_NAME_RULE, isEndpointName, isName, NAME_RULE } from '../../../rules/requests/name.ts';
 import type { ResourceStore } from '../../../store/ports/resource-store.ts';
 import { requireRoom } from '../../publish/quota.ts';
 import { reportUnknownSettings } from '../../publish/setting-warnings.ts';
@@ -47,7 +47,7 @@ const Named = Type.Object({ name: Type.String() });
 
 const NEW_TOPIC = { defaults: [], version: 0 };
 
-/** How many times an edit is tried. If another edit was written meanwhile, this one is applied again to its result. */
+/** How many times an edit is tried. It is repeated when another request has changed the topic in the meantime. */
 const EDIT_TRIES_MAX = 20;
 
 type Context = RouteContext<ResourceStore>;
@@ -156,7 +156,7 @@ function changeRoutes(api: Api, context: Context): void {
     answer: NothingAnswer,
     scope: 'manage',
     params: Named,
-    // Idempotent: deleting a topic that is gone succeeds.
+    // Idempotent: deleting a topic that does not exist succeeds.
     handle: async ({ principal, params }) => {
       await edit(context, principal.account, params.name, () => ({ endpoints: [] }));
       return {};
@@ -230,7 +230,7 @@ function parseEndpoints(
   given: Static<typeof EndpointsBody>['endpoints'],
   { isForQstashClients }: ApiContext,
 ): Endpoint[] {
-  const [isGood, rule] = isForQstashClients ? [isTextName, TEXT_NAME_RULE] : [isName, NAME_RULE];
+  const [isGood, rule] = isForQstashClients ? [isEndpointName, ENDPOINT_NAME_RULE] : [isName, NAME_RULE];
   return given.map(({ url, name }, index) => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new ApiError('bad_body', `endpoints[${index}].url: ${target.problem}`);
@@ -253,19 +253,15 @@ function parseDefaults(
     [values].flat().map((value) => [name, value] as const),
   );
   const defaults: HeaderList = given.filter(([, value]) => value !== '');
-  // Limits for the default headers: every message to the topic reads all of them, even those without effect.
-  const [countMax, bytesMax] = [eachMax('topicHeaders'), eachMax('topicHeaderBytes')];
-  if (defaults.length > countMax) {
-    throw new ApiError('bad_header', `headers: ${defaults.length} headers; the limit is ${countMax}`);
-  }
-  const bytes = headerBytes(defaults);
-  if (bytes > bytesMax) {
-    throw new ApiError('bad_header', `headers: ${bytes} bytes in total; the limit is ${bytesMax}`);
-  }
+  const tooMany = tooManyHeaders(defaults, eachMax('topicHeaders'), eachMax('topicHeaderBytes'));
+  if (tooMany !== null) throw new ApiError('bad_header', tooMany);
   const settings = parsePublishSettings(defaults, rules);
   if ('problem' in settings) throw new ApiError(settings.problem.code, `headers: ${settings.problem.message}`);
   const time = { now: world.clock.now(), wallNow: world.clock.wallNow() };
-  const wrong = cronProblem(settings, rules) ?? defaultsProblem(settings, tiers[tier], time, rules.headerPrefix);
+  const wrong =
+    scheduleOnlyProblem(settings, rules) ??
+    noDebounceProblem(settings, 'not in the headers of a topic; give it with each publish', rules.headerPrefix) ??
+    defaultsProblem(settings, tiers[tier], time, rules.headerPrefix);
   if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);
   reportUnknownSettings(settings.unknownNames, context, reply);
   return defaults;

@@ -2,31 +2,43 @@
 // of a message goes through here.
 
 import { sha256 } from '../../../publish/publications.ts';
+import type { AwaitedAck } from '../../../rules/acks/ack.ts';
 import { base64, deadLetterId, headerMap } from '../../../rules/delivery/callback.ts';
+import { versionOf } from '../../../rules/delivery/change.ts';
 import type { MessageEvent } from '../../../rules/delivery/event.ts';
 import type { Attempt, HeaderList, Message, Redaction } from '../../../rules/delivery/message.ts';
 import { heldReason } from '../../../rules/delivery/recovery.ts';
 import { retriesMade } from '../../../rules/delivery/retries-made.ts';
+import { shownOutage } from '../../../rules/hosts/parking.ts';
+import { givenDebounceKey } from '../../../rules/publish/debounce.ts';
 import { redactBody, redactHeaders } from '../../../rules/publish/redact.ts';
 import { shownState } from '../../../rules/reads/message-filter.ts';
+import { formatDurationMs } from '../../../rules/time/duration.ts';
 
 export function messageView(message: Message) {
   const { header, body } = shownContent(message);
   return {
     messageId: message.id,
+    version: versionOf(message),
     url: message.url,
     ...(message.topicName !== null && { topicName: message.topicName }),
     ...(message.endpointName !== null && { endpointName: message.endpointName }),
     ...(message.queueName !== null && { queueName: message.queueName }),
     ...(message.orderKey !== null && { orderKey: message.orderKey }),
+    ...(message.priority !== null && { priority: message.priority }),
+    ...(message.outage !== null && { outage: shownOutage(message.outage) }),
+    ...shownAwaitAck(message),
     ...(message.scheduleId !== null && { scheduleId: message.scheduleId }),
     method: message.method,
     header: headerMap(header),
     ...shownBody('body', body),
     maxRetries: message.retriesMax,
     ...(message.retryDelay !== null && { retryDelayExpression: message.retryDelay }),
+    ...shownJitter(message),
     timeoutMs: message.timeoutMs,
     notBefore: message.firstDueAt,
+    ...(message.mustStartBefore !== null && { expiresAt: message.mustStartBefore }),
+    ...shownDebounce(message.debounce),
     createdAt: message.createdAt,
     state: shownState(message),
     retried: retriesMade(message),
@@ -36,6 +48,7 @@ export function messageView(message: Message) {
     ...(message.heldAt !== null && { heldAt: message.heldAt, heldReason: heldReason(message) }),
     ...(message.lastStatus !== null && { responseStatus: message.lastStatus }),
     ...(message.failure !== null && { failure: message.failure }),
+    ...(message.failureCode !== undefined && { failureCode: message.failureCode }),
     ...shownCallback('callback', message),
     ...shownCallback('failureCallback', message),
     ...(message.retriedAs !== undefined && { retriedAs: message.retriedAs, retriedAt: message.retriedAt }),
@@ -51,6 +64,15 @@ export function messageView(message: Message) {
 function redactFields({ body, allHeaders, headers }: Redaction): string[] {
   const names = headers.map((name) => `header[${name}]`);
   return [body ? 'body' : [], allHeaders ? 'headers' : [], names].flat();
+}
+
+export function ackView({ attempt, deadlineAt, progress, note }: AwaitedAck) {
+  return {
+    attempt,
+    deadline: deadlineAt,
+    ...(progress !== null && { progress }),
+    ...(note !== null && { note }),
+  };
 }
 
 export function attemptView(attempt: Attempt) {
@@ -76,7 +98,8 @@ export function deadLetterView(message: Message, last: Attempt | undefined) {
   };
 }
 
-export function eventView({ at, state, message, attempt, attemptNumber = attempt?.number, isBodyCut }: MessageEvent) {
+export function eventView(event: MessageEvent) {
+  const { at, state, message, attempt, attemptNumber = attempt?.number, changed, progress, isBodyCut } = event;
   const { header, body } = shownContent(message);
   const isAttemptEnd = attempt !== null && state !== 'ACTIVE';
   return {
@@ -98,9 +121,12 @@ export function eventView({ at, state, message, attempt, attemptNumber = attempt
     maxRetries: message.retriesMax,
     createdAt: message.createdAt,
     ...(state === 'CREATED' && { nextDeliveryTime: message.firstDueAt }),
+    ...(changed && { changed: changed.names }),
+    ...(progress !== undefined && { progress }),
     ...(attemptNumber !== undefined && { attempt: attemptNumber }),
     ...(state === 'RETRY' && attempt && { nextDeliveryTime: attempt.nextAt }),
-    ...((state === 'ERROR' || state === 'HELD' || state === 'FAILED') && { error: errorText(attempt) }),
+    ...((state === 'ERROR' || state === 'HELD') && { error: errorText(attempt) }),
+    ...(state === 'FAILED' && failureOf(message, attempt)),
     ...(isAttemptEnd &&
       attempt.status !== null && {
         responseStatus: attempt.status,
@@ -108,6 +134,11 @@ export function eventView({ at, state, message, attempt, attemptNumber = attempt
         responseBody: base64(attempt.responseBody),
       }),
   };
+}
+
+/** What an event says about the failure: the result of the attempt, or that the message expired. */
+function failureOf({ failure, failureCode }: Message, attempt: Attempt | null) {
+  return failureCode === undefined ? { error: errorText(attempt) } : { error: failure, failureCode };
 }
 
 function errorText(attempt: Attempt | null): string {
@@ -150,10 +181,25 @@ function shownCallback(name: CallbackName, message: Message) {
       method,
       maxRetries: retriesMax,
       ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
+      ...shownJitter(target),
       delayMs,
       timeoutMs,
     },
   };
+}
+
+function shownAwaitAck({ awaitAckMs }: Message) {
+  return awaitAckMs === null ? {} : { awaitAck: formatDurationMs(awaitAckMs) };
+}
+
+function shownDebounce(debounce: Message['debounce']) {
+  if (debounce === null) return {};
+  return { debounceKey: givenDebounceKey(debounce), debounced: debounce.count, debounceUntil: debounce.latestAt };
+}
+
+/** As a publish writes it. */
+export function shownJitter({ retryJitter }: { readonly retryJitter: number | null }) {
+  return retryJitter === null ? {} : { retryJitter: `${retryJitter}%` };
 }
 
 /** The headers that a callback of the message forwards, redacted where needed. Null when there are none. */
@@ -167,7 +213,7 @@ export function shownCaller(callerIp: string | null) {
   return callerIp === null ? {} : { callerIP: callerIp, callerIp };
 }
 
-/** Shows the period with the rate. The public clients expect the period with every key. */
+/** The period is shown only beside a rate. The public clients expect it always: `hasPeriodAlways`. */
 export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   if (!flow) return {};
   const { parallelism, rate, periodMs } = flow.limits;
@@ -179,7 +225,7 @@ export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   };
 }
 
-/** A body as text if it is text, else as base64 under another name. */
+/** A body as text if it is UTF-8, else as base64 in the field `<name>Base64`. */
 export function shownBody(name: string, body: Uint8Array): Record<string, string> {
   if (body.length === 0) return {};
   try {

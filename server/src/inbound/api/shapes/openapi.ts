@@ -3,9 +3,9 @@
 
 import { SETTING_TABLE, type Setting } from '../../../rules/publish/setting-table.ts';
 import { PROBLEMS } from '../../../rules/requests/problem.ts';
-import type { RouteEntry } from '../api.ts';
+import { pathTemplate, type RouteEntry } from '../api.ts';
 import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
-import { meaningOf } from './parameter-meanings.ts';
+import { parameterMeaning } from './parameter-meanings.ts';
 import Type, { type TSchema } from './schema.ts';
 
 interface Operation {
@@ -24,7 +24,7 @@ export function openApiDocument(routes: readonly RouteEntry[], version: string, 
   const put = (path: string, method: string, operation: Operation) => {
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   };
-  for (const route of routes) put(route.path.replace(/:(\w+)/g, '{$1}'), route.method, operationOf(route));
+  for (const route of routes) put(pathTemplate(route.path), route.method, operationOf(route));
   for (const call of publishingCalls(headerPrefix)) put(call.path, 'POST', call.operation);
   return {
     openapi: '3.1.0',
@@ -62,6 +62,8 @@ const TAGS = [
   'dlq',
   'events',
   'flowControl',
+  'hosts',
+  'acks',
   'bulk',
   'account',
   'admin',
@@ -71,22 +73,34 @@ const TAGS = [
 
 const SECURITY = [{ bearer: [] }, { basic: [] }];
 
+function errorStatuses(isOpen: boolean): readonly number[] {
+  return isOpen ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503];
+}
+
+/** The errors of a call whose path contains its authority. */
+const BY_SECRET = [400, 404, 408, 410, 413, 415, 429, 500, 503];
+
 function operationOf(route: RouteEntry): Operation {
-  const { method, path, scope, ownToken } = route;
+  const { method, path, scope, ownToken, isBySecret } = route;
   const isOpen = scope === null && ownToken === undefined;
   return {
     operationId: operationId(method, path),
     summary: route.summary,
     ...(scope !== null && { description: `Needs a token with the scope \`${scope}\`.` }),
     ...(ownToken !== undefined && { description: `Needs ${ownToken}.` }),
+    ...(isBySecret && { description: 'Needs no token: the secret in its path is the authority.' }),
     tags: [tagOf(path)],
     security: isOpen ? [] : SECURITY,
-    parameters: [...parametersOf(path, 'path', route.params), ...parametersOf(path, 'query', route.query)],
+    parameters: [
+      ...parametersOf(path, 'path', route.params),
+      ...parametersOf(path, 'query', route.query),
+      ...(route.versions === 'ETagAndIfMatch' ? [IF_MATCH] : []),
+    ],
     ...(route.body && {
       requestBody: { required: !Type.IsOptional(route.body), content: { 'application/json': { schema: route.body } } },
     }),
     responses: {
-      ...errorsOf(isOpen ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
+      ...errorsOf(isBySecret ? BY_SECRET : errorStatuses(isOpen)),
       ...Object.fromEntries((route.statuses ?? [200]).map((status) => [status, answerOf(route)])),
     },
   };
@@ -96,10 +110,12 @@ function answerOf({
   answer,
   query,
   mediaType = 'application/json',
-}: Pick<RouteEntry, 'answer' | 'query' | 'mediaType'>) {
+  versions,
+}: Pick<RouteEntry, 'answer' | 'query' | 'mediaType' | 'versions'>) {
   return {
-    description: 'As asked.',
+    description: 'Success.',
     ...(isListInPages(answer, query) && { headers: { Link: NEXT_PAGE } }),
+    ...(versions !== undefined && { headers: { ETag: VERSION } }),
     content: { [mediaType]: { schema: answer ?? { type: 'string' } } },
   };
 }
@@ -109,7 +125,16 @@ const NEXT_PAGE = {
   schema: { type: 'string' },
 };
 
-/** Whether a list in pages returns an array. An array has no field for a cursor, so a header carries it. */
+const VERSION = { description: 'The version, in double quotes, for If-Match.', schema: { type: 'string' } };
+const IF_MATCH = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'Only if it still has this version, in double quotes, or one of several. `*` means any version.',
+  schema: { type: 'string' },
+};
+
+/** Whether the response is a page of a list as an array. An array has no field for a cursor, so a header carries it. */
 function isListInPages(answer: TSchema | undefined, query: TSchema | undefined): boolean {
   const { properties = {} } = (query ?? {}) as { properties?: Record<string, TSchema> };
   return answer !== undefined && 'items' in answer && 'cursor' in properties;
@@ -128,7 +153,7 @@ function parametersOf(path: string, kind: 'path' | 'query', schema: TSchema | un
     required?: string[];
   };
   return Object.entries(properties).map(([name, each]) => {
-    const { description = meaningOf(path, kind, name) } = each as { description?: string };
+    const { description = parameterMeaning(path, kind, name) } = each as { description?: string };
     return {
       name,
       in: kind,
@@ -160,7 +185,7 @@ const BATCH_ANSWERS = {
   400: {
     ...answerOf({ answer: Type.Union([ErrorAnswer, BatchAnswer]) }),
     description:
-      'The body is not a batch, or none of its elements is valid: then there is one error for each element, in the same order.',
+      'The body is not a batch: the response is one error. Or no element is valid: an array has the error of each element.',
   },
 };
 
@@ -190,7 +215,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     description: 'A URL, not encoded, up to the end of the request target; or the name or id of a topic.',
     schema: { type: 'string' },
   };
-  const description = meaningOf('/v2/enqueue', 'path', 'queue');
+  const description = parameterMeaning('/v2/enqueue', 'path', 'queue');
   const queue = { name: 'queue', in: 'path', required: true, description, schema: { type: 'string' } };
   const cron = SETTING_TABLE.filter(({ of }) => of === 'schedule').map((setting) => settingParameter(setting, prefix));
   const anyBody = { required: false, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
@@ -211,7 +236,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     responses: {
       ...errorsOf([400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
       201: answerOf({ answer }),
-      ...(id === 'post-schedule' ? {} : { 202: { ...answerOf({ answer }), description: 'It was accepted before.' } }),
+      ...(id === 'post-schedule' ? {} : { 202: { ...answerOf({ answer }), description: 'A duplicate message.' } }),
       ...(id === 'post-batch' ? BATCH_ANSWERS : {}),
     },
   });

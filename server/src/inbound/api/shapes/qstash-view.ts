@@ -2,7 +2,7 @@
 // own views. Also chooses between the two views.
 
 import { headerMap } from '../../../rules/delivery/callback.ts';
-import type { MessageEvent } from '../../../rules/delivery/event.ts';
+import type { EventState, MessageEvent } from '../../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../../rules/delivery/message.ts';
 import { deadLetterView, eventView, messageView, shownCallbackHeader, shownFlow } from './message-view.ts';
 
@@ -16,7 +16,7 @@ const OWN: Views = { message: messageView, deadLetter: deadLetterView, event: ev
 
 const QSTASH: Views = {
   message: (message) => ({ ...messageView(message), ...shownFlow(message.flow, true) }),
-  // The clients take a dead letter without a status for a broken one.
+  // The clients take a dead letter without a status for an invalid one.
   deadLetter: (message, last) => ({
     responseStatus: 0,
     ...deadLetterView(message, last),
@@ -29,6 +29,18 @@ export function viewsFor(isForQstashClients: boolean): Views {
   return isForQstashClients ? QSTASH : OWN;
 }
 
+/** The states that the clients spell differently or do not know. The Python clients fail on an unknown state. */
+export const QSTASH_STATES: ReadonlyMap<EventState, string> = new Map([
+  ['CANCELLED', 'CANCELED'],
+  ['HELD', 'ERROR'],
+  ['RELEASED', 'RETRY'],
+  ['UPDATED', 'CREATED'],
+  ['AWAITING_ACK', 'ACTIVE'],
+  ['PROGRESS', 'ACTIVE'],
+  ['PARKED', 'ERROR'],
+  ['RESUMED', 'RETRY'],
+]);
+
 function qstashEventView(event: MessageEvent) {
   const { message, attempt, state } = event;
   const view = eventView(event);
@@ -36,8 +48,7 @@ function qstashEventView(event: MessageEvent) {
   const failureCallbackHeaders = shownCallbackHeader('failureCallback', message);
   return {
     ...view,
-    // CANCELLED is the one state that the clients spell differently. The Python clients fail on an unknown state.
-    state: state === 'CANCELLED' ? ('CANCELED' as const) : state,
+    state: QSTASH_STATES.get(state) ?? state,
     timeout: message.timeoutMs,
     ...(message.callback && { callback: message.callback.url }),
     ...(callbackHeaders && { callbackHeaders }),

@@ -4,25 +4,30 @@
 import { usageDay } from '../../../rules/accounts/account.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
-import { dayAfter, isOverQuota, type UsedDay } from '../../../rules/limits/quota.ts';
+import { type DayUsage, isOverQuota, usageAfter } from '../../../rules/limits/quota.ts';
 import { firstState } from '../../../rules/lines/line.ts';
+import { hasDefaults, withQueueDefaults } from '../../../rules/lines/queue.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import type { AcceptCommand, AcceptReply, AccountAtClaim } from '../../shared/commands.ts';
+import { toDefaults } from '../../rows/line-rows.ts';
+import { type AcceptCommand, type AcceptReply, type AccountAtClaim, NOT_ACCEPTED } from '../../shared/commands.ts';
 import { promotedPerKeyMax } from '../../shared/promotion.ts';
 import { sharedBodies } from '../../shared/shared-bodies.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
+import { Debouncing, hasDebounceKey } from '../messages/debounce.ts';
 import type { Database } from '../sessions/database.ts';
 import { admitWaiting, type LockedKeys, lockOrCreateKeys, markKeysDue } from './flow-keys.ts';
-import { insertMessages, type Placed } from './insert.ts';
+import { insertMessages, type PlacedMessage } from './insert.ts';
 import { OrderKeys } from './order-keys.ts';
 import { type LockedQueues, lockOrCreateQueues, markQueuesDue, startHeads } from './queues.ts';
-import { noteLimits } from './requested-flow-limits.ts';
+import { applyOrDeferLimits } from './requested-flow-limits.ts';
 
-/** Whether one statement writes everything, so that it needs no transaction. */
+/** Whether one statement writes the whole command. Then it needs no BEGIN and COMMIT. */
 export function isPlain({ messages, dayMax }: AcceptCommand): boolean {
   return (
     dayMax === null &&
-    messages.every((message) => message.queueName === null && !message.flow && !message.deduplication)
+    messages.every(
+      ({ queueName, flow, deduplication, debounce }) => queueName === null && !flow && !deduplication && !debounce,
+    )
   );
 }
 
@@ -32,20 +37,51 @@ export async function accept(database: Database, command: AcceptCommand): Promis
 
 /** Each command is written whole or not at all. An error rolls back all of them. */
 export async function acceptAll(database: Database, commands: readonly AcceptCommand[]): Promise<AcceptReply[]> {
-  const isOver = await overQuota(database, commands);
-  const duplicates = await takeDeduplication(
-    database,
-    commands.filter((_, index) => !isOver[index]),
-  );
-  const drafts = commands.flatMap((command, index) => (isOver[index] ? [] : draftsOf(command, duplicates)));
+  const debouncing = commands.some(hasDebounceKey) ? await Debouncing.begin(database, commands) : null;
+  const refused = debouncing?.misplaced ?? NONE;
+  const placed = refused.size === 0 ? commands : commands.filter((command) => !refused.has(command));
+  const isOver = await overQuota(database, placed);
+  const accepted = isOver.size === 0 ? placed : placed.filter((command) => !isOver.has(command));
+  const duplicates = await takeDeduplication(database, accepted);
+  const replacedAt = debouncing && (await replaceWaiting(database, debouncing, accepted));
+  const drafts = accepted.flatMap((command) => draftsOf(command, duplicates, debouncing));
   const accounts = new Map<string, AccountAtClaim>();
-  const dueAt = await write(database, drafts, accounts);
-  return commands.map(({ messages }, index) => {
-    if (isOver[index]) return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
-    const standing = messages.map((message) => duplicates.get(message) ?? null);
+  const dueAt = earlier(replacedAt, await write(database, drafts, accounts));
+  if (debouncing && accepted.length > 0) await debouncing.note(usageDay(latestOf(accepted)));
+  return commands.map((command) => {
+    const misplaced = refused.get(command) ?? null;
+    if (misplaced) return { ...NOT_ACCEPTED, misplaced };
+    if (isOver.has(command)) return { ...NOT_ACCEPTED, isOverQuota: true };
+    const { messages } = command;
+    const duplicateIds = messages.map((message) => duplicates.get(message) ?? null);
     const own = messages.map(({ accountId }) => accounts.get(accountId) ?? null);
-    return { duplicates: standing, isOverQuota: false, dueAt, accounts: own, rows: [] };
+    const debounced = debouncing?.resultsOf(command) ?? null;
+    return { ...NOT_ACCEPTED, duplicates: duplicateIds, dueAt, accounts: own, debounced };
   });
+}
+
+const NONE: Debouncing['misplaced'] = new Map();
+
+function latestOf(commands: readonly AcceptCommand[]): number {
+  return Math.max(...commands.map(({ now }) => now));
+}
+
+/** Puts messages in the places of those that wait under their debounce keys. The lines of all are locked first, in order. */
+async function replaceWaiting(
+  database: Database,
+  debouncing: Debouncing,
+  commands: readonly AcceptCommand[],
+): Promise<number | null> {
+  if (commands.length === 0) return null;
+  let queues: LockedQueues = new Map();
+  let isPutOff = false;
+  const now = latestOf(commands);
+  if (debouncing.hasWaiting) {
+    const messages = commands.flatMap((command) => command.messages);
+    queues = await lockLines(database, messages, now);
+    isPutOff = (await lockFlow(database, messages, now)).isPutOff;
+  }
+  return earlier(isPutOff ? now : null, await debouncing.write(commands, queues));
 }
 
 interface Draft {
@@ -56,10 +92,15 @@ interface Draft {
   readonly bodyOf: NewMessage | null;
 }
 
-function draftsOf(command: AcceptCommand, duplicates: ReadonlyMap<NewMessage, string>): Draft[] {
-  const fresh = command.messages
-    .map((message, at) => ({ command, message, lease: command.leases[at] ?? null }))
-    .filter(({ message }) => !duplicates.has(message));
+function draftsOf(
+  command: AcceptCommand,
+  duplicates: ReadonlyMap<NewMessage, string>,
+  debouncing: Debouncing | null,
+): Draft[] {
+  const fresh = command.messages.flatMap((given, at) => {
+    const message = debouncing && !duplicates.has(given) ? debouncing.written(given) : given;
+    return message === null || duplicates.has(given) ? [] : [{ command, message, lease: command.leases[at] ?? null }];
+  });
   const shared = sharedBodies(fresh.map(({ message }) => message));
   return fresh.map((draft, at) => {
     const first = shared[at] ?? null;
@@ -74,8 +115,9 @@ async function write(
 ): Promise<number | null> {
   if (drafts.length === 0) return null;
   const now = Math.max(...drafts.map(({ command }) => command.now));
-  const queues = await lockLines(database, drafts, now);
-  const { keys, isPutOff } = await lockFlow(database, drafts, now);
+  const messages = drafts.map(({ message }) => message);
+  const queues = await lockLines(database, messages, now);
+  const { keys, isPutOff } = await lockFlow(database, messages, now);
   const placed = drafts.map((draft) => place(draft, queues));
   for (const [accountId, account] of await insertMessages(database, placed, usageDay(now))) {
     accounts.set(accountId, account);
@@ -95,7 +137,7 @@ function lineOf({ accountId, queueName, flow }: NewMessage): string | null {
   return flow ? `key ${keyOf(accountId, flow.key)}` : null;
 }
 
-/** The first few queues and flow keys of each command. */
+/** The first few queues and flow keys of each command. Their messages start at once: see `startLines`. */
 function linesAtOnce(drafts: readonly Draft[]): ReadonlySet<string> {
   const ofCommands = new Map<AcceptCommand, Set<string>>();
   for (const { command, message } of drafts) {
@@ -119,7 +161,7 @@ interface StartedLines {
  */
 async function startLines(
   database: Database,
-  placed: readonly Placed[],
+  placed: readonly PlacedMessage[],
   { queues, keys, atOnce }: StartedLines,
   now: number,
 ): Promise<number | null> {
@@ -152,45 +194,46 @@ function divide<T>(all: ReadonlyMap<string, T>, isFirst: (id: string) => boolean
   return [new Map(entries.filter(([id]) => isFirst(id))), new Map(entries.filter(([id]) => !isFirst(id)))];
 }
 
-/** Call it under the lock of the queue, so that the numbers of messages have the same order as their positions. */
-function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
+/** Decides the state of a message and its time in the queue. Under the lock of the queue, these times only grow. */
+function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): PlacedMessage {
   const { node, now } = command;
   const claim = lease === null ? null : { lease, node, at: now };
   const state = firstState(message, lease !== null, now);
   const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
-  if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, firstDueAt: message.dueAt };
+  const defaults = queue && toDefaults(queue);
+  const own = defaults && hasDefaults(defaults) ? { ...message, ...withQueueDefaults(message, defaults) } : message;
+  if (!queue || message.dueAt > now) return { message: own, bodyOf, state, claim, firstDueAt: message.dueAt };
   // The clocks of two nodes may differ: a later message must still come after the earlier ones.
   queue.line_at = Math.max(queue.line_at, message.dueAt);
-  return { message, bodyOf, state, claim, firstDueAt: queue.line_at };
+  return { message: own, bodyOf, state, claim, firstDueAt: queue.line_at };
 }
 
 /** Locks the queues of these messages. */
-async function lockLines(database: Database, drafts: readonly Draft[], now: number): Promise<LockedQueues> {
+async function lockLines(database: Database, messages: readonly NewMessage[], now: number): Promise<LockedQueues> {
   const pairs = new Pairs();
-  for (const { message } of drafts) if (message.queueName !== null) pairs.add(message.accountId, message.queueName);
+  for (const { accountId, queueName } of messages) if (queueName !== null) pairs.add(accountId, queueName);
   return pairs.isEmpty ? new Map() : lockOrCreateQueues(database, pairs, now);
 }
 
-/** `isPutOff`: whether new limits of some keys wait for a claim. */
+/** Locks the flow keys, and takes over the limits in the messages. `isPutOff`: some limits wait for a claim. */
 async function lockFlow(
   database: Database,
-  drafts: readonly Draft[],
+  messages: readonly NewMessage[],
   now: number,
 ): Promise<{ keys: LockedKeys; isPutOff: boolean }> {
   const limits = new Map<
     string,
     { accountId: string; key: string; limits: NonNullable<NewMessage['flow']>['limits'] }
   >();
-  for (const { message } of drafts) {
-    const { accountId, queueName, flow } = message;
+  for (const { accountId, queueName, flow } of messages) {
     // The limits of the newest message apply.
     if (queueName === null && flow)
       limits.set(keyOf(accountId, flow.key), { accountId, key: flow.key, limits: flow.limits });
   }
   if (limits.size === 0) return { keys: new Map(), isPutOff: false };
   const locked = await lockOrCreateKeys(database, [...limits.values()]);
-  const said = [...locked].map(([key, row]) => ({ row, limits: limits.get(key)!.limits }));
-  return { keys: locked, isPutOff: await noteLimits(database, said, now) };
+  const requested = [...locked].map(([key, row]) => ({ row, limits: limits.get(key)!.limits }));
+  return { keys: locked, isPutOff: await applyOrDeferLimits(database, requested, now) };
 }
 
 function orderKeysOf(drafts: readonly Draft[]): OrderKeys {
@@ -235,15 +278,15 @@ async function takeDeduplication(
     Math.max(...taking.map(({ now }) => now)),
   );
   const isOurs = new Set(taken.map(({ account_id, key }) => keyOf(account_id, key)));
-  const standing = new Map<string, string>();
-  for (const [key, { message }] of first) if (isOurs.has(key)) standing.set(key, message.id);
+  const owners = new Map<string, string>();
+  for (const [key, { message }] of first) if (isOurs.has(key)) owners.set(key, message.id);
   if (isOurs.size < first.size) {
-    for (const row of await standingKeys(database, ...columns)) {
+    for (const row of await deduplicationRows(database, ...columns)) {
       const key = keyOf(row.account_id, row.key);
-      if (!isOurs.has(key)) standing.set(key, row.message_id);
+      if (!isOurs.has(key)) owners.set(key, row.message_id);
     }
   }
-  const found = wanting.map(({ message }) => [message, standing.get(dedupKey(message))] as const);
+  const found = wanting.map(({ message }) => [message, owners.get(dedupKey(message))] as const);
   return new Map(found.filter((each): each is [NewMessage, string] => each[1] !== undefined && each[1] !== each[0].id));
 }
 
@@ -251,7 +294,7 @@ function dedupKey(message: NewMessage): string {
   return keyOf(message.accountId, message.deduplication!.key);
 }
 
-function standingKeys(database: Database, accountIds: readonly string[], keys: readonly string[]) {
+function deduplicationRows(database: Database, accountIds: readonly string[], keys: readonly string[]) {
   return database.all<{ account_id: string; key: string; message_id: string; expires_at: number }>(
     `SELECT account_id, key, d.message_id, d.expires_at FROM deduplication d JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     accountIds,
@@ -260,28 +303,28 @@ function standingKeys(database: Database, accountIds: readonly string[], keys: r
 }
 
 /**
- * Parallel to `commands`: whether the daily quota of the account is used up. Accepts of one account under a quota run
+ * The commands for which the daily quota of the account is used up. Accepts of one account under a quota run
  * one after another on all nodes; otherwise the sum of the day could be outdated when it is used.
  */
-async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<boolean[]> {
+async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<ReadonlySet<AcceptCommand>> {
   const limited = commands.filter(({ dayMax, messages }) => dayMax !== null && messages.length > 0);
-  const days = new Map<string, UsedDay>();
+  const days = new Map<string, DayUsage>();
   for (const accountId of [...new Set(limited.map(accountOf))].toSorted()) {
     const own = limited.filter((command) => accountOf(command) === accountId);
     days.set(accountId, await lockDay(database, accountId, own));
   }
-  return commands.map((command) => {
+  const over = new Set<AcceptCommand>();
+  for (const command of limited) {
     const { messages, dayMax } = command;
-    if (dayMax === null || messages.length === 0) return false;
     const accountId = accountOf(command);
     const day = days.get(accountId)!;
-    if (isOverQuota(messages, day, dayMax)) return true;
-    days.set(accountId, dayAfter(messages, day));
-    return false;
-  });
+    if (isOverQuota(messages, day, dayMax)) over.add(command);
+    else days.set(accountId, usageAfter(messages, day));
+  }
+  return over;
 }
 
-async function lockDay(database: Database, accountId: string, commands: readonly AcceptCommand[]): Promise<UsedDay> {
+async function lockDay(database: Database, accountId: string, commands: readonly AcceptCommand[]): Promise<DayUsage> {
   await database.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 8411))', `quota ${accountId}`);
   const now = Math.max(...commands.map((command) => command.now));
   const usage = await database.get<{ used: number | null }>(
@@ -293,9 +336,9 @@ async function lockDay(database: Database, accountId: string, commands: readonly
     messages.flatMap(({ deduplication }) => (deduplication ? [deduplication.key] : [])),
   );
   const accountIds = wanted.map(() => accountId);
-  const standing = wanted.length === 0 ? [] : await standingKeys(database, accountIds, wanted);
-  const keys = standing.filter((row) => row.expires_at > now).map((row) => row.key);
-  return { used: usage?.used ?? 0, standingKeys: new Set(keys) };
+  const rows = wanted.length === 0 ? [] : await deduplicationRows(database, accountIds, wanted);
+  const keys = rows.filter((row) => row.expires_at > now).map((row) => row.key);
+  return { used: usage?.used ?? 0, keysInForce: new Set(keys) };
 }
 
 function accountOf({ messages }: AcceptCommand): string {

@@ -5,6 +5,8 @@ import type { Claim } from '../../../rules/delivery/message.ts';
 import { chooseStartingAlone, SUSPECTS_READ_MAX } from '../../../rules/delivery/recovery.ts';
 import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { RELEASED } from '../../rows/rows.ts';
+import { ONE_MORE_CHANGE } from '../../shared/changed-message.ts';
+import { type ExpiringRow, isLive } from '../../shared/expiries.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import { nullEachUnstorable } from '../messages/storable.ts';
@@ -16,7 +18,7 @@ import type { Leasable } from './message-sql.ts';
 
 const HELD_COUNTED_MAX = 10_000;
 
-interface Suspect extends Leasable {
+interface Suspect extends Leasable, ExpiringRow {
   readonly flow_key: string | null;
   readonly alone_from_at: number;
 }
@@ -58,14 +60,15 @@ async function triedSuspects(database: Database, now: number): Promise<readonly 
   if (waiting.length === 0) return [];
   const tried = chooseStartingAlone(waiting);
   const locked = await database.all<Suspect>(
-    `SELECT m.account_id, m.seq, m.claimed_at, m.flow_key, m.alone_from_at
+    `SELECT m.account_id, m.seq, m.claimed_at, m.flow_key, m.alone_from_at, m.must_start_before
        FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq) JOIN messages m USING (account_id, seq)
        WHERE m.alone_from_at <= $3 AND m.state = 'delayed' FOR UPDATE OF m SKIP LOCKED`,
     tried.map(({ account_id }) => account_id),
     tried.map(({ seq }) => seq),
     now,
   );
-  const rows = new Map(locked.map((row) => [keyOf(row.account_id, String(row.seq)), row]));
+  const live = locked.filter((row) => isLive(row, now));
+  const rows = new Map(live.map((row) => [keyOf(row.account_id, String(row.seq)), row]));
   return tried.flatMap(({ account_id, seq }) => rows.get(keyOf(account_id, String(seq))) ?? []);
 }
 
@@ -84,7 +87,7 @@ async function nextAloneAt(database: Database): Promise<number | null> {
   return row?.at ?? null;
 }
 
-export async function recovery(database: Database): Promise<Recovery> {
+export async function readRecovery(database: Database): Promise<Recovery> {
   const row = await database.get<{ held: number }>(
     'SELECT count(*) AS held FROM (SELECT 1 FROM messages WHERE held_at IS NOT NULL LIMIT $1) AS few',
     HELD_COUNTED_MAX,
@@ -101,7 +104,7 @@ export async function releaseHeld(
 ): Promise<readonly string[]> {
   const rows = await database.all<{ id: string }>(
     `WITH free AS
-       (UPDATE messages m SET due_at = $3, held_at = NULL, interrupted = 0, alone_at_crash = 0
+       (UPDATE messages m SET due_at = $3, held_at = NULL, interrupted = 0, alone_at_crash = 0, ${ONE_MORE_CHANGE}
           WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.held_at IS NOT NULL
           RETURNING m.account_id, m.seq, m.id),
      journalled AS

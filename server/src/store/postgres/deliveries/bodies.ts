@@ -1,7 +1,7 @@
 // Bodies that several messages share: stored once, read once, and deleted with the last message that has them.
 
 import type { MessageRow } from '../../rows/message-row.ts';
-import { storedSql } from '../messages/stored.ts';
+import { storedBytesSql } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 
 /** SQL for the length of the body of a row of `messages`, shared or not, without reading the body. */
@@ -10,7 +10,7 @@ export function bodyBytesSql(table: string): string {
     (SELECT octet_length(b.bytes) FROM bodies b WHERE b.account_id = ${table}.account_id AND b.id = ${table}.body_id) END`;
 }
 
-/** The body of a row of `messages m`, joined by JOIN_BODY. */
+/** SQL for the body of a row of `messages m`, shared or not. The query must contain JOIN_BODY. */
 export const JOINED_BODY = 'coalesce(b.bytes, m.body) AS body';
 export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND b.id = m.body_id';
 
@@ -21,8 +21,8 @@ export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
 const ALL_BYTES = 2 ** 31 - 1;
 
 /**
- * The bodies of these rows by `seq`, up to `bytesMax` of each. Messages that share a body get the same bytes. A message
- * deleted meanwhile has none.
+ * The bodies of these rows by `seq`, up to `bytesMax` of each; null reads the whole body. Messages that share a body
+ * get the same bytes. A message deleted meanwhile has no body.
  */
 export async function readBodies(
   database: Database,
@@ -81,7 +81,7 @@ export async function lockBodies(database: Database, rows: readonly BodilessRow[
   );
 }
 
-/** Deletes those bodies that no message has any more. */
+/** Deletes those shared bodies of the rows that no message has any more. */
 export async function deleteUnusedBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
   const shared = rows.filter(({ body_id }) => body_id !== null);
   if (shared.length === 0) return;
@@ -93,7 +93,7 @@ export async function deleteUnusedBodies(database: Database, rows: readonly Bodi
             (SELECT 1 FROM messages m
                WHERE m.account_id = b.account_id AND m.body_id = b.id AND m.body_id IS NOT NULL)
           RETURNING b.account_id, octet_length(b.bytes) AS bytes)
-     ${storedSql('SELECT account_id, -bytes AS bytes FROM gone')}`,
+     ${storedBytesSql('SELECT account_id, -bytes AS bytes FROM gone')}`,
     shared.map(({ account_id }) => account_id),
     shared.map(({ body_id }) => body_id),
   );

@@ -1,14 +1,14 @@
 // Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
-import { COUNTED } from '../../../rules/accounts/activity.ts';
-import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
+import { COUNT_KINDS } from '../../../rules/accounts/activity.ts';
+import { CANCEL_REQUESTED, CANCELLED, NODE_AWAITING } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
-import { countSql } from '../messages/activity.ts';
+import { endAwaiting } from '../messages/acks.ts';
+import { activityCountSql } from '../messages/activity.ts';
 import { nullEachUnstorable } from '../messages/storable.ts';
 import type { Database } from '../sessions/database.ts';
 import { positionSql } from './journal.ts';
-import { Lines, OPEN_MESSAGE, type OpenMessage } from './open-message.ts';
-import { forgetDeduplication } from './settle.ts';
+import { forgetDeduplication, LockedLines, OPEN_MESSAGE_COLUMNS, type OpenMessage } from './open-message.ts';
 
 export interface CancelStep extends CancelReply {
   /** Open messages that were left unchanged, because another transaction was changing them. */
@@ -43,15 +43,19 @@ export async function cancelFree(
   return { ...(await cancelOpen(database, accountId, messageIds, now, expiresAt, busy)), busy };
 }
 
-/** Waits until the first of these messages is not being changed any more. The caller must hold no lock meanwhile. */
-export async function awaitOne(database: Database, accountId: string, messageIds: readonly string[]): Promise<void> {
+/** Waits until no other transaction is changing the first of these messages. The caller must hold no lock meanwhile. */
+export async function waitForFirst(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+): Promise<void> {
   await database.run('SELECT 1 FROM messages WHERE account_id = $1 AND id = $2 FOR SHARE', accountId, messageIds[0]!);
 }
 
 /**
  * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
- * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. If a list for busy
- * messages is given, they are skipped and added to it.
+ * claim. The update checks the lease again, because the message may be claimed or settled meanwhile. Messages that
+ * another transaction is changing are skipped and added to `busy`. If `busy` is null, this waits for them.
  */
 async function cancelOpen(
   database: Database,
@@ -62,16 +66,16 @@ async function cancelOpen(
   busy: string[] | null,
 ): Promise<CancelReply> {
   const found = await database.all<OpenMessage & { cancel_requested_at: number | null }>(
-    `SELECT ${OPEN_MESSAGE}, m.cancel_requested_at FROM messages m
+    `SELECT ${OPEN_MESSAGE_COLUMNS}, m.cancel_requested_at FROM messages m
        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
     accountId,
     nullEachUnstorable(messageIds),
   );
   if (found.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
-  const lines = await Lines.lock(database, found);
+  const lines = await LockedLines.lock(database, found);
   const open = busy === null ? found : await lockFree(database, accountId, found, busy);
   if (open.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
-  const rows = await database.all<{ id: string; is_claimed: boolean }>(
+  const rows = await database.all<{ id: string; seq: number; is_claimed: boolean; is_awaiting: boolean }>(
     `WITH gone AS
        (UPDATE messages m SET state = CASE WHEN m.lease IS NULL THEN 'cancelled' ELSE m.state END,
           holds_place = m.holds_place AND m.lease IS NOT NULL,
@@ -81,19 +85,26 @@ async function cancelOpen(
           cancel_expires_at = CASE WHEN m.lease IS NOT NULL THEN $4::bigint END,
           due_at = coalesce(m.alone_from_at, m.due_at), alone_from_at = NULL, held_at = NULL
         WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL AND m.cancel_requested_at IS NULL
-        RETURNING m.account_id, m.seq, m.id, m.lease IS NOT NULL AS is_claimed),
+        RETURNING m.account_id, m.seq, m.id, m.lease IS NOT NULL AS is_claimed, coalesce(m.node = '${NODE_AWAITING}', false) AS is_awaiting),
      journalled AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${positionSql('account_id', 'array_position($2::text[], id)')}, $3, seq,
             CASE WHEN is_claimed THEN ${CANCEL_REQUESTED} ELSE ${CANCELLED} END
           FROM gone),
-     happened AS (${countSql(`SELECT account_id, $3::bigint AS at, ${COUNTED.cancelled}::smallint AS kind FROM gone`)})
-     SELECT id, is_claimed FROM gone`,
+     happened AS (${activityCountSql(`SELECT account_id, $3::bigint AS at, ${COUNT_KINDS.cancelled}::smallint AS kind FROM gone`)})
+     SELECT id, seq, is_claimed, is_awaiting FROM gone`,
     accountId,
     open.map(({ id }) => id),
     now,
     expiresAt,
   );
+  const awaiting = rows.filter(({ is_awaiting }) => is_awaiting);
+  if (awaiting.length > 0)
+    await endAwaiting(
+      database,
+      accountId,
+      awaiting.map(({ seq }) => seq),
+    );
   const isClaimed = new Map(rows.map(({ id, is_claimed }) => [id, is_claimed]));
   await forgetDeduplication(
     database,
@@ -137,10 +148,7 @@ export async function cancelledClaims(database: Database, node: string): Promise
   return rows.map(({ lease }) => lease);
 }
 
-/**
- * The given messages whose cancel was requested and whose node may still be alive, by the clock of the
- * database.
- */
+/** The given messages whose cancel was requested and whose node may still be alive, by the clock of the database. */
 export function nodesHoldingCancelled(
   database: Database,
   accountId: string,

@@ -7,7 +7,7 @@ import { CancelCalls } from '../../shared/cancel-calls.ts';
 import { Cancelling } from '../../shared/cancelling.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Calls } from '../groups/calls.ts';
-import { awaitOne, cancelFree, cancelledClaims, nodesHoldingCancelled } from './cancel.ts';
+import { cancelFree, cancelledClaims, nodesHoldingCancelled, waitForFirst } from './cancel.ts';
 import { release } from './claim.ts';
 
 export interface CancelsOptions {
@@ -21,16 +21,17 @@ export interface CancelsOptions {
 export type Cancels = ReturnType<typeof createCancels>;
 
 export function createCancels({ calls, offer, node, timers, say }: CancelsOptions) {
-  const giveBack = calls.writing(release, { makesWork: (dueAt, _leases, _node, now) => ({ dueAt, now }) });
-  const wait = calls.writing(awaitOne);
+  const giveBack = calls.writing(release, {
+    makesWork: ({ dueAt }, _leases, _node, now) => ({ dueAt, now }),
+    writesJournal: ({ cancelled, overtaken }) => cancelled.length + overtaken.length > 0,
+  });
+  const wait = calls.writing(waitForFirst);
   const write = calls.writing(cancelFree, {
     makesWork: ({ dueAt }, _accountId, _ids, now) => ({ dueAt, now }),
     writesJournal: true,
   });
   const claims = calls.reading(cancelledClaims);
-  const releaseHere: DeliveryStore['release'] = async (leases, now) => {
-    await giveBack(leases, node, now);
-  };
+  const releaseHere: DeliveryStore['release'] = async (leases, now) => (await giveBack(leases, node, now)).overtaken;
   const others = new CancelCalls({ node, timers, say, look: () => cancelling.look() });
   const cancelling = new Cancelling({
     node,
@@ -59,11 +60,11 @@ export function createCancels({ calls, offer, node, timers, say }: CancelsOption
     onCancel: cancelling.onCancel.bind(cancelling),
     cancelledClaims: () => claims(node),
     hear: (payload: string) => others.hear(payload),
-    /** Notifications may have been missed while the connection was lost. */
+    /** Call this after the connection was lost: requests to cancel may have been missed. */
     cameBack: () => void cancelling.look().catch(() => {}),
     /**
-     * A bulk operation has requested these cancels. Notifies the nodes that hold the messages, and does not wait for
-     * them.
+     * Call this after a bulk operation has requested cancels. Notifies the nodes that hold the messages, and does not
+     * wait for their replies.
      */
     async afterJob(accountId: string, requested: readonly string[], now: number): Promise<void> {
       const left = await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, now);

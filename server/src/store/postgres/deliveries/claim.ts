@@ -4,23 +4,33 @@
 
 import type { Claim } from '../../../rules/delivery/message.ts';
 import { isSuspect, NEVER_AT } from '../../../rules/delivery/recovery.ts';
-import { type Backlog, shareSlots } from '../../../rules/delivery/share-slots.ts';
+import type { Backlog } from '../../../rules/delivery/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../../rules/delivery/slots.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import { stateAfterRelease } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import { CANCELLED } from '../../rows/rows.ts';
-import { LookingPace } from '../../shared/looking-pace.ts';
+import { BACKLOG } from '../../rows/message-columns.ts';
+import { CANCELLED, NODE_AWAITING } from '../../rows/rows.ts';
+import type { ReleaseReply } from '../../shared/commands.ts';
+import { NextClaimPace } from '../../shared/looking-pace.ts';
 import type { ClaimReply } from '../../shared/standing-offer.ts';
 import { keyOf } from '../groups/lines.ts';
 import { ALL_BUT_BODY } from '../messages/messages.ts';
+import { endOvertaken, lockKeysOfClaims } from '../messages/overtaken.ts';
 import type { Database } from '../sessions/database.ts';
-import { bodyBytesSql } from './bodies.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
-import { BESIDE_MESSAGE, type ClaimRow, leaseReady, toClaim, withBodies } from './lease.ts';
-import type { Leasable } from './message-sql.ts';
-import { Lines, OPEN_MESSAGE, type OpenMessage, releasePlaceIfOvertaken } from './open-message.ts';
+import {
+  CLAIM_COLUMNS_BESIDE_MESSAGE,
+  type ClaimRow,
+  leaseReady,
+  type ReadyRow,
+  takeBacklogs,
+  toClaim,
+  withBodies,
+} from './lease.ts';
+import { READY_ORDER } from './message-sql.ts';
+import { LockedLines, OPEN_MESSAGE_COLUMNS, type OpenMessage, releasePlaceIfOvertaken } from './open-message.ts';
 import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;
@@ -31,7 +41,7 @@ export interface ClaimCommand {
   readonly limits: ClaimLimits;
   /** The start of the lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
-  /** Called at the start of each try to write. Null if other nodes may consider this node dead by then. */
+  /** Called at the start of each try. Null if other nodes may consider this node dead: then nothing is leased. */
   readonly timeNow: () => number | null;
 }
 
@@ -55,14 +65,14 @@ const LOOK = `SELECT
   (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
   (SELECT requested_at FROM flow_keys WHERE requested_at IS NOT NULL ORDER BY requested_at LIMIT 1) AS requested_at,
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
-  (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready,
+  (SELECT true FROM messages WHERE state = 'ready' ORDER BY ${READY_ORDER} LIMIT 1) IS TRUE AS is_ready,
   (SELECT array_agg(id) FROM accounts WHERE suspended_at IS NOT NULL) AS suspended`;
 
 /** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
   readonly #backlogs = new Backlogs();
   readonly #promoter = new Promoter();
-  readonly #pace = new LookingPace();
+  readonly #pace = new NextClaimPace();
 
   /**
    * `transaction` runs work on a connection and commits it. In the reply, `gone` are the leases that were no longer
@@ -83,9 +93,9 @@ export class Claimer {
       await this.#promoter.makeReady(database, waiting, now);
       const budget = new SlotBudget(command.limits);
       budget.block(waiting.suspended ?? []);
-      const { taken, isCut } = await this.#takeReady(database, budget);
+      const { taken, isCut } = await this.#takeReady(database, budget, now);
       const claims = await leaseReady(database, command, now, taken);
-      return { claims, isCut, after: await waitingWork(database) };
+      return { claims, isCut, after: await waitingWork(database, budget) };
     });
     const again = this.#pace.next(isCut, claims.length > 0);
     const { nextDueAt, nextScheduleAt } = later(after, command.now);
@@ -104,14 +114,18 @@ export class Claimer {
   }
 
   /** Locks as many ready messages as the budget allows. `isCut`: there may be more messages that fit the budget. */
-  async #takeReady(database: Database, budget: SlotBudget): Promise<{ taken: ReadyRow[]; isCut: boolean }> {
+  async #takeReady(
+    database: Database,
+    budget: SlotBudget,
+    now: number,
+  ): Promise<{ taken: ReadyRow[]; isCut: boolean }> {
     const taken: ReadyRow[] = [];
     let isWhole = false;
     for (const from of ['last', 'start'] as const) {
       if (budget.slots === 0) break;
       const look = await this.#backlogs.read(database, budget, from);
       const before = taken.length;
-      await takeBacklogs(database, budget, look.backlogs, taken);
+      await takeBacklogs(database, budget, look.backlogs, taken, now);
       this.#backlogs.served(taken.slice(before));
       // If slots are left, everything that was read has been served.
       if (budget.slots > 0) this.#backlogs.passed(look);
@@ -130,36 +144,70 @@ const BACKLOGS_MAX = 256;
 
 /**
  * Steps through the index from one account to the next, and from one host to the next. Begins after the account $1, and
- * within an account after the host given by $4 and $5. Skips full accounts and hosts ($2, $3). Returns at most $6
- * accounts and $7 hosts of each. ORDER BY names all columns of the index, so that the planner cannot choose another
- * one. The host is null if an account has no host after the given one.
+ * within an account of $4 after its host in $5. Skips full accounts and hosts ($2, $3). Returns at most $6 accounts and
+ * $7 hosts of each. ORDER BY names all columns of the index, so that the planner cannot choose another one. The host is
+ * null if an account has no host after the given one.
  */
-const BACKLOGS = `WITH RECURSIVE account (id) AS (
+const backlogsSql = (beside = '', besideAccounts = '') => `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1
-       ORDER BY account_id, host, due_at, seq LIMIT 1)
+       ORDER BY ${READY_ORDER} LIMIT 1)
     UNION ALL
     SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id
-              ORDER BY account_id, host, due_at, seq LIMIT 1)
+              ORDER BY ${READY_ORDER} LIMIT 1)
       FROM account WHERE account.id IS NOT NULL)
-  SELECT a.id AS account_id, h.host
-    FROM (SELECT id FROM account WHERE id IS NOT NULL AND id <> ALL ($2::text[]) LIMIT $6) AS a
-    LEFT JOIN unnest($4::text[], $5::text[]) AS behind (id, host) ON behind.id = a.id
+  SELECT a.id AS account_id, h.name
+    FROM (SELECT id FROM account WHERE id IS NOT NULL AND id <> ALL ($2::text[])${besideAccounts} LIMIT $6) AS a
+    LEFT JOIN unnest($4::text[], $5::text[]) AS behind (id, name) ON behind.id = a.id
     LEFT JOIN LATERAL (
-      WITH RECURSIVE host (name) AS (
-        (SELECT host FROM messages WHERE state = 'ready' AND account_id = a.id AND host > coalesce(behind.host, '')
-           ORDER BY account_id, host, due_at, seq LIMIT 1)
+      WITH RECURSIVE backlog (name) AS (
+        (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = a.id AND ${BACKLOG} > coalesce(behind.name, '')
+           ORDER BY ${READY_ORDER} LIMIT 1)
         UNION ALL
-        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > host.name
-                  ORDER BY m.account_id, m.host, m.due_at, m.seq LIMIT 1)
-          FROM host WHERE host.name IS NOT NULL)
-      SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $7) AS h ON true`;
+        SELECT (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = a.id AND ${BACKLOG} > backlog.name
+                  ORDER BY ${READY_ORDER} LIMIT 1)
+          FROM backlog WHERE backlog.name IS NOT NULL)
+      SELECT name FROM backlog WHERE name IS NOT NULL AND name <> ALL ($3::text[])${beside} LIMIT $7) AS h ON true`;
 
-/** The result of one read. */
+const BACKLOGS = backlogsSql();
+/** Skips the backlogs of parked hosts too ($8), and those of the accounts in $9 that have no other backlog. */
+const BACKLOGS_BESIDE_PARKED = backlogsSql(
+  " AND a.id || ' ' || name <> ALL ($8::text[])",
+  ` AND (id <> ALL ($9::text[]) OR EXISTS (
+      WITH RECURSIVE backlog (name) AS (
+        (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = account.id ORDER BY ${READY_ORDER} LIMIT 1)
+        UNION ALL
+        SELECT (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = account.id AND ${BACKLOG} > backlog.name
+                  ORDER BY ${READY_ORDER} LIMIT 1)
+          FROM backlog WHERE backlog.name IS NOT NULL)
+      SELECT 1 FROM backlog WHERE name IS NOT NULL AND account.id || ' ' || name <> ALL ($8::text[])))`,
+);
+
+function backlogsToRead<V>(budget: SlotBudget, values: readonly V[]): [string, ...(V | readonly string[])[]] {
+  const parked = parkedKeys(budget);
+  return parked.length === 0
+    ? [BACKLOGS, ...values]
+    : [BACKLOGS_BESIDE_PARKED, ...values, parked, [...new Set(budget.parked().map(([accountId]) => accountId))]];
+}
+
+/** By the list of a budget: of several thousand parked hosts, most budgets have the same list. */
+const PARKED_KEYS = new WeakMap<ReturnType<SlotBudget['parked']>, readonly string[]>();
+const NO_KEYS: readonly string[] = [];
+
+/** The backlogs of parked hosts, as the statements have them. */
+function parkedKeys(budget: SlotBudget | null): readonly string[] {
+  const parked = budget?.parked() ?? [];
+  if (parked.length === 0) return NO_KEYS;
+  const keys = PARKED_KEYS.get(parked) ?? parked.map(([accountId, name]) => `${accountId} ${name}`);
+  PARKED_KEYS.set(parked, keys);
+  return keys;
+}
+
+/** The result of one read of the backlogs. */
 interface Look {
   readonly backlogs: readonly Backlog[];
   /** True if there are no other backlogs. */
   readonly isWhole: boolean;
-  /** For accounts that were read only in part: the host after which the next read begins. */
+  /** For accounts that were read only in part: the backlog after which the next read begins. */
   readonly next: ReadonlyMap<string, string>;
   /** Accounts that were read completely. */
   readonly seenWhole: readonly string[];
@@ -168,27 +216,28 @@ interface Look {
 /** The backlogs with ready messages, in an order that begins after those served last. */
 class Backlogs {
   #lastAccount = '';
-  readonly #lastHosts = new Map<string, string>();
+  readonly #lastBacklogs = new Map<string, string>();
   /** True if there are more accounts than one read includes: then a read begins where the last claim stopped. */
   #hasManyAccounts = false;
-  /** For accounts with more hosts than one read includes: the host after which a read begins. */
+  /** For accounts with more backlogs than one read includes: the backlog after which a read begins. */
   readonly #begin = new Map<string, string>();
 
-  /** `start`: a second read from the beginning, if the first one was not complete and left slots free. */
+  /** `last` begins where the last claim stopped. `start` begins at the first account, for slots that are still free. */
   async read(database: Database, budget: SlotBudget, from: 'last' | 'start'): Promise<Look> {
     const full = budget.full();
     const accountsMax = Math.max(BACKLOGS_MIN, Math.min(budget.slots, BACKLOGS_MAX));
     const hostsMax = Math.min(accountsMax, eachMax('claimHosts'));
     const afterAccount = from === 'last' && this.#hasManyAccounts ? this.#lastAccount : '';
-    const rows = await database.all<{ account_id: string; host: string | null }>(
-      BACKLOGS,
-      afterAccount,
-      full.accounts,
-      full.hosts,
-      [...this.#begin.keys()],
-      [...this.#begin.values()],
-      accountsMax,
-      hostsMax,
+    const rows = await database.all<{ account_id: string; name: string | null }>(
+      ...backlogsToRead(budget, [
+        afterAccount,
+        full.accounts,
+        full.hosts,
+        [...this.#begin.keys()],
+        [...this.#begin.values()],
+        accountsMax,
+        hostsMax,
+      ]),
     );
     const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
     const hasMoreAccounts = byAccount.size >= accountsMax;
@@ -196,24 +245,24 @@ class Backlogs {
     const next = new Map<string, string>();
     const seenWhole: string[] = [];
     for (const [id, own] of byAccount) {
-      if (own.length >= hostsMax) next.set(id, own.at(-1)!.host!);
+      if (own.length >= hostsMax) next.set(id, own.at(-1)!.name!);
       else if ((this.#begin.get(id) ?? '') !== '') next.set(id, '');
       else seenWhole.push(id);
     }
     const backlogs = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id).flatMap((id) => {
-      const own = byAccount.get(id)!.flatMap(({ host }) => (host === null ? [] : [{ accountId: id, host }]));
-      const last = this.#begin.has(id) ? '' : this.#lastHosts.get(id);
-      return behindFirst(own, last ?? '', ({ host }) => host);
+      const own = byAccount.get(id)!.flatMap(({ name }) => (name === null ? [] : [{ accountId: id, name }]));
+      const last = this.#begin.has(id) ? '' : this.#lastBacklogs.get(id);
+      return behindFirst(own, last ?? '', ({ name }) => name);
     });
     const isWhole = afterAccount === '' && !hasMoreAccounts && next.size === 0;
     return { backlogs, isWhole, next, seenWhole };
   }
 
   served(rows: readonly ReadyRow[]): void {
-    for (const { account_id, host } of rows) {
+    for (const { account_id, backlog } of rows) {
       this.#lastAccount = account_id;
-      this.#lastHosts.set(account_id, host);
-      if (this.#begin.has(account_id)) this.#begin.set(account_id, host);
+      this.#lastBacklogs.set(account_id, backlog);
+      if (this.#begin.has(account_id)) this.#begin.set(account_id, backlog);
     }
   }
 
@@ -223,66 +272,48 @@ class Backlogs {
   }
 }
 
-/** The entries after `last` come first. */
+/** The entries after `last`, and then the others. */
 function behindFirst<T>(sorted: readonly T[], last: string, keyOf: (each: T) => string): T[] {
   const at = sorted.findIndex((each) => keyOf(each) > last);
   return at === -1 ? [...sorted] : [...sorted.slice(at), ...sorted.slice(0, at)];
 }
 
-interface ReadyRow extends Leasable {
-  readonly host: string;
-  readonly bytes: number;
-}
-
-/** Adds as many messages to `taken` as the budget allows, and locks them. */
-async function takeBacklogs(
-  database: Database,
-  budget: SlotBudget,
-  backlogs: readonly Backlog[],
-  taken: ReadyRow[],
-): Promise<void> {
-  for (const asks of shareSlots(backlogs, budget)) {
-    const rows = await database.all<ReadyRow & { index: number }>(
-      READY,
-      asks.map(({ backlog }) => backlog.accountId),
-      asks.map(({ backlog }) => backlog.host),
-      asks.map(({ wanted }) => wanted),
-      taken.map(({ seq }) => seq),
-    );
-    for (const row of rows) {
-      // A small message need not wait for a large one before it.
-      if (!budget.take(row.account_id, row.host, row.bytes)) continue;
-      taken.push(row);
-      asks[row.index]!.taken += 1;
-    }
-  }
-}
-
-/**
- * Up to `g.wanted` messages of each backlog, oldest first, that no other transaction has locked and that are not in $4.
- */
-const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, m.claimed_at, ${bodyBytesSql('m')} AS bytes
-  FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
-  CROSS JOIN LATERAL
-    (SELECT account_id, host, seq, due_at, claimed_at, body, body_id FROM messages
-       WHERE state = 'ready' AND account_id = g.account_id AND host = g.host AND seq <> ALL ($4::bigint[])
-       ORDER BY due_at, seq LIMIT g.wanted FOR UPDATE SKIP LOCKED) AS m
-  ORDER BY g.at, m.due_at, m.seq`;
-
-export async function waitingWork(database: Database): Promise<Waiting> {
+/** Reads the state of waiting work. Messages of suspended accounts, and of parked hosts, do not count as ready. */
+export async function waitingWork(database: Database, budget: SlotBudget | null = null): Promise<Waiting> {
   const waiting = (await database.get<Waiting>(LOOK))!;
-  if (!waiting.is_ready || waiting.suspended === null) return waiting;
-  return { ...waiting, is_ready: (await database.get(READY_BESIDE, waiting.suspended)) !== undefined };
+  const parked = parkedKeys(budget);
+  if (!waiting.is_ready || (waiting.suspended === null && parked.length === 0)) return waiting;
+  const suspended = waiting.suspended ?? [];
+  const ready =
+    parked.length === 0 ? database.get(READY_BESIDE, suspended) : database.get(READY_BESIDE_PARKED, suspended, parked);
+  return { ...waiting, is_ready: (await ready) !== undefined };
 }
 
 /** Whether a message of an account that is not suspended is ready. Steps from account to account. */
 const READY_BESIDE = `WITH RECURSIVE account (id) AS (
-    (SELECT account_id FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1)
+    (SELECT account_id FROM messages WHERE state = 'ready' ORDER BY ${READY_ORDER} LIMIT 1)
     UNION ALL
     SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id
-              ORDER BY account_id, host, due_at, seq LIMIT 1)
+              ORDER BY ${READY_ORDER} LIMIT 1)
       FROM account WHERE account.id IS NOT NULL)
   SELECT 1 FROM account WHERE id IS NOT NULL AND id <> ALL ($1::text[]) LIMIT 1`;
+
+/** The same, without the backlogs of parked hosts ($2). Steps from backlog to backlog. */
+const READY_BESIDE_PARKED = `WITH RECURSIVE account (id) AS (
+    (SELECT account_id FROM messages WHERE state = 'ready' ORDER BY ${READY_ORDER} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id
+              ORDER BY ${READY_ORDER} LIMIT 1)
+      FROM account WHERE account.id IS NOT NULL)
+  SELECT 1 FROM account AS a CROSS JOIN LATERAL (
+      WITH RECURSIVE backlog (name) AS (
+        (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = a.id ORDER BY ${READY_ORDER} LIMIT 1)
+        UNION ALL
+        SELECT (SELECT ${BACKLOG} FROM messages WHERE state = 'ready' AND account_id = a.id AND ${BACKLOG} > backlog.name
+                  ORDER BY ${READY_ORDER} LIMIT 1)
+          FROM backlog WHERE backlog.name IS NOT NULL)
+      SELECT name FROM backlog WHERE name IS NOT NULL AND a.id || ' ' || name <> ALL ($2::text[]) LIMIT 1) AS b
+    WHERE a.id IS NOT NULL AND a.id <> ALL ($1::text[]) LIMIT 1`;
 
 function suspendedOf({ suspended }: Waiting): { readonly suspended?: readonly string[] } {
   return suspended === null ? {} : { suspended };
@@ -299,20 +330,24 @@ function later({ delayed_at, queue_at, key_at, requested_at, schedule_at }: Wait
   return { nextDueAt, nextScheduleAt: schedule_at };
 }
 
-/** Releases claims whose attempt never started. */
+/**
+ * Releases claims whose attempt never started. A message whose cancel was requested ends as cancelled instead, and so
+ * does one under whose debounce key a newer message waits.
+ */
 export async function release(
   database: Database,
   leases: readonly string[],
   node: string,
   now: number,
-): Promise<number | null> {
+): Promise<ReleaseReply> {
+  const debounced = await lockKeysOfClaims(database, node, leases, now);
   const held = await database.all<OpenMessage>(
-    `SELECT ${OPEN_MESSAGE} FROM messages m WHERE m.state = 'claimed' AND m.node = $1 AND m.lease = ANY ($2::text[])`,
+    `SELECT ${OPEN_MESSAGE_COLUMNS} FROM messages m WHERE m.state = 'claimed' AND m.node = $1 AND m.lease = ANY ($2::text[])`,
     node,
     leases,
   );
-  if (held.length === 0) return null;
-  const lines = await Lines.lock(database, held);
+  if (held.length === 0) return { dueAt: null, cancelled: [], overtaken: [] };
+  const lines = await LockedLines.lock(database, [...held, ...debounced.waiting]);
   const stateOf = (each: OpenMessage) =>
     stateAfterRelease({
       isQueuePaused: lines.isPaused(each),
@@ -354,18 +389,15 @@ export async function release(
       own.map(({ claimed_at }) => claimed_at!),
     );
   }
-  // These messages have ended, because their cancel was requested.
-  const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
+  const isOver = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
+  const cancelled = back.filter(({ seq }) => isOver.has(seq));
   await releasePlaceIfOvertaken(
     database,
-    back.filter(({ seq }) => !over.has(seq)),
+    back.filter(({ seq }) => !isOver.has(seq)),
   );
-  await lines.startWaitingMessages(
-    database,
-    back.filter(({ seq }) => over.has(seq)),
-    now,
-  );
-  return now;
+  const overtaken = await endOvertaken(database, debounced.keys, now);
+  await lines.startWaitingMessages(database, [...cancelled, ...overtaken], now);
+  return { dueAt: now, cancelled: cancelled.map(({ id }) => id), overtaken: overtaken.map(({ id }) => id) };
 }
 
 /** Leases of a node, in any order. */
@@ -382,11 +414,11 @@ export async function leasesOf(database: Database, node: string, limit: number):
 export async function orphanedClaims(database: Database, node: string): Promise<Claim[]> {
   const rows = await database.all<ClaimRow>(
     `WITH RECURSIVE holder (id) AS (
-       (SELECT node FROM messages WHERE state = 'claimed' ORDER BY node LIMIT 1)
+       (SELECT node FROM messages WHERE state = 'claimed' AND node > '${NODE_AWAITING}' ORDER BY node LIMIT 1)
        UNION ALL
        SELECT (SELECT node FROM messages WHERE state = 'claimed' AND node > holder.id ORDER BY node LIMIT 1)
          FROM holder WHERE holder.id IS NOT NULL)
-     SELECT ${ALL_BUT_BODY}, ${BESIDE_MESSAGE}
+     SELECT ${ALL_BUT_BODY}, ${CLAIM_COLUMNS_BESIDE_MESSAGE}
        FROM (SELECT id FROM holder WHERE id <> $1 AND NOT EXISTS
                (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp()) LIMIT 1) AS gone
        JOIN messages m ON m.state = 'claimed' AND m.node = gone.id JOIN accounts a ON a.id = m.account_id`,

@@ -6,15 +6,16 @@ import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Hints } from '../../shared/hints.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import type { Groups, GroupsOptions } from '../groups/groups.ts';
+import { expireMessages } from '../messages/expiry.ts';
 import type { Database } from '../sessions/database.ts';
 import { toStoreError } from '../sessions/errors.ts';
 import { listNodes } from '../sessions/nodes.ts';
-import { claimAlone, recovery } from './alone.ts';
+import { claimAlone, readRecovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
 import { Claimer, leasesOf, orphanedClaims, waitingWork } from './claim.ts';
 import * as time from './time.ts';
 
-/** How long a node trusts what it knows: other nodes write to the database too, and a hint may be missed. */
+/** How long a node trusts what it knows about due work: other nodes add work too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
 
 export interface DeliveriesOptions extends GroupsOptions {
@@ -23,7 +24,7 @@ export interface DeliveriesOptions extends GroupsOptions {
   readonly inbox: Inbox;
   readonly groups: Groups;
   readonly cancels: Cancels;
-  /** How long a node trusts what it knows about the database; 0 to read it every time. */
+  /** How long a node trusts what it knows about due work; 0 to read the database every time. */
   readonly knownForMs?: number | undefined;
   /** Releases doubtful leases. Returns whether there were any. */
   readonly releaseDoubts: () => Promise<boolean>;
@@ -34,6 +35,10 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
   const orphans = calls.reading(orphanedClaims);
   const stray = calls.reading(leasesOf);
   const alone = calls.writing(claimAlone);
+  const expire = calls.writing(expireMessages, {
+    makesWork: ({ dueAt }, _expirations, now) => ({ dueAt, now }),
+    writesJournal: ({ expired }) => expired.length > 0,
+  });
   return {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => groups.accept(messages, now, dayMax)),
     offer: (limits) => offer.offer(limits),
@@ -41,6 +46,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     claimDue: claiming(options),
     settle: groups.settle,
     release: cancels.release,
+    expireMessages: async (expirations, now) => (await expire(expirations, now)).expired,
     onWork: (listener) => offer.onWork(listener),
     onCancel: (listener) => cancels.onCancel(listener),
     cancelledClaims: () => cancels.cancelledClaims(),
@@ -56,7 +62,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       const to = offer.leaseHolder();
       return groups.leasing(to, () => alone(to, now));
     },
-    recovery: calls.reading(recovery),
+    recovery: calls.reading(readRecovery),
     heartbeat: life.heartbeat,
     storedTime: calls.reading(time.storedTime),
     whyNotWritable: () => options.pool.whyNotWritable(),

@@ -1,5 +1,5 @@
-// Finds queues and flow keys that are due, those due longest first. If too many are due, a few of each account come
-// before them. A step continues after the last account, so that no account waits behind all lines of another.
+// Finds queues and flow keys that are due, those due longest first. If too many are due, a few of each account go
+// before these, in turns of accounts, so that no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import { Pairs } from '../groups/lines.ts';
@@ -57,7 +57,7 @@ export class DueLines {
         PROMOTE_ACCOUNTS_LOOKED_MAX,
         few,
       );
-      // The last account may have more lines than fit. The next step still begins after it, because it had its turn.
+      // The last account may have more lines than fit. The next call still begins after it, because it had its turn.
       let last = '';
       const isFull = found.some(({ account_id, name }) => {
         last = account_id;

@@ -5,18 +5,18 @@
 import {
   type AdmissionPlan,
   type CountLimits,
-  countedToAdmit,
-  countedToStart,
+  countLimitsToAdmit,
+  countLimitsToStart,
   type FlowWindow,
   isChangedByStart,
   type KeyCounts,
   type KeyState,
   planAdmission,
-  planOne,
+  planOneStart,
   planStart,
   type StartPlan,
-  startsIn,
-  withoutStarts,
+  startsInWindow,
+  windowWithoutStarts,
 } from '../../../rules/lines/admission.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
 import { areSameLimits } from '../../../rules/lines/flow-key.ts';
@@ -27,7 +27,7 @@ import { PROMOTE_KEYS_MAX, promotedPerKeyMax } from '../../shared/promotion.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import type { DueLines } from './due-lines.ts';
-import { READY_NOW } from './message-sql.ts';
+import { SET_READY_AT } from './message-sql.ts';
 
 /**
  * The same condition as `=`. With `=` itself, the planner may estimate that few messages are in this state, and use the
@@ -102,14 +102,14 @@ export async function setLimits(database: Database, row: FlowRow, limits: FlowLi
   row.period_ms = limits.periodMs;
   row.requested_limits = null;
   row.requested_at = null;
-  if (!isSame) await takeBack(database, row);
+  if (!isSame) await takeBackUnstarted(database, row);
 }
 
 /**
  * Messages that are ready but not started wait again and no longer count as started. Call `admitWaiting` afterwards. A
  * message that is being claimed counts as started and is skipped: its claim may be waiting for this key.
  */
-export async function takeBack(database: Database, row: FlowRow): Promise<void> {
+export async function takeBackUnstarted(database: Database, row: FlowRow): Promise<void> {
   const count = await database.run(
     `WITH unstarted AS MATERIALIZED
        (SELECT account_id, seq FROM messages
@@ -124,7 +124,7 @@ export async function takeBack(database: Database, row: FlowRow): Promise<void> 
 }
 
 async function uncount(database: Database, row: FlowRow, count: number): Promise<void> {
-  row.window_count = withoutStarts(windowOf(row), count).windowCount;
+  row.window_count = windowWithoutStarts(windowOf(row), count).windowCount;
   await database.run(
     'UPDATE flow_keys SET window_count = $3 WHERE account_id = $1 AND key = $2',
     row.account_id,
@@ -133,9 +133,14 @@ async function uncount(database: Database, row: FlowRow, count: number): Promise
   );
 }
 
+/** For a message that was admitted and leaves the key without having started: its start no longer counts. */
+export function uncountAdmitted(database: Database, row: FlowRow): Promise<void> {
+  return uncount(database, row, 1);
+}
+
 /** Uncounts the starts of claims that were released before their attempts, if their window is still current. */
 export async function uncountStarts(database: Database, row: FlowRow, claimedAt: readonly number[]): Promise<void> {
-  const count = startsIn(windowOf(row), claimedAt);
+  const count = startsInWindow(windowOf(row), claimedAt);
   if (count > 0) await uncount(database, row, count);
 }
 
@@ -156,7 +161,7 @@ export async function countStarts(database: Database, pairs: Pairs, now: number)
   const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
   const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
   if (rows.length === 0) return;
-  const counts = await readCounts(database, rows, (key) => countedToStart(key, now));
+  const counts = await readCounts(database, rows, (key) => countLimitsToStart(key, now));
   const plans: StartPlan[] = [];
   for (const [index, row] of rows.entries()) {
     plans.push(planStart(toKeyState(row), counts[index]!.unstarted, await claimedAt(database, row, now), now));
@@ -192,7 +197,7 @@ export async function admitWaiting(
 ): Promise<number | null> {
   if (keys.size === 0) return null;
   const rows = [...keys.values()];
-  const counts = await readCounts(database, rows, (key) => countedToAdmit(key, now));
+  const counts = await readCounts(database, rows, (key) => countLimitsToAdmit(key, now));
   const plans = rows.map((row, index) => planAdmission(toKeyState(row), counts[index]!, now, most));
   await makeReady(database, rows, plans, now);
   await writeWindows(database, rows, plans);
@@ -201,8 +206,8 @@ export async function admitWaiting(
 
 /** Lets one message start at once if the limits of its key allow it. Returns whether it may. */
 export async function admitOne(database: Database, row: FlowRow, seq: number, now: number): Promise<boolean> {
-  const counts = await readCounts(database, [row], (key) => countedToStart(key, now));
-  const plan = planOne(toKeyState(row), counts[0]!, now);
+  const counts = await readCounts(database, [row], (key) => countLimitsToStart(key, now));
+  const plan = planOneStart(toKeyState(row), counts[0]!, now);
   if (!plan) return false;
   await database.run('UPDATE messages SET holds_place = true WHERE account_id = $1 AND seq = $2', row.account_id, seq);
   await writeWindows(database, [row], [plan]);
@@ -262,7 +267,7 @@ async function makeReady(
   plans: readonly AdmissionPlan[],
   now: number,
 ): Promise<void> {
-  if (plans.every(({ letIn }) => letIn === 0)) return;
+  if (plans.every(({ admitted }) => admitted === 0)) return;
   await database.run(
     `WITH first AS MATERIALIZED
        (SELECT g.account_id, m.seq
@@ -271,12 +276,12 @@ async function makeReady(
             (SELECT seq FROM messages
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
                ORDER BY due_at, seq LIMIT g.let_in) AS m)
-     UPDATE messages m SET state = 'ready', holds_place = true, ${READY_NOW} FROM first
+     UPDATE messages m SET state = 'ready', holds_place = true, ${SET_READY_AT} FROM first
        WHERE m.account_id = first.account_id AND m.seq = first.seq AND ${only('m.state', 'queued')}`,
     now,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
-    plans.map(({ letIn }) => letIn),
+    plans.map(({ admitted }) => admitted),
   );
 }
 
@@ -290,7 +295,7 @@ export async function admitDueKeys(database: Database, dueKeys: DueLines, now: n
   await admitWaiting(database, locked, now, promotedPerKeyMax(locked.size));
 }
 
-/** Makes these keys due, so that a claim admits the new messages that wait under them. Admits nothing itself. */
+/** Makes these keys due: this admits nothing, but the next claim admits the new messages that wait under them. */
 export async function markKeysDue(database: Database, keys: LockedKeys, now: number): Promise<void> {
   const rows = [...keys.values()];
   if (rows.length === 0) return;

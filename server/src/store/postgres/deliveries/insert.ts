@@ -2,20 +2,20 @@
 // parameter for all columns and one for all bodies. A body that several messages share is sent and stored once.
 
 import pg from 'pg';
-import { COUNTED } from '../../../rules/accounts/activity.ts';
+import { COUNT_KINDS } from '../../../rules/accounts/activity.ts';
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { bytesBesideBody } from '../../../rules/limits/stored-bytes.ts';
 import type { RowState } from '../../rows/message-columns.ts';
 import { ACCEPTED_COLUMNS, type Column, type Kind } from '../../rows/message-fields.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../../rows/rows.ts';
 import type { AccountAtClaim } from '../../shared/commands.ts';
-import { countSql } from '../messages/activity.ts';
+import { activityCountSql } from '../messages/activity.ts';
 import { acceptedRow } from '../messages/message-code.ts';
-import { storedSql } from '../messages/stored.ts';
+import { storedBytesSql } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
 import { positionSql } from './journal.ts';
 
-export interface Placed {
+export interface PlacedMessage {
   readonly message: NewMessage;
   /** The message that this one shares its body with, possibly itself; null if the body is not shared. */
   readonly bodyOf: NewMessage | null;
@@ -25,7 +25,7 @@ export interface Placed {
   readonly firstDueAt: number;
 }
 
-/** The columns that do not come from the message. */
+/** The columns of a new row that do not come from the message. */
 const PLACED_COLUMNS: readonly Pick<Column, 'name' | 'kind'>[] = [
   { name: 'state', kind: 'text' },
   { name: 'first_due_at', kind: 'bigint' },
@@ -42,7 +42,7 @@ const TYPED = COLUMNS.map(({ name, kind }) => `${name} ${columnType(kind)}`).joi
 
 const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
-/** `at` is the place of a message in the given order, which becomes the order of `seq`. */
+/** `at` is the index of a message in the given list: the rows get their `seq` in this order. */
 const given = (more = '', moreTyped = '') => `WITH given AS MATERIALIZED
     (SELECT at, weight, body_at, body_length, ${more}${NAMES} FROM json_to_recordset($1::json) AS r
        (at int, weight bigint, body_at int, body_length int, ${moreTyped}${TYPED}))`;
@@ -66,7 +66,7 @@ const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolea
          FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** Sessions write different rows: otherwise callbacks, ticks and retries of all nodes would wait for one row. */
+/** Sessions count in different rows: otherwise callbacks, ticks and retries of all nodes would wait for one row. */
 const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
 
 const TOLD = `,
@@ -79,11 +79,11 @@ const TOLD = `,
        SELECT account_id, $3, kind, ${USAGE_SHARD}, count(*) FROM given GROUP BY account_id, kind
          ORDER BY account_id, kind
        ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count),
-  happened AS (${countSql(`SELECT account_id, created_at AS at, ${COUNTED.accepted}::smallint AS kind FROM given`)})`;
+  happened AS (${activityCountSql(`SELECT account_id, created_at AS at, ${COUNT_KINDS.accepted}::smallint AS kind FROM given`)})`;
 
 /** `weight`: the bytes of the message, and of the shared body that it stores. */
 const WEIGHED = `,
-  weighed AS (${storedSql('SELECT account_id, weight AS bytes FROM given')})`;
+  weighed AS (${storedBytesSql('SELECT account_id, weight AS bytes FROM given')})`;
 
 const LABELLED = `,
   labelled AS
@@ -103,7 +103,7 @@ const SHARED_WITH_LABELS = WITH_SHARED_BODIES + TOLD + WEIGHED + LABELLED + ACCO
 /** Returns what a claim needs to know about the accounts of messages that were leased at accept. */
 export async function insertMessages(
   database: Database,
-  placed: readonly Placed[],
+  placed: readonly PlacedMessage[],
   day: string,
 ): Promise<Map<string, AccountAtClaim>> {
   const bodies = new Bodies();
@@ -135,12 +135,12 @@ export async function insertMessages(
   return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
 }
 
-/** The tables that an insert of messages locks: a transaction that locks one of them may make it wait. */
+/** The tables that an insert of messages locks: a transaction that locks one of them may make the insert wait. */
 const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes, stored';
 
 /**
- * Tries a write without a message: it waits for the same tables as an insert of messages, and its commit for the same
- * standby. It writes the row of the node. Both statements are sent together and are one transaction.
+ * Tests whether messages can be written, with a write to the row of the node: it waits for the same tables as an insert
+ * of messages, and its commit for the same standby. Both statements are sent together and are one transaction.
  */
 export async function probe(database: Database, node: string): Promise<void> {
   await database.exec(
@@ -169,7 +169,7 @@ class Bodies {
     return this.#sharedBy.size;
   }
 
-  add({ message, bodyOf }: Placed): BodyPlace {
+  add({ message, bodyOf }: PlacedMessage): BodyPlace {
     const known = bodyOf === null ? undefined : this.#sharedBy.get(bodyOf);
     // An earlier message of the statement stores the body.
     if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };

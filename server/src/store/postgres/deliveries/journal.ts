@@ -32,7 +32,7 @@ export const WRITER_NAME = 'postrider writer';
  * position. `clock_timestamp()` would be read after the sessions, and would miss a transaction that begins between the
  * two.
  */
-export async function horizon(database: Database): Promise<number> {
+export async function firstOpenPosition(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
     `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000 * ${POSITIONS_PER_MS})::bigint AS at
        FROM pg_stat_activity
@@ -46,9 +46,9 @@ export async function horizon(database: Database): Promise<number> {
 const SKEW_MS = 600_000;
 
 /**
- * A position such that all rows of this time or later are at or after it. Positions follow the clock of the database
- * and rows the clocks of the nodes, so one cannot be computed from the other. But both increase, so a binary search
- * finds it.
+ * A position such that all rows of this time or later are at or after it. Positions follow the clock of the
+ * database, but the times in the rows follow the clocks of the nodes, so one cannot be computed from the other. Both
+ * increase, so a binary search finds it.
  */
 export async function positionBefore(database: Database, accountId: string, at: number): Promise<number> {
   let low = 0;
@@ -88,10 +88,7 @@ export function deleteUsage(
 /** How many rows of one account are checked. Some of them may not be old, if their transactions overlapped. */
 const OLDEST_LOOKED = 100;
 
-/**
- * Deletes a few of the oldest rows before the given times. Rows of a deleted message are deleted with the message
- * instead.
- */
+/** Deletes a few of the oldest rows before the given times. Rows of a deleted message are deleted with the message. */
 export async function deleteJournal(
   database: Database,
   before: Readonly<Record<TierName, number>>,

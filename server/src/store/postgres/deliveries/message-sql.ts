@@ -1,7 +1,12 @@
 // SQL about messages that several verbs use.
 
-/** $1 is when `m` could first start, to measure the lag. A retry keeps the time of the first attempt. */
-export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
+import { BACKLOG, RANK } from '../../rows/message-columns.ts';
+
+/** Sets when `m` could first start to $1, to measure the lag. A retry keeps the time of the first attempt. */
+export const SET_READY_AT = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
+
+/** All columns of the index of ready messages: with them, the planner chooses no other one. */
+export const READY_ORDER = `account_id, ${BACKLOG}, ${RANK}, seq`;
 
 /** A message to lease. This transaction has locked it or its queue, so nobody else changes its state. */
 export interface Leasable {

@@ -6,7 +6,7 @@ import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { OrderKeys } from './order-keys.ts';
-import { type Heads, type LockedQueues, lockQueues, type SuccessorLeases, startHeads } from './queues.ts';
+import { type FreedPlaces, type LockedQueues, lockQueues, type StartedHeads, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
 export interface OpenMessage extends QueueAtHost {
@@ -20,11 +20,11 @@ export interface OpenMessage extends QueueAtHost {
   readonly interrupted: number;
 }
 
-export const OPEN_MESSAGE =
+export const OPEN_MESSAGE_COLUMNS =
   'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key, m.interrupted';
 
 /** The queues and flow keys of these messages, locked before anything in them is changed. */
-export class Lines {
+export class LockedLines {
   readonly queues: LockedQueues;
   readonly keys: LockedKeys;
 
@@ -33,27 +33,27 @@ export class Lines {
     this.keys = keys;
   }
 
-  static async lock(database: Database, held: readonly OpenMessage[]): Promise<Lines> {
+  static async lock(database: Database, held: readonly OpenMessage[]): Promise<LockedLines> {
     const queues = new Pairs();
     const keys = new Pairs();
     for (const { account_id, queue_name, flow_key } of held) {
       if (queue_name !== null) queues.add(account_id, queue_name);
       if (flow_key !== null) keys.add(account_id, flow_key);
     }
-    return new Lines(await lockQueues(database, queues), await lockKeys(database, keys));
+    return new LockedLines(await lockQueues(database, queues), await lockKeys(database, keys));
   }
 
   isPaused({ account_id, queue_name }: OpenMessage): boolean {
     return queue_name !== null && Boolean(this.queues.get(keyOf(account_id, queue_name))?.is_paused);
   }
 
-  /** Starts the messages that waited for the places of `held`: in queues, for order keys, under flow keys. */
+  /** Starts the messages that waited for those in `held`: in the same queue, or for the same order key or flow key. */
   async startWaitingMessages(
     database: Database,
     held: readonly OpenMessage[],
     now: number,
-    successors: SuccessorLeases | null = null,
-  ): Promise<Heads> {
+    successors: FreedPlaces | null = null,
+  ): Promise<StartedHeads> {
     const orderKeys = new OrderKeys();
     for (const { account_id, queue_name, order_key } of held) {
       if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
@@ -67,7 +67,8 @@ export class Lines {
 /**
  * Call it when attempts have ended but their messages have not, under the lock of their queues. A message releases its
  * place if an earlier message of the queue lost its own when the parallelism was lowered; `startHeads` then gives the
- * place to the first. An earlier message that never had a place (`ready_at`) does not count: it came after the start.
+ * place to the first. An earlier message that never had a place (`ready_at` is null) does not count: it arrived after
+ * this one had started.
  */
 export async function releasePlaceIfOvertaken(database: Database, held: readonly OpenMessage[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);
@@ -82,5 +83,18 @@ export async function releasePlaceIfOvertaken(database: Database, held: readonly
               AND w.ready_at IS NOT NULL AND (w.first_due_at, w.seq) < (m.first_due_at, m.seq))`,
     queued.map(({ account_id }) => account_id),
     queued.map(({ seq }) => seq),
+  );
+}
+
+/** Deletes the deduplication keys of these messages, so that later messages with these keys are no duplicates. */
+export async function forgetDeduplication(database: Database, ended: readonly OpenMessage[]): Promise<void> {
+  const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
+  if (keyed.length === 0) return;
+  await database.run(
+    `DELETE FROM deduplication d USING unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, message_id)
+       WHERE d.account_id = g.account_id AND d.key = g.key AND d.message_id = g.message_id`,
+    keyed.map(({ account_id }) => account_id),
+    keyed.map(({ deduplication_key }) => deduplication_key),
+    keyed.map(({ id }) => id),
   );
 }

@@ -1,10 +1,10 @@
 // Order keys of queues: of the open messages with one key, only the first can be a head.
 
-import { wrongMarks } from '../../../rules/lines/queue.ts';
+import { wrongFirstMarks } from '../../../rules/lines/queue.ts';
 import { keyOf } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 
-/** An order key of a queue, and how many of its messages came at once. */
+/** An order key of a queue, and how many of its messages were added or have ended together. */
 export interface OrderKey {
   readonly accountId: string;
   readonly queueName: string;
@@ -23,8 +23,8 @@ export class OrderKeys {
   }
 
   /**
-   * Makes only the first of the open messages with an order key a head. Call it after messages came or ended, under the
-   * lock of their queue. The previous first message has moved back by at most the number of messages that came.
+   * Marks the first open message of each order key: only it can be a head. Call this under the lock of the queue, after
+   * messages came or ended. The previous first message has moved back by at most the number of messages that came.
    */
   async correct(database: Database): Promise<void> {
     const keys = [...this.#keys.values()];
@@ -47,7 +47,7 @@ export class OrderKeys {
       keys.map((key) => key.orderKey),
       keys.map((key) => key.count + 1),
     );
-    const wrong = [...Map.groupBy(rows, ({ at }) => at).values()].flatMap(wrongMarks);
+    const wrong = [...Map.groupBy(rows, ({ at }) => at).values()].flatMap(wrongFirstMarks);
     if (wrong.length === 0) return;
     await database.run(
       `UPDATE messages m SET is_first_of_key = g.is_first

@@ -13,11 +13,11 @@ export interface DueTimes {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
   readonly key_at: number | null;
-  /** Noted limits of flow keys that have not taken effect. */
+  /** Since when requested limits of flow keys wait to take effect. Null if there are none. */
   readonly requested_at: number | null;
 }
 
-/** Remembers where it stopped, so that the next call continues there. */
+/** Makes due work ready, and remembers where it stopped, so that the next call continues there. */
 export class Promoter {
   readonly #dueQueues = new DueLines('queues');
   readonly #dueKeys = new DueLines('flowKeys');
@@ -32,14 +32,14 @@ export class Promoter {
     if (hasKeys || isPast(times.key_at)) await admitDueKeys(database, this.#dueKeys, now);
   }
 
-  /** Makes delayed messages that are due ready. Returns whether flow keys are due now because of that. */
+  /** Makes due messages of state `delayed` ready. Returns whether flow keys have become due by this. */
   async #promoteDue(database: Database, now: number): Promise<boolean> {
     const { count, hasKeys } = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
     const others = count === PROMOTE_MAX && (await this.#promoteOthers(database, now));
     return hasKeys || others;
   }
 
-  /** Makes a few due messages of each account ready: none waits behind thousands of another account. */
+  /** Makes a few due messages of each account ready, so that no account waits behind thousands of another. */
   async #promoteOthers(database: Database, now: number): Promise<boolean> {
     const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
     const ids = accounts.map(({ id }) => id);
@@ -49,7 +49,7 @@ export class Promoter {
   }
 }
 
-/** The messages that are due longest, at most $2 in all. */
+/** The messages that have been due the longest, at most $2 in all. */
 const LONGEST_DUE = `SELECT account_id, seq FROM messages WHERE state = 'delayed' AND due_at <= $1
   ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`;
 

@@ -7,28 +7,28 @@ import type { Claim } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { Waiting } from '../../../rules/lines/line.ts';
 import {
-  changeInPause,
   freeHeads,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   QUEUE_PARALLELISM_MAX,
   type QueuedMessage,
   type QueueRules,
+  stateChangeInPause,
 } from '../../../rules/lines/queue.ts';
 import { earlier } from '../../../rules/time/instant.ts';
 import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
+import { type ExpiringRow, isLive } from '../../shared/expiries.ts';
 import { PROMOTE_QUEUES_MAX, promotedPerQueueMax } from '../../shared/promotion.ts';
 import { areSuccessors, type QueueAtHost } from '../../shared/succession.ts';
 import { keyOf, Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { DueLines } from './due-lines.ts';
-import type { Leasable } from './message-sql.ts';
-import { READY_NOW } from './message-sql.ts';
+import { type Leasable, READY_ORDER, SET_READY_AT } from './message-sql.ts';
 
 export interface LockedQueue extends QueueRow {
   line_at: number;
-  /** The value of `line_at` in the table. */
+  /** The value of `line_at` in the table, to see whether it has changed. */
   written_line_at: number;
 }
 
@@ -51,7 +51,7 @@ export async function lockQueues(
   return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
 }
 
-/** Locks queues and creates missing ones. A person or retention may delete a queue between the insert and the lock. */
+/** Locks queues and creates missing ones. Tries again if a person or retention deletes a queue before it is locked. */
 export async function lockOrCreateQueues(database: Database, pairs: Pairs, now: number): Promise<LockedQueues> {
   const count = pairs.columns()[0].length;
   for (;;) {
@@ -75,39 +75,39 @@ async function ensureQueues(database: Database, pairs: Pairs, now: number): Prom
 }
 
 /** The result of starting heads in some queues. */
-export interface Heads {
-  /** The earliest time at which there is an unclaimed message to claim, or null. */
+export interface StartedHeads {
+  /** The earliest time at which there is a message to claim, apart from `claims`. Null if there is none. */
   readonly dueAt: number | null;
   /** The messages that took over a slot. */
   readonly claims: readonly Claim[];
 }
 
 /** The slots of messages that have just ended, and how to lease them to their successors. */
-export interface SuccessorLeases {
+export interface FreedPlaces {
   readonly places: readonly QueueAtHost[];
   readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
 }
 
-export interface Head extends QueueAtHost, Omit<Leasable, 'account_id'> {
+export interface Head extends QueueAtHost, ExpiringRow, Omit<Leasable, 'account_id'> {
   readonly bytes: number;
 }
 
 interface HeadOptions {
-  readonly successors?: SuccessorLeases | null;
+  readonly successors?: FreedPlaces | null;
   /** The limit for heads that start in each queue. */
   readonly most?: number;
 }
 
 /**
  * Makes as many messages ready as there are free places, in order, or leases them as successors of messages that ended.
- * Records when the next message may start and where the queue ends.
+ * Records when the next message may start, and the last time in the queue (`line_at`).
  */
 export async function startHeads(
   database: Database,
   queues: LockedQueues,
   now: number,
   { successors = null, most = QUEUE_PARALLELISM_MAX }: HeadOptions = {},
-): Promise<Heads> {
+): Promise<StartedHeads> {
   const rows = [...queues.values()];
   if (rows.length === 0) return { dueAt: null, claims: [] };
   const { lines, isOtherReady } = await readLines(database, rows, most, successors !== null);
@@ -120,7 +120,7 @@ export async function startHeads(
   }
   const starting = plans.flatMap(({ start }) => start);
   const heads = starting.map(({ head }) => head);
-  const isDue = starting.every(({ state }) => state === 'ready');
+  const isDue = starting.every(({ head, state }) => state === 'ready' && isLive(head, now));
   const isTakenOver = successors !== null && isDue && !isOtherReady && areSuccessors(heads, successors.places);
   const claims = isTakenOver ? await successors.lease(heads) : [];
   if (!isTakenOver) await giveStates(database, starting, now);
@@ -131,8 +131,8 @@ export async function startHeads(
 }
 
 /**
- * Makes each of these queues due together with its first new message, so that a claim starts the message. Starts
- * nothing itself. Records where the queues end.
+ * Makes each of these queues due when its first new message is due. This starts nothing, but the next claim starts the
+ * message. Also writes `line_at`.
  */
 export async function markQueuesDue(
   database: Database,
@@ -153,15 +153,15 @@ type WaitingHead = Head & QueuedMessage;
 async function readLines(database: Database, rows: readonly QueueRow[], most: number, looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
     `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.seq, m.host,
-        m.claimed_at, m."firstDueAt", m."dueAt", m.bytes,
+        m.claimed_at, m.must_start_before, m."firstDueAt", m."dueAt", m.bytes,
         $4::boolean AND (SELECT true FROM messages WHERE state = 'ready'
-                           ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_other_ready
+                           ORDER BY ${READY_ORDER} LIMIT 1) IS TRUE AS is_other_ready
        FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, places, at)
        CROSS JOIN LATERAL
          (SELECT count(*)::int AS started FROM messages
             WHERE holds_place AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
        LEFT JOIN LATERAL
-         (SELECT seq, host, claimed_at, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
+         (SELECT seq, host, claimed_at, must_start_before, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
             FROM messages
             WHERE state = 'queued' AND NOT holds_place AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
@@ -193,7 +193,7 @@ async function giveStates(
 ): Promise<void> {
   if (starting.length === 0) return;
   await database.run(
-    `UPDATE messages m SET state = g.state, holds_place = true, ${READY_NOW}
+    `UPDATE messages m SET state = g.state, holds_place = true, ${SET_READY_AT}
        FROM unnest($2::text[], $3::bigint[], $4::text[]) AS g (account_id, seq, state)
        WHERE m.account_id = g.account_id AND m.seq = g.seq`,
     now,
@@ -260,8 +260,8 @@ export async function lockOrCreateQueue(
 }
 
 /**
- * Call it after a change of the queue's rules. Sets the heads to the states of a paused or resumed queue, and starts
- * those that may start.
+ * Call this after the rules of a queue have changed. Messages that hold a place wait while the queue is paused, and
+ * continue when it is resumed: this sets their states. Then it starts the heads that may start.
  */
 export async function applyQueueRules(
   database: Database,
@@ -270,9 +270,9 @@ export async function applyQueueRules(
   { isPaused }: QueueRules,
   now: number,
 ): Promise<void> {
-  const { from, to } = changeInPause(isPaused);
+  const { from, to } = stateChangeInPause(isPaused);
   await database.run(
-    `UPDATE messages m SET state = $2, ${READY_NOW}
+    `UPDATE messages m SET state = $2, ${SET_READY_AT}
        WHERE holds_place AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,
     now,
     to,
@@ -283,12 +283,12 @@ export async function applyQueueRules(
   await startHeads(database, await lockQueues(database, new Pairs([[accountId, name]])), now);
 }
 
-/** How many queues or flow keys one statement counts messages for. */
-export const COUNTED_TOGETHER = 20;
+/** For how many queues or flow keys one statement counts the messages. */
+export const COUNTED_PER_STATEMENT = 20;
 
-/** How many open messages each of the first queues has. */
+/** How many open messages each of the first queues has, as many queues as one statement counts. */
 export async function queueLags(database: Database, queues: readonly QueueRow[]): Promise<number[]> {
-  const some = queues.slice(0, COUNTED_TOGETHER);
+  const some = queues.slice(0, COUNTED_PER_STATEMENT);
   const counts = await database.all<{ lag: number }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
                AND m.account_id = g.account_id AND m.queue_name = g.name LIMIT $3) AS few) AS lag

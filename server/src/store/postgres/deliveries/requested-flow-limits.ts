@@ -1,5 +1,5 @@
 // Limits that messages carry for flow keys. After a change, a key checks again what it has admitted, so one transaction
-// changes only a few keys. The limits of the others are noted, and take effect with the next claims.
+// changes only a few keys. The limits of the other keys are noted, and take effect with the next claims.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
@@ -10,15 +10,15 @@ import type { DueLines } from './due-lines.ts';
 import { admitWaiting, lockKeys, setLimits } from './flow-keys.ts';
 
 /**
- * Takes the limits of the newest message of each key, unless they are pinned, for a few keys. Returns whether the
+ * Gives a few of these keys the limits that their newest messages request, except pinned limits. Returns whether the
  * limits of other keys wait for a claim.
  */
-export async function noteLimits(
+export async function applyOrDeferLimits(
   database: Database,
-  said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
+  requested: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
   now: number,
 ): Promise<boolean> {
-  const changed = said.filter(({ row, limits }) => !areLimitsUnchanged(toKeyState(row), limits));
+  const changed = requested.filter(({ row, limits }) => !areLimitsUnchanged(toKeyState(row), limits));
   const max = eachMax('flowKeysChecked');
   for (const { row, limits } of changed.slice(0, max)) {
     await setLimits(database, row, requestedLimits(toKeyState(row), limits));
@@ -29,14 +29,18 @@ export async function noteLimits(
 }
 
 /** Notes the limits of the newest messages, for a later claim to apply. Until then the old limits stay in force. */
-async function deferLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
+async function deferLimits(
+  database: Database,
+  requested: Parameters<typeof applyOrDeferLimits>[1],
+  now: number,
+): Promise<void> {
   await database.run(
     `UPDATE flow_keys k SET requested_limits = g.requested_limits, requested_at = coalesce(k.requested_at, $4)
        FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, requested_limits)
        WHERE k.account_id = g.account_id AND k.key = g.key`,
-    said.map(({ row }) => row.account_id),
-    said.map(({ row }) => row.key),
-    said.map(({ limits }) => JSON.stringify(limits)),
+    requested.map(({ row }) => row.account_id),
+    requested.map(({ row }) => row.key),
+    requested.map(({ limits }) => JSON.stringify(limits)),
     now,
   );
 }

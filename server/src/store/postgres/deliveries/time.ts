@@ -1,5 +1,5 @@
-// Heartbeats, the last known time of the nodes, and when schedules run. The wall clock of all nodes is that of the
-// database.
+// Heartbeats, the last known time of the nodes, and when schedules run. The wall clock that all nodes share is that of
+// the database.
 
 import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { KeptTime } from '../../../rules/time/clock.ts';
@@ -21,7 +21,7 @@ const HEARD = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigin
   FROM (SELECT 1) AS always LEFT JOIN clock c ON true`;
 
 /** Every node writes the row of the clock, a few bytes every few seconds; the last write wins. */
-export async function beat(
+export async function writeHeartbeat(
   database: Database,
   node: string,
   ttlMs: number,
@@ -53,7 +53,7 @@ export async function beat(
 }
 
 export async function storedTime(database: Database): Promise<StoredTime> {
-  // Only the newest positions in queues are read, because a message without a queue has no place in an order.
+  // Only the newest positions in queues are read, because messages without a queue have no order to keep.
   const newest = await database.get<{ at: number | null }>('SELECT max(line_at) AS at FROM queues');
   const heard = toHeardTime((await database.get<HeardRow>(HEARD))!);
   return { ...heard, newestAt: newest!.at };
@@ -70,7 +70,7 @@ export function scheduleTimes(
   limit: number,
 ): Promise<ScheduleTime[]> {
   return database.all<ScheduleTime>(
-    `SELECT account_id AS "accountId", id, cron, next_at AS "nextAt" FROM schedules
+    `SELECT account_id AS "accountId", id, cron, created_at AS "createdAt", next_at AS "nextAt" FROM schedules
        WHERE (account_id, id) > ($1, $2) AND next_at IS NOT NULL ORDER BY account_id, id LIMIT $3`,
     after.accountId,
     after.id,

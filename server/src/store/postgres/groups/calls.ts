@@ -1,6 +1,7 @@
 // How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
 // is notified after the commit.
 
+import type { OnCommit } from '../../ports/store.ts';
 import type { MadeWork } from '../../resources/shared-verb.ts';
 import type { Hints } from '../../shared/hints.ts';
 import type { News } from '../../shared/news.ts';
@@ -16,14 +17,14 @@ const HINT_WITHIN_MS = 5000;
 export interface Marks<A extends readonly unknown[], R> {
   /** There may be a message to claim after the call. */
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
-  /** The call changes when schedules run. */
-  readonly schedulesAt?: (...args: A) => readonly (number | null)[];
+  /** The call changes the times at which schedules run: returns the new times. */
+  readonly schedulesAt?: (reply: R, ...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
   /** The call changes permissions. */
   readonly changesAccess?: true;
   /**
-   * It locks the row of this account. Such calls of one account run one at a time on this node. In the database they
-   * would wait for one another, each with a connection, until one has waited too long and is refused.
+   * Returns the account whose row the call locks. Such calls of one account run one at a time on this node. In the
+   * database they would wait for one another, each with a connection, until one has waited too long and is refused.
    */
   readonly locksAccount?: (...args: A) => string;
 }
@@ -31,15 +32,28 @@ export interface Marks<A extends readonly unknown[], R> {
 type Verb<A extends readonly unknown[], R> = (database: Database, ...args: A) => Promise<R>;
 type AsyncVerb<A extends readonly unknown[], R> = (...args: A) => Promise<R>;
 
+export interface CallsOptions {
+  readonly pool: Pool;
+  readonly offer: StandingOffer;
+  readonly hints: Hints;
+  readonly news: News;
+  readonly nowMs: () => number;
+  readonly onCommit: OnCommit;
+}
+
 export class Calls {
   readonly #pool: Pool;
   readonly #offer: StandingOffer;
   readonly #hints: Hints;
+  readonly #nowMs: () => number;
   readonly news: News;
+  readonly onCommit: OnCommit;
   /** The newest call that locks the row of the account, by account. */
   readonly #locking = new Map<string, Promise<unknown>>();
 
-  constructor(pool: Pool, offer: StandingOffer, hints: Hints, news: News) {
+  constructor({ pool, offer, hints, news, nowMs, onCommit }: CallsOptions) {
+    this.#nowMs = nowMs;
+    this.onCommit = onCommit;
     this.#pool = pool;
     this.#offer = offer;
     this.#hints = hints;
@@ -53,7 +67,12 @@ export class Calls {
   writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): AsyncVerb<A, R> {
     const { locksAccount } = marks;
     return async (...args) => {
-      const run = () => toStoreErrors(this.#pool.transaction((database) => verb(database, ...args)));
+      const run = async () => {
+        const beganAtMs = this.#nowMs();
+        const reply = await toStoreErrors(this.#pool.transaction((database) => verb(database, ...args)));
+        this.onCommit(this.#nowMs() - beganAtMs, 1);
+        return reply;
+      };
       const reply = await (locksAccount ? this.#alone(locksAccount(...args), run) : run());
       this.#tell(marks, reply, args);
       return reply;
@@ -75,7 +94,7 @@ export class Calls {
     const { makesWork, schedulesAt, writesJournal, changesAccess } = marks;
     if (makesWork) this.noteDue(makesWork(reply, ...args));
     if (schedulesAt) {
-      for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
+      for (const at of schedulesAt(reply, ...args)) this.#offer.noteSchedule(at);
       this.#hints.work();
     }
     if (writesJournal === true || writesJournal?.(reply)) this.news.noteJournal();

@@ -2,8 +2,8 @@
 // share one commit. Each command gets its reply when its batch is on disk. If more wait than one transaction should
 // hold, the accounts take turns.
 
-import { Costs, Turns } from '../../../rules/limits/turns.ts';
-import { StoreUnavailable } from '../../ports/store.ts';
+import { CostEstimates, WriterTurns } from '../../../rules/limits/turns.ts';
+import { type OnCommit, StoreUnavailable } from '../../ports/store.ts';
 import { toStoreError } from '../sessions/errors.ts';
 import type { LastGroup, WriteTurns } from './write-turns.ts';
 
@@ -22,6 +22,8 @@ export interface CommitterOptions<C, R> {
   readonly sizeMax: number;
   /** The account of a command, if accounts take turns here. Without it, commands are run in order of arrival. */
   readonly byAccount?: ByAccount<C>;
+  readonly nowMs: () => number;
+  readonly onCommit: OnCommit;
   /** The turns that this committer shares with other committers, if they do not write side by side. */
   readonly inTurn?: InTurn<C>;
 }
@@ -29,7 +31,6 @@ export interface CommitterOptions<C, R> {
 interface ByAccount<C> {
   /** `units`: roughly, how many messages the command writes. */
   readonly workOf: (command: C) => { readonly accountId: string; readonly units: number };
-  readonly nowMs: () => number;
 }
 
 /** How long one transaction should take, by the estimate. */
@@ -52,8 +53,8 @@ export class Committer<C, R> {
   #running: Promise<void> | null = null;
   #isClosed = false;
   #last: LastGroup | null = null;
-  readonly #turns = new Turns();
-  readonly #costs = new Costs(UNIT_US);
+  readonly #turns = new WriterTurns();
+  readonly #costs = new CostEstimates(UNIT_US);
 
   constructor(options: CommitterOptions<C, R>) {
     this.#options = options;
@@ -143,12 +144,14 @@ export class Committer<C, R> {
   }
 
   async #commit(batch: readonly Waiting<C, R>[]): Promise<void> {
-    const { byAccount } = this.#options;
+    const { run, byAccount, nowMs, onCommit } = this.#options;
     try {
       const commands = batch.map(({ command }) => command);
-      const beganAtMs = byAccount?.nowMs() ?? 0;
-      const replies = await this.#options.run(commands);
-      if (byAccount) this.#learn(byAccount, commands, byAccount.nowMs() - beganAtMs);
+      const beganAtMs = nowMs();
+      const replies = await run(commands);
+      const tookMs = nowMs() - beganAtMs;
+      onCommit(tookMs, commands.length);
+      if (byAccount) this.#learn(byAccount, commands, tookMs);
       batch.forEach(({ resolve }, index) => {
         resolve(replies[index]!);
       });

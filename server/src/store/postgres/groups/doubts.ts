@@ -44,7 +44,7 @@ export class Doubts {
 
   /**
    * Releases the leases that were granted after all. Returns whether there were any. Call it again until no doubt is
-   * left. A doubt ends when its session had ended before the read.
+   * left: a doubt is over if its session had ended before this call read the leases.
    */
   async release(database: Database, node: string, now: number): Promise<boolean> {
     const doubts = this.#doubts;
@@ -57,7 +57,7 @@ export class Doubts {
         doubts.flatMap(({ prefix }) => prefix ?? []),
       )),
     ];
-    const isAny = leases.length > 0 && (await release(database, leases, node, now)) !== null;
+    const isAny = leases.length > 0 && (await release(database, leases, node, now)).dueAt !== null;
     const looked = new Set(doubts);
     // Keeps the doubts that were added meanwhile.
     this.#keep(

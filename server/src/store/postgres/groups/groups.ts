@@ -2,15 +2,24 @@
 // due at accept are leased to the engine of this node at once, if a slot is free.
 
 import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
-import { unitsOf } from '../../../rules/limits/turns.ts';
+import { workUnitsOf } from '../../../rules/limits/turns.ts';
 import type { Clock } from '../../../runtime/world.ts';
-import type { AcceptAnswer, DeliveryStore } from '../../ports/delivery-store.ts';
-import type { AcceptCommand, AcceptReply, SettleReply } from '../../shared/commands.ts';
+import type { AcceptResult, DeliveryStore } from '../../ports/delivery-store.ts';
+import type { OnCommit } from '../../ports/store.ts';
+import {
+  type AcceptCommand,
+  type AcceptReply,
+  acceptResult,
+  mayBeRefused,
+  type SettleReply,
+} from '../../shared/commands.ts';
 import { bodyBytes } from '../../shared/shared-bodies.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
-import { type LeaseHolder, takingOver } from '../../shared/succession.ts';
+import { accountsTakingOver, type LeaseHolder } from '../../shared/succession.ts';
 import { acceptAll, isPlain } from '../deliveries/accept.ts';
+import { waitForFirst } from '../deliveries/cancel.ts';
 import { arePlain, settle } from '../deliveries/settle.ts';
+import { hasDebounceKey, MessageBusy } from '../messages/debounce.ts';
 import type { Database } from '../sessions/database.ts';
 import type { OwnLife } from '../sessions/own-life.ts';
 import type { Pool } from '../sessions/pool.ts';
@@ -45,21 +54,26 @@ export class Groups {
   readonly #accepting: Committer<AcceptCommand, AcceptReply>;
   /** Separate, because these accepts may wait for a queue, a key or a quota and must not delay the others. */
   readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
+  /** Separate, because these accepts may be run again, when another transaction has changed the message that waits. */
+  readonly #debouncing: Committer<AcceptCommand, AcceptReply>;
   readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
   readonly #slotWaits: SlotWaits;
 
   constructor(options: GroupsOptions) {
-    const { pool, timers } = options;
+    const { pool, timers, calls } = options;
     const turns = new WriteTurns(timers);
     this.#options = options;
     this.#slotWaits = new SlotWaits(timers, options.offer);
     const nowMs = () => timers.monotonicMs();
-    this.#accepting = acceptor((work) => pool.add(work), nowMs, turns);
-    this.#acceptingInLine = acceptor((work) => pool.acceptInLine(work), nowMs);
+    const noted = { nowMs, onCommit: calls.onCommit };
+    this.#accepting = acceptor((work) => pool.add(work), noted, turns);
+    this.#acceptingInLine = acceptor((work) => pool.acceptInLine(work), noted);
+    this.#debouncing = acceptor((work) => againWhileBusy(pool, () => pool.acceptInLine(work)), noted);
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
       sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
       sizeMax: 1,
+      ...noted,
       inTurn: {
         turns,
         messagesOf: ({ settlements }) => settlements.length,
@@ -68,19 +82,19 @@ export class Groups {
     });
   }
 
-  async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
+  async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptResult> {
     const { node, offer, doubts, calls, life } = this.#options;
-    if (dayMax === null && life.mayLease()) {
-      // An accept that finds a slot here takes it before any other: nothing is awaited in between.
+    const isLeasedNow = () => !mayBeRefused(messages, dayMax) && life.mayLease();
+    if (isLeasedNow()) {
+      // An accept that finds a free slot here gets it: nothing is awaited between this check and `leaseFor`.
       for (let wait = this.#slotWaits.begin(messages, now); wait !== null; wait = wait.again()) await wait.freed;
     }
-    // Under a quota nothing is leased at accept, because all of it may be refused.
-    const isLeased = dayMax === null && life.mayLease();
+    const isLeased = isLeasedNow();
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
       const command = { messages, leases, node, now, dayMax };
-      reply = await (isPlain(command) ? this.#accepting : this.#acceptingInLine).call(command);
+      reply = await this.#acceptorOf(command).call(command);
     } catch (error) {
       offer.drop(leases);
       doubts.addLeases(
@@ -92,7 +106,12 @@ export class Groups {
     offer.confirm(messages, leases, reply, now);
     calls.noteDue({ dueAt: reply.dueAt, now });
     calls.news.noteJournal();
-    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+    return acceptResult(reply);
+  }
+
+  #acceptorOf(command: AcceptCommand): Committer<AcceptCommand, AcceptReply> {
+    if (isPlain(command)) return this.#accepting;
+    return hasDebounceKey(command) ? this.#debouncing : this.#acceptingInLine;
   }
 
   readonly settle: DeliveryStore['settle'] = async (settlements, now, { takesOver = [] } = {}) => {
@@ -102,7 +121,7 @@ export class Groups {
     return results;
   };
 
-  /** Leases that may have been granted although no reply came are released later. */
+  /** Runs `work`, which grants leases. If no reply comes, leases that may have been granted are released later. */
   leasing<T>(holder: LeaseHolder, work: () => Promise<T>): Promise<T> {
     const { offer, doubts } = this.#options;
     return offer.leasing(holder, work).catch((error: unknown) => {
@@ -112,7 +131,8 @@ export class Groups {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#accepting.close(), this.#acceptingInLine.close(), this.#settling.close()]);
+    const all = [this.#accepting, this.#acceptingInLine, this.#debouncing, this.#settling];
+    await Promise.all(all.map((committer) => committer.close()));
   }
 
   async #settleAll(commands: readonly SettleCommand[]): Promise<Omit<SettleReply, 'claims'>[]> {
@@ -121,7 +141,7 @@ export class Groups {
     const now = Math.max(...commands.map((command) => command.now));
     const { results, dueAt } = arePlain(all)
       ? await this.#settlePlain(all, now)
-      : await this.#settleInLine(all, now, life.mayLease() ? takingOver(commands) : []);
+      : await this.#settleInLine(all, now, life.mayLease() ? accountsTakingOver(commands) : []);
     let at = 0;
     return commands.map(({ settlements }) => {
       at += settlements.length;
@@ -151,9 +171,22 @@ export class Groups {
   }
 }
 
+/** Runs an accept until no other transaction changes the messages that it would replace. */
+async function againWhileBusy<T>(pool: Pool, run: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof MessageBusy)) throw error;
+      const { accountId, messageId } = error;
+      await pool.transaction((database) => waitForFirst(database, accountId, [messageId]));
+    }
+  }
+}
+
 function acceptor(
   run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>,
-  nowMs: () => number,
+  noted: { readonly nowMs: () => number; readonly onCommit: OnCommit },
   turns: WriteTurns | null = null,
 ) {
   const messagesOf = ({ messages }: AcceptCommand) => messages.length;
@@ -164,10 +197,10 @@ function acceptor(
     byAccount: {
       workOf: ({ messages }) => ({
         accountId: messages[0]?.accountId ?? '',
-        units: unitsOf(messages.length, bodyBytes(messages)),
+        units: workUnitsOf(messages.length, bodyBytes(messages)),
       }),
-      nowMs,
     },
+    ...noted,
     ...(turns && { inTurn: { turns, messagesOf, isAwaited: () => true } }),
   });
 }

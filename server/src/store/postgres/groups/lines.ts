@@ -25,6 +25,7 @@ export class Pairs {
   }
 }
 
+/** The pair as the key of a Map. */
 export function keyOf(accountId: string, name: string): string {
   return `${accountId}\n${name}`;
 }

@@ -1,7 +1,7 @@
 // Lets an accept wait for a slot that a settlement frees. Otherwise publishers that send again after each response
 // would be accepted faster than their messages are delivered, and a message that is not leased at accept costs two more
-// writes. An accept waits only if a settlement that runs, or is expected soon, frees slots of its account, or for a
-// full host, slots to that host.
+// writes. An accept waits only if a settlement that runs, or is expected soon, frees slots of its account; if its host
+// is full, slots to this host.
 
 import type { NewMessage, Settlement } from '../../../rules/delivery/message.ts';
 import type { Clock } from '../../../runtime/world.ts';
@@ -12,7 +12,7 @@ import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
  * How long accepts wait for a settlement, from its start: a settlement that hangs, for instance on a lock, must not
  * delay accepts. This is also the limit for the total wait of an accept, for any number of settlements.
  */
-export const SETTLED_FIRST_MS_MAX = 300;
+export const SLOT_WAIT_MS_MAX = 300;
 /**
  * If this many attempts end while one group is written, the node is the bottleneck and not the receivers: accepting
  * faster than the node delivers would only make it slower.
@@ -54,7 +54,7 @@ export class SlotWaits {
     if (first === undefined || !this.#mayWait(first, now)) return null;
     let isOver = false;
     const over = Promise.withResolvers<void>();
-    const cancel = this.#timers.after(SETTLED_FIRST_MS_MAX, () => {
+    const cancel = this.#timers.after(SLOT_WAIT_MS_MAX, () => {
       isOver = true;
       over.resolve();
     });
@@ -78,7 +78,7 @@ export class SlotWaits {
       if (this.#settling === freed) this.#settling = NOTHING;
       this.#tell();
     };
-    const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
+    const cancel = timers.after(SLOT_WAIT_MS_MAX, end);
     // Waits two turns of the event loop: in the first, the engine has its reply and makes a new offer.
     const endSoon = () => timers.soon(() => timers.soon(end));
     written.then(() => {
@@ -108,7 +108,7 @@ export class SlotWaits {
     return [this.#settling, next].some((freed) => freed.get(message.accountId)?.has(message.host));
   }
 
-  /** The slots that the next settlement will probably free, although none runs: those that the last one freed. */
+  /** The slots that the next settlement will probably free when it runs: those that the last one freed. */
   get #soonFreed(): Freed {
     const last = this.#last;
     if (last === null || last.messages < MANY_MESSAGES_MIN) return NOTHING;

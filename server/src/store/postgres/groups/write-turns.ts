@@ -14,10 +14,10 @@ export const BUSY_MESSAGES_MIN = 4;
  * current one may hang. With a factor of two, groups were a fifth smaller.
  */
 export const WAIT_TIMES_MAX = 4;
-/** Limit for this wait: a group that hung must not make the next ones wait as long as it took. */
+/** Limit for the wait of a group: a group that hung must not make the next ones wait as long as it took. */
 export const WAIT_MS_MAX = 100;
 
-/** The facts about the last group of a kind. */
+/** What is known about the last group of accepts, or about the last group of settlements. */
 export interface LastGroup {
   readonly messages: number;
   readonly tookMs: number;
@@ -71,6 +71,7 @@ export function isBusy({ messages, tookMs, endedAtMs }: LastGroup, nowMs: number
   return messages >= BUSY_MESSAGES_MIN && nowMs - endedAtMs <= WAIT_TIMES_MAX * tookMs;
 }
 
+/** How long the next group waits at most for the current one. */
 export function waitMsMax({ tookMs }: LastGroup): number {
   return Math.min(WAIT_MS_MAX, WAIT_TIMES_MAX * tookMs);
 }

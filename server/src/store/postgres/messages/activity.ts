@@ -2,12 +2,12 @@
 // so that no transaction waits for the count of another, on any number of nodes.
 
 import { activityOf, HOUR_MS, MINUTE_MS } from '../../../rules/accounts/activity.ts';
-import type { ActivityBucket } from '../../ports/message-store.ts';
-import type { ActivityKeep } from '../../ports/upkeep-store.ts';
+import type { ActivityBucket } from '../../ports/account-store.ts';
+import type { ActivityRetention } from '../../ports/upkeep-store.ts';
 import type { Database } from '../sessions/database.ts';
 
 /** SQL that counts the rows of a query with the columns account_id, at and kind. */
-export function countSql(rows: string): string {
+export function activityCountSql(rows: string): string {
   return `INSERT INTO activity_minutes AS c (account_id, at, kind, shard, count)
        SELECT account_id, at - at % ${MINUTE_MS}, kind, pg_backend_pid(), count(*) FROM (${rows}) AS happened GROUP BY 1, 2, 3
        ON CONFLICT (account_id, at, kind, shard) DO UPDATE SET count = c.count + excluded.count`;
@@ -43,10 +43,10 @@ export async function activity(
   return [...buckets].map(([at, own]) => ({ at, activity: activityOf(own) }));
 }
 
-/** Adds minutes before `minutesFrom` to their hours, and deletes hours before `hoursFrom`. */
+/** Adds counts of minutes before `minutesFrom` to their hours, and deletes counts of hours before `hoursFrom`. */
 export async function foldActivity(
   database: Database,
-  { minutesFrom, hoursFrom }: ActivityKeep,
+  { minutesFrom, hoursFrom }: ActivityRetention,
   limit: number,
 ): Promise<number> {
   const folded = await database.get<{ n: number }>(

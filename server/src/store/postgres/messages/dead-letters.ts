@@ -5,15 +5,15 @@ import type { DeadLetterRetry, NewMessage } from '../../../rules/delivery/messag
 import type { RetryReply } from '../../shared/commands.ts';
 import { accept } from '../deliveries/accept.ts';
 import type { Database } from '../sessions/database.ts';
-import { deleteHeld, type HeldRow } from './messages.ts';
+import { deleteLocked, type LockedRow } from './messages.ts';
 import { nullIfUnstorable } from './storable.ts';
 
-type DeadLetter = HeldRow & { id: string };
+type DeadLetter = LockedRow & { id: string };
 
 /**
  * Locks those of the named messages that are failed, each once, until the transaction ends. Waits if another
- * transaction has locked one of them, because it may leave the message unchanged. All lock in one order, so that no
- * deadlock can occur.
+ * transaction has locked one of them, because that transaction may leave it unchanged. All lock in one order, so that
+ * no deadlock can occur.
  */
 function holdFailed(
   database: Database,
@@ -37,7 +37,7 @@ export async function deleteDeadLetters(
 ): Promise<number> {
   if (messageIds.length === 0) return 0;
   const named = messageIds.map((messageId) => ({ accountId, messageId }));
-  return deleteHeld(database, await holdFailed(database, named));
+  return deleteLocked(database, await holdFailed(database, named));
 }
 
 /** Parallel to `retries`: whether each was done. */

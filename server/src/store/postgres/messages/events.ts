@@ -6,22 +6,22 @@ import type { EventFilter } from '../../../rules/delivery/event.ts';
 import {
   eventBodyBytes,
   isEventWanted,
+  type JournalStep,
   type MessageEvent,
-  type Step,
+  readsAccountJournal,
   stepEvents,
-  walksJournal,
 } from '../../../rules/delivery/event.ts';
 import type { Attempt, Message } from '../../../rules/delivery/message.ts';
-import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
+import { ReadCounter } from '../../../rules/reads/read-amount.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
-import { CANCELLED, RELEASED, startedAttempt, stepFromRow } from '../../rows/rows.ts';
+import { CANCELLED, PARKED, RELEASED, RESUMED, startedAttempt, stepFromRow } from '../../rows/rows.ts';
 import { PageOfEvents } from '../../shared/pages.ts';
-import { horizon, positionBefore } from '../deliveries/journal.ts';
+import { firstOpenPosition, positionBefore } from '../deliveries/journal.ts';
 import type { Database, Value } from '../sessions/database.ts';
 import { readAttempts } from './messages.ts';
-import { BodiesToRead, CANDIDATE, type CandidateRow, joinMessage } from './search.ts';
+import { BodiesToRead, CANDIDATE_COLUMNS, type CandidateRow, joinMessage } from './search.ts';
 import { nullEachUnstorable } from './storable.ts';
 
 const CHUNK = 500;
@@ -39,9 +39,9 @@ export async function listEvents(
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : await positionBefore(database, accountId, filter.fromAt);
-  // A reader must not pass a position that is still to be written. So the horizon is read before the rows.
-  const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
-  const looking = new Looking(page.look);
+  // A reader must not pass a position that is still to be written. So `firstOpenPosition` is read before the rows.
+  const end = isDown ? Number.MAX_SAFE_INTEGER : await firstOpenPosition(database);
+  const looking = new ReadCounter(page.look);
   const maker = new EventMaker(database, accountId, filter, page, looking);
   const made = new PageOfEvents(page, looking);
   // Reads no more than the page can hold: the next page would read the rest again.
@@ -78,7 +78,7 @@ async function readJournal(
   part: Part,
 ): Promise<JournalRow[]> {
   const sign = part.isDown ? -1 : 1;
-  const rows = await (messageIds === undefined || walksJournal(messageIds)
+  const rows = await (messageIds === undefined || readsAccountJournal(messageIds)
     ? readPart(database, `journal j ${joinMessage('j')} WHERE j.account_id = $1`, [accountId], part)
     : readPart(
         database,
@@ -92,16 +92,16 @@ async function readJournal(
 
 /** The order of the steps of one message: an attempt starts before it ends, then a release, and the cancel last. */
 function rank({ step }: JournalRow): number {
-  if (step === CANCELLED || step === RELEASED) return Number.MAX_SAFE_INTEGER + step;
+  if ([CANCELLED, RELEASED, PARKED, RESUMED].includes(step)) return Number.MAX_SAFE_INTEGER + step;
   const number = startedAttempt(step);
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
-/** Reads this many rows, and all that share the position of the last one. */
+/** Reads `part.limit` rows, and all further rows at the position of the last one. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
-    `SELECT j.seq AS journal_seq, j.step, j.at, ${CANDIDATE} FROM ${from}
+    `SELECT j.seq AS journal_seq, j.step, j.at, ${CANDIDATE_COLUMNS} FROM ${from}
        AND j.seq ${part.isDown ? '<' : '>'} $${n + 1} AND j.seq >= $${n + 2} AND j.seq < $${n + 3}
        ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} FETCH FIRST $${n + 4} ROWS WITH TIES`,
     ...values,
@@ -127,10 +127,10 @@ class EventMaker {
   readonly #accountId: string;
   readonly #filter: EventFilter;
   readonly #page: PageRequest;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
   readonly #matcher: Matcher;
 
-  constructor(database: Database, accountId: string, filter: EventFilter, page: PageRequest, looking: Looking) {
+  constructor(database: Database, accountId: string, filter: EventFilter, page: PageRequest, looking: ReadCounter) {
     this.#database = database;
     this.#accountId = accountId;
     this.#filter = filter;
@@ -168,7 +168,7 @@ class EventMaker {
     }));
   }
 
-  /** Makes events without bodies: whether an event is wanted does not depend on the body. */
+  /** Makes events without bodies. The bodies are read later, if the filter or the page needs them. */
   async #makeBare(rows: readonly JournalRow[]): Promise<Map<JournalRow, Bare>> {
     const messages = new Map(rows.map((row) => [row, toMessage(row)]));
     const meant = rows.filter((row) => this.#matcher.mayMatch(messages.get(row)!));
@@ -209,7 +209,7 @@ class EventMaker {
     return this.#page.withBodies || this.#matcher.hasText;
   }
 
-  #eventsOf(message: Message, step: Step, row: JournalRow): MessageEvent[] {
+  #eventsOf(message: Message, step: JournalStep, row: JournalRow): MessageEvent[] {
     return stepEvents(message, step, this.#page.isLive)
       .filter((event) => isEventWanted(this.#filter, event))
       .map((event) => ({ ...event, position: row.journal_seq }));
@@ -219,19 +219,19 @@ class EventMaker {
 /** The content of a row without the body of its message. */
 interface Bare {
   readonly message: Message;
-  readonly step: Step | null;
+  readonly step: JournalStep | null;
   readonly events: MessageEvent[];
 }
 
-function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | null {
+function stepOf(row: JournalRow, attempt: Attempt | null | undefined): JournalStep | null {
   const bare = stepFromRow(row);
   if (bare) return bare;
   return attempt ? { kind: 'attempt', attempt } : null;
 }
 
-/** Whether there are rows after this position that a live stream must not see yet: see `horizon`. */
+/** Whether there are rows after this position that a live stream must not see yet: see `firstOpenPosition`. */
 export async function isHeldBack(database: Database, accountId: string, position: number): Promise<boolean> {
-  const end = await horizon(database);
+  const end = await firstOpenPosition(database);
   const row = await database.get(
     'SELECT 1 FROM journal WHERE account_id = $1 AND seq > $2 AND seq >= $3 LIMIT 1',
     accountId,
@@ -246,7 +246,7 @@ export async function journalEnd(database: Database, accountId: string): Promise
   const row = await database.get<{ seq: number }>(
     'SELECT seq FROM journal WHERE account_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1',
     accountId,
-    await horizon(database),
+    await firstOpenPosition(database),
   );
   return row?.seq ?? 0;
 }

@@ -1,23 +1,24 @@
-// Deletes ended messages past their retention, with all rows that belong to them: the first expired first, and accounts in
-// turn while there are more than one transaction deletes. Skips messages that another transaction has locked: nodes that
-// do this at once share the work.
+// Deletes ended messages past their retention, with all rows that belong to them. Those that expired first go first; if
+// too many have expired for one transaction, accounts take turns. Skips messages that another transaction has locked,
+// so that several nodes share the work.
 
 import {
-  chosenFirst,
   EXPIRED_ACCOUNTS_MAX,
   EXPIRED_LOOKED_MAX,
+  type ExpiredCandidate,
   type ExpiredTurns,
-  type LookedAtMessage,
-  withinBytes,
+  firstWithinBytes,
+  mergeChosen,
 } from '../../shared/expired.ts';
 import { bodyBytesSql } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
-import { deleteHeld, type HeldRow } from './messages.ts';
+import { deleteLocked, type LockedRow } from './messages.ts';
 
-type Row = LookedAtMessage & HeldRow;
+type Row = ExpiredCandidate & LockedRow;
 
 const LOOKED = `account_id, seq, expires_at, labels, body_id, ${bodyBytesSql('m')} AS bytes`;
 
+/** The verb that deletes expired messages. `turns` remembers which account is next. */
 export function deletingExpired(turns: ExpiredTurns) {
   return async (database: Database, now: number, limit: number): Promise<number> => {
     const oldest = await database.all<Row>(
@@ -25,9 +26,9 @@ export function deletingExpired(turns: ExpiredTurns) {
       now,
       limit + 1,
     );
-    if (oldest.length <= limit) return deleteHeld(database, withinBytes(oldest));
+    if (oldest.length <= limit) return deleteLocked(database, firstWithinBytes(oldest));
     const chosen = await inTurn(database, turns, oldest[0]!.account_id, now, limit);
-    return deleteHeld(database, withinBytes(chosenFirst(await lock(database, chosen, now), oldest, limit)));
+    return deleteLocked(database, firstWithinBytes(mergeChosen(await lock(database, chosen, now), oldest, limit)));
   };
 }
 
@@ -39,7 +40,7 @@ const NEXT_ACCOUNTS = `WITH RECURSIVE account (id) AS (
       FROM account WHERE account.id IS NOT NULL)
   SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
 
-/** `served` is the account whose messages expired first; they are deleted anyway. */
+/** `served` is the account whose messages expired first: these are deleted anyway. */
 async function inTurn(
   database: Database,
   turns: ExpiredTurns,

@@ -1,10 +1,10 @@
-// Deletes what nobody uses any more and no time limit ends: flow keys and queues without messages, and bulk operations
-// that have ended. Each call visits some rows after a position, and skips those that another transaction uses.
+// Deletes what nobody uses and what never expires: flow keys and queues without messages, and bulk operations that have
+// ended. Each call visits some rows after a position, and skips those that another transaction uses.
 
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { canDeleteFlowKey, type IdleKey } from '../../../rules/lines/flow-key.ts';
 import { canDeleteQueue, type IdleQueue } from '../../../rules/lines/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
+import { type WalkPosition, type WalkResult, walkResult } from '../../ports/upkeep-store.ts';
 import { lockQueues } from '../deliveries/queues.ts';
 import { Pairs } from '../groups/lines.ts';
 import type { Database } from '../sessions/database.ts';
@@ -15,13 +15,13 @@ interface KeyRow extends IdleKey {
   readonly key: string;
 }
 
-/** An accept locks its keys before it writes messages, so a key that is locked here gets none until the commit. */
+/** An accept locks its keys before it writes messages: a key that is locked here gets none of them until the commit. */
 export async function deleteIdleFlowKeys(
   database: Database,
   now: number,
   after: WalkPosition,
   limit: number,
-): Promise<Walked> {
+): Promise<WalkResult> {
   const rows = await database.all<KeyRow>(
     `SELECT account_id AS "accountId", key, is_parallelism_pinned AS "isParallelismPinned",
        is_rate_pinned AS "isRatePinned", is_paused AS "isPaused", window_start_at AS "windowStartAt",
@@ -32,7 +32,7 @@ export async function deleteIdleFlowKeys(
   );
   const idle = rows.filter((row) => canDeleteFlowKey(row, now));
   const end = (deleted: number) =>
-    walked(
+    walkResult(
       rows.map(({ accountId, key }) => [accountId, key]),
       limit,
       deleted,
@@ -64,13 +64,13 @@ interface QueueAge extends IdleQueue {
   readonly name: string;
 }
 
-/** An accept locks its queues before it writes their messages, and creates a queue again if it is gone. */
+/** An accept locks its queues before it writes messages, and creates deleted queues again. */
 export async function deleteIdleQueues(
   database: Database,
   now: number,
   after: WalkPosition,
   limit: number,
-): Promise<Walked> {
+): Promise<WalkResult> {
   const rows = await database.all<QueueAge>(
     `SELECT account_id AS "accountId", name, parallelism, is_paused AS "isPaused", stored_bytes IS NOT NULL AS "isSet",
        created_at AS "createdAt" FROM queues WHERE (account_id, name) > ($1, $2) ORDER BY account_id, name LIMIT $3`,
@@ -94,7 +94,7 @@ export async function deleteIdleQueues(
           locked.map(({ account_id }) => account_id),
           locked.map(({ name }) => name),
         );
-  return walked(
+  return walkResult(
     rows.map(({ accountId, name }) => [accountId, name]),
     limit,
     deleted,
@@ -108,7 +108,7 @@ export async function deleteOldJobs(
   now: number,
   after: WalkPosition,
   limit: number,
-): Promise<Walked> {
+): Promise<WalkResult> {
   const rows = await database.all<JobAge>(
     `SELECT account_id AS "accountId", id, state, updated_at AS "updatedAt" FROM jobs
        WHERE (account_id, id) > ($1, $2) ORDER BY account_id, id LIMIT $3`,
@@ -127,7 +127,7 @@ export async function deleteOldJobs(
           old.map(({ accountId }) => accountId),
           old.map(({ id }) => id),
         );
-  return walked(
+  return walkResult(
     rows.map(({ accountId, id }) => [accountId, id]),
     limit,
     deleted,

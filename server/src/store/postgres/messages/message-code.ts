@@ -1,8 +1,17 @@
 // Made from server/src/store/rows/message-fields.ts by "npm run docs". Change that file, not this one.
-// What a new row gets from its message, but for the body. What is left out is null.
+// The columns of a new row that come from its message, without the body. An absent property becomes null.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
-import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../../rows/message-columns.ts';
+import {
+  aheadColumn,
+  debounceCountColumn,
+  debounceKeyColumn,
+  debounceLatestColumn,
+  deduplicationColumn,
+  descendantsColumn,
+  flowKeyColumn,
+  flowLimitsColumn,
+} from '../../rows/message-columns.ts';
 
 export function acceptedRow(message: NewMessage) {
   return {
@@ -15,15 +24,22 @@ export function acceptedRow(message: NewMessage) {
     headers: JSON.stringify(message.headers),
     retries_max: message.retriesMax,
     retry_delay: message.retryDelay ?? undefined,
+    retry_jitter: message.retryJitter ?? undefined,
     timeout_ms: message.timeoutMs,
     queue_name: message.queueName ?? undefined,
     order_key: message.orderKey ?? undefined,
+    ahead_ms: aheadColumn(message) ?? undefined,
+    outage: message.outage ?? undefined,
+    await_ack_ms: message.awaitAckMs ?? undefined,
     flow_key: flowKeyColumn(message) ?? undefined,
     flow_limits: flowLimitsColumn(message) ?? undefined,
     schedule_id: message.scheduleId ?? undefined,
     labels: (message.labels.length > 0 ? JSON.stringify(message.labels) : null) ?? undefined,
     redaction: (message.redaction && JSON.stringify(message.redaction)) ?? undefined,
     deduplication_key: deduplicationColumn(message) ?? undefined,
+    debounce_key: debounceKeyColumn(message) ?? undefined,
+    debounce_latest_at: debounceLatestColumn(message) ?? undefined,
+    debounced: debounceCountColumn(message) ?? undefined,
     topic_name: message.topicName ?? undefined,
     endpoint_name: message.endpointName ?? undefined,
     callback: (message.callback && JSON.stringify(message.callback)) ?? undefined,
@@ -34,5 +50,6 @@ export function acceptedRow(message: NewMessage) {
     descendants_left: descendantsColumn(message) ?? undefined,
     created_at: message.createdAt,
     due_at: message.dueAt,
+    must_start_before: message.mustStartBefore ?? undefined,
   };
 }

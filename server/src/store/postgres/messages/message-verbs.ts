@@ -1,22 +1,40 @@
 // The message port over PostgreSQL: which verbs read and which write, and who is notified of them.
 
 import type { Clock } from '../../../runtime/world.ts';
+import type { AckStore } from '../../ports/ack-store.ts';
 import type { MessageStore } from '../../ports/message-store.ts';
 import type { Store } from '../../ports/store.ts';
+import { waitingChange } from '../../shared/changed-message.ts';
 import type { Inbox } from '../../shared/inbox.ts';
+import type { StandingOffer } from '../../shared/standing-offer.ts';
 import { releaseHeld } from '../deliveries/alone.ts';
+import { waitForFirst } from '../deliveries/cancel.ts';
 import type { Cancels } from '../deliveries/cancels.ts';
 import { deliverNow } from '../deliveries/settle.ts';
 import type { Calls } from '../groups/calls.ts';
-import { activity } from './activity.ts';
+import { changeFree } from './change.ts';
 import * as deadLetters from './dead-letters.ts';
 import * as events from './events.ts';
 import * as messages from './messages.ts';
 import * as search from './search.ts';
 import * as statistics from './statistics.ts';
-import { whyFacts } from './why.ts';
+import { waitFacts } from './wait-facts.ts';
 
-export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, timers: Clock): MessageStore {
+export interface MessagesOptions {
+  readonly calls: Calls;
+  readonly offer: StandingOffer;
+  readonly cancels: Cancels;
+  readonly inbox: Inbox;
+  readonly timers: Clock;
+}
+
+export function createMessages({
+  calls,
+  offer,
+  cancels,
+  inbox,
+  timers,
+}: MessagesOptions): MessageStore & Pick<AckStore, 'readMessage'> {
   const retry = calls.writing(deadLetters.retryDeadLetters, {
     makesWork: ({ dueAt }, _retries, now) => ({ dueAt, now }),
     writesJournal: true,
@@ -24,7 +42,8 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
   const journal = { list: calls.reading(events.listEvents), isHeldBack: calls.reading(events.isHeldBack) };
   return {
     getMessage: calls.reading(messages.getMessage),
-    whyFacts: calls.reading(whyFacts),
+    readMessage: calls.reading(messages.getMessage),
+    waitFacts: calls.reading(waitFacts),
     messageStates: calls.reading(messages.messageStates),
     searchMessages: calls.reading(search.searchMessages),
     countPiece: calls.reading(search.countPiece),
@@ -33,6 +52,8 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
       makesWork: (released, _accountId, _ids, now) => ({ dueAt: released.length > 0 ? now : null, now }),
       writesJournal: true,
     }),
+
+    changeMessage: changing(calls, offer, inbox),
 
     cancel: cancels.cancel,
     confirmCancels: cancels.confirm,
@@ -48,10 +69,30 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
     journalEnd: calls.reading(events.journalEnd),
     onJournal: (listener) => calls.news.onJournal(listener),
 
-    openPiece: calls.reading(statistics.openPiece),
+    openMessagesPiece: calls.reading(statistics.openMessagesPiece),
     endedCounts: calls.reading(statistics.endedCounts),
-    activity: calls.reading(activity),
     failureGroups: calls.reading(statistics.failureGroups),
+  };
+}
+
+function changing(calls: Calls, offer: StandingOffer, inbox: Inbox): MessageStore['changeMessage'] {
+  const wait = calls.writing(waitForFirst);
+  const write = calls.writing(changeFree, {
+    makesWork: (step, _accountId, _id, _change, now) => ({ dueAt: step?.dueAt ?? null, now }),
+    writesJournal: (step) => step?.outcome.outcome === 'changed',
+  });
+  const changeInTurn = async (...[accountId, messageId, change, now]: Parameters<MessageStore['changeMessage']>) => {
+    for (;;) {
+      const step = await write(accountId, messageId, change, now);
+      if (step) return step;
+      await wait(accountId, [messageId]);
+    }
+  };
+  return async (accountId, messageId, change, now) => {
+    const changing = () => changeInTurn(accountId, messageId, change, now);
+    const { outcome, isStartChanged } = await inbox.hold([waitingChange(accountId, change)], changing);
+    if (isStartChanged) offer.forgetDue();
+    return outcome;
   };
 }
 
@@ -65,8 +106,8 @@ interface Journal {
 }
 
 /**
- * Lists events for live streams. If a page stopped below a transaction that is still open, it reads again shortly, or
- * asks the reader to.
+ * Lists events for live streams. If a transaction that is still open ends the page, this reads the page again shortly;
+ * after a few reads, it asks the reader to read again.
  */
 function listingLive({ list, isHeldBack }: Journal, timers: Clock, askToLook: () => void): Store['listEvents'] {
   return async (accountId, filter, page) => {

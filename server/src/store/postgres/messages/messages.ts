@@ -2,7 +2,7 @@
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../../rules/delivery/message.ts';
-import type { MessageDetail, MessageState, StoredMessage } from '../../ports/message-store.ts';
+import type { MessageDetail, MessageIdAndState, StoredMessage } from '../../ports/message-store.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
@@ -10,7 +10,7 @@ import { type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { deleteUnusedBodies, JOIN_BODY, JOINED_BODY, lockBodies } from '../deliveries/bodies.ts';
 import type { Database } from '../sessions/database.ts';
 import { nullEachUnstorable, nullIfUnstorable } from './storable.ts';
-import { storedSql } from './stored.ts';
+import { storedBytesSql } from './stored.ts';
 
 /** The columns of `messages m` except the body, which may be large; it reads as empty. */
 export const ALL_BUT_BODY = `${READ_COLUMNS}, ''::bytea AS body`;
@@ -24,19 +24,16 @@ const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND 
      WHERE b.account_id = m.account_id AND b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
 /** The columns for reads by people: all but the body, and whether the last decided retry has begun. */
-export const SHOWN = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
+export const SHOWN_COLUMNS = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
 
 /** All columns of `messages m`, which must be joined by JOIN_BODY. */
-export const WHOLE = `${READ_COLUMNS}, ${JOINED_BODY}`;
+export const WHOLE_COLUMNS = `${READ_COLUMNS}, ${JOINED_BODY}`;
 
 const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
   a.is_response_body_cut, a.response_body`;
 
-/**
- * Limit for all responses of the attempts of one message. Beyond it, the responses of the earlier attempts are left
- * out.
- */
-const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
+/** Limit for all responses of the attempts of one message. Beyond it, responses of earlier attempts are left out. */
+const RESPONSES_BYTES_MAX = 2 * 1024 * 1024;
 
 export async function getMessage(
   database: Database,
@@ -47,7 +44,7 @@ export async function getMessage(
   const isOutline = detail === 'outline';
   const row = await (isOutline
     ? database.get<MessageRow>(
-        `SELECT ${SHOWN} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+        `SELECT ${SHOWN_COLUMNS} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
         accountId,
         nullIfUnstorable(messageId),
       )
@@ -83,18 +80,19 @@ async function answersFrom(database: Database, accountId: string, seq: number): 
   let bytes = 0;
   const over = sizes.find((each) => {
     bytes += each.bytes;
-    return bytes > ANSWERS_BYTES_MAX;
+    return bytes > RESPONSES_BYTES_MAX;
   });
   return over ? over.number + 1 : 0;
 }
 
+/** The row of a message, with its body. */
 export function getMessageRow(
   database: Database,
   accountId: string,
   messageId: string,
 ): Promise<MessageRow | undefined> {
   return database.get<MessageRow>(
-    `SELECT ${WHOLE}, ${HAS_BEGUN_RETRY} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
+    `SELECT ${WHOLE_COLUMNS}, ${HAS_BEGUN_RETRY} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
     accountId,
     nullIfUnstorable(messageId),
   );
@@ -145,10 +143,10 @@ export function deleteDeduplication(database: Database, now: number, limit: numb
 }
 
 /** A message that this transaction has locked to delete it. */
-export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
+export type LockedRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
 
 /** Deletes messages that this transaction has locked, and the rows that belong to them. */
-export async function deleteHeld(database: Database, held: readonly HeldRow[]): Promise<number> {
+export async function deleteLocked(database: Database, held: readonly LockedRow[]): Promise<number> {
   if (held.length === 0) return 0;
   const accountIds = held.map(({ account_id }) => account_id);
   const seqs = held.map(({ seq }) => seq);
@@ -177,7 +175,7 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
     `WITH gone AS
        (DELETE FROM messages m USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
           WHERE m.account_id = k.account_id AND m.seq = k.seq RETURNING m.account_id, m.stored_bytes),
-     weighed AS (${storedSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
+     weighed AS (${storedBytesSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
      SELECT count(*) AS n FROM gone`,
     accountIds,
     seqs,
@@ -190,7 +188,7 @@ export async function messageStates(
   database: Database,
   accountId: string,
   ids: readonly string[],
-): Promise<MessageState[]> {
+): Promise<MessageIdAndState[]> {
   const rows = await database.all<StateOfRow & { readonly id: string }>(
     'SELECT id, state, held_at FROM messages WHERE account_id = $1 AND id = ANY ($2::text[])',
     accountId,

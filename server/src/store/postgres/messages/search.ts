@@ -3,16 +3,16 @@
 // amount of work: a page may be short, with a cursor to continue from.
 
 import type { Attempt, Message } from '../../../rules/delivery/message.ts';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
-import { type Look, Looking, pieceLook } from '../../../rules/reads/look.ts';
+import { chooseListIndex, HOSTS_MAX, type ListIndex, listIndexByHosts } from '../../../rules/reads/list-way.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
+import { pieceReadMax, type ReadAmount, ReadCounter } from '../../../rules/reads/read-amount.ts';
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { POSTGRES_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { PageOfMessages } from '../../shared/pages.ts';
 import { bodyBytesSql, readBodies } from '../deliveries/bodies.ts';
 import type { Database, Value } from '../sessions/database.ts';
-import { readAttempts, SHOWN } from './messages.ts';
+import { readAttempts, SHOWN_COLUMNS } from './messages.ts';
 import { nullEachUnstorable } from './storable.ts';
 
 /** Rows that are read at once, for all index paths together. */
@@ -24,7 +24,7 @@ const ATTEMPTS_AT_ONCE = 20;
 /**
  * What is read of a candidate: everything except its body, and the size of the body, which is known without reading it.
  */
-export const CANDIDATE = `${SHOWN}, ${bodyBytesSql('m')} AS body_bytes`;
+export const CANDIDATE_COLUMNS = `${SHOWN_COLUMNS}, ${bodyBytesSql('m')} AS body_bytes`;
 export type CandidateRow = MessageRow & { body_bytes: number };
 
 /** One source of candidates in order of `seq`: the SQL after FROM, and the column with the order. */
@@ -40,8 +40,8 @@ export async function searchMessages(
   filter: MessageFilter,
   page: PageRequest,
 ): Promise<MessagePage> {
-  const walk = new Walk(database, await waysTo(database, accountId, chooseWay(filter)), page);
-  const looking = new Looking(page.look);
+  const walk = new Walk(database, await waysTo(database, accountId, chooseListIndex(filter)), page);
+  const looking = new ReadCounter(page.look);
   const rowFilter = new RowFilter(database, filter, page.withBodies, looking);
   const made = new PageOfMessages(page, looking);
   const atOnce = page.withLastAttempts ? ATTEMPTS_AT_ONCE : CHUNK;
@@ -79,7 +79,7 @@ function take(
   return filtered.length;
 }
 
-/** Parallel to the matching rows: the last attempt, or null. */
+/** Parallel to `filtered`: the last attempt of each message that matches, or null. */
 async function lastAttemptsOf(
   database: Database,
   accountId: string,
@@ -104,11 +104,11 @@ export async function countPiece(
   filter: MessageFilter,
   max: number,
   cursor: number | null,
-  look?: Look,
+  look?: ReadAmount,
 ): Promise<CountPiece> {
-  const ways = await waysTo(database, accountId, chooseWay(filter));
+  const ways = await waysTo(database, accountId, chooseListIndex(filter));
   const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
-  const looking = new Looking(look);
+  const looking = new ReadCounter(look);
   const rowFilter = new RowFilter(database, filter, false, looking);
   const tally = new StateTally();
   let at = cursor;
@@ -133,9 +133,9 @@ class RowFilter {
   readonly #database: Database;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
 
-  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: Looking) {
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: ReadCounter) {
     this.#database = database;
     this.#matcher = new Matcher(filter);
     this.#withBodies = withBodies;
@@ -175,12 +175,12 @@ class RowFilter {
 
 /** The bodies that one statement reads: as many as there is room for, and no more than one piece may read. */
 export class BodiesToRead {
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
   #bytes = 0;
   readonly #rows = new Map<number, CandidateRow>();
   readonly #shared = new Set<number>();
 
-  constructor(looking: Looking) {
+  constructor(looking: ReadCounter) {
     this.#looking = looking;
   }
 
@@ -188,7 +188,7 @@ export class BodiesToRead {
   add(row: CandidateRow, { responseBytes = 0, isFirst = false } = {}): boolean {
     const isKnown = this.#rows.has(row.seq) || (row.body_id !== null && this.#shared.has(row.body_id));
     const bytes = isKnown ? 0 : row.body_bytes;
-    const isTooMuch = this.#bytes > 0 && this.#bytes + bytes > pieceLook().bytes;
+    const isTooMuch = this.#bytes > 0 && this.#bytes + bytes > pieceReadMax().bytes;
     if (!isFirst && (isTooMuch || this.#looking.isEnough || !this.#looking.hasRoomFor(bytes))) return false;
     this.#bytes += bytes;
     this.#looking.add(bytes + responseBytes);
@@ -218,7 +218,7 @@ interface Head {
   isRead: boolean;
 }
 
-/** Merges several ways into one sequence without duplicates. */
+/** Merges the rows of several index paths into one sequence without duplicates. */
 class Walk {
   readonly #database: Database;
   readonly #isDown: boolean;
@@ -229,13 +229,13 @@ class Walk {
     this.#database = database;
     this.#isDown = page.order === 'newestFirst';
     const at = page.cursor ?? (this.#isDown ? Number.MAX_SAFE_INTEGER : 0);
-    // Reads one row more than a page holds, to know whether it is the last page.
     this.#chunk = Math.max(CHUNK_OF_WAY, Math.ceil(CHUNK / ways.length));
+    // Reads one row more than a page holds, to know whether it is the last page.
     const size = Math.min(page.limit + 1, this.#chunk);
     this.#heads = ways.map((way) => ({ way, rows: [], at, size, isRead: false }));
   }
 
-  /** Returns as many rows as are in order without another read, but at least one; empty at the end. */
+  /** Returns the rows whose order is certain without another read: at least one, or none at the end. */
   async next(): Promise<CandidateRow[]> {
     await this.#fill();
     const rows: CandidateRow[] = [];
@@ -266,7 +266,7 @@ class Walk {
       const { from, values, seq = 'm.seq' } = head.way;
       const behind = values.length + 1;
       head.rows = await this.#database.all<CandidateRow>(
-        `SELECT ${CANDIDATE} FROM ${from} AND ${seq} ${this.#isDown ? '<' : '>'} $${behind}
+        `SELECT ${CANDIDATE_COLUMNS} FROM ${from} AND ${seq} ${this.#isDown ? '<' : '>'} $${behind}
            ORDER BY ${seq} ${this.#isDown ? 'DESC' : 'ASC'} LIMIT $${behind + 1}`,
         ...values,
         head.at,
@@ -284,7 +284,7 @@ class Walk {
  * The index paths that serve the filter. Each condition repeats the condition of its index, so that the planner can use
  * it.
  */
-async function waysTo(database: Database, accountId: string, chosen: ListWay): Promise<Way[]> {
+async function waysTo(database: Database, accountId: string, chosen: ListIndex): Promise<Way[]> {
   const by = (condition: string, ...values: Value[]): Way => ({
     from: `messages m WHERE m.account_id = $1 ${condition}`,
     values: [accountId, ...values],
@@ -311,11 +311,14 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
     case 'account':
       return [by('')];
     case 'hostOnAnyPort':
-      return waysTo(database, accountId, wayByHosts(await hostsWithPorts(database, accountId, chosen.values)));
-    default:
+      return waysTo(database, accountId, listIndexByHosts(await hostsWithPorts(database, accountId, chosen.values)));
+    default: {
+      // Debounce keys are indexed as callers gave them: without the URL of an endpoint.
+      const of = chosen.by === 'debounce_key' ? 'split_part(m.debounce_key, chr(10), 1)' : `m.${chosen.by}`;
       return nullEachUnstorable(chosen.values).map((value) =>
-        by(`AND m.${chosen.by} = $2 AND m.${chosen.by} IS NOT NULL`, value),
+        by(`AND ${of} = $2 AND m.${chosen.by} IS NOT NULL`, value),
       );
+    }
   }
 }
 

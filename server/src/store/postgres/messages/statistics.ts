@@ -1,21 +1,21 @@
 // Statistics for people: how many messages are in which state, and which failures are alike. Every query reads a
 // bounded number of rows by an index; rules/ decides what the rows mean.
 
-import type { EndedCounts } from '../../../rules/accounts/standing.ts';
+import type { EndedCounts } from '../../../rules/accounts/overview.ts';
 import { type FailureGroup, groupFailures } from '../../../rules/delivery/failure-group.ts';
-import { pieceLook } from '../../../rules/reads/look.ts';
+import { pieceReadMax } from '../../../rules/reads/read-amount.ts';
 import type { OpenPiece } from '../../ports/message-store.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../../rows/rows.ts';
 import type { Database } from '../sessions/database.ts';
 
-export async function openPiece(
+export async function openMessagesPiece(
   database: Database,
   accountId: string,
   now: number,
   limit: number,
   cursor: number | null,
 ): Promise<OpenPiece> {
-  const rowsMax = Math.min(limit, pieceLook().rows);
+  const rowsMax = Math.min(limit, pieceReadMax().rows);
   const groups = await database.all<OpenGroupRow & { readonly last_seq: number }>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, held_at IS NOT NULL AS is_held, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_place,
        state = 'queued' AS is_held_back, count(*) AS count, min(greatest(due_at, ready_at)) AS ready_at_min,

@@ -1,5 +1,5 @@
 // Strings from outside may contain U+0000 and lone surrogates, which PostgreSQL cannot store in text. An error text is
-// stored without them. Nothing is stored under such a name, and a lookup by it must not be an error.
+// stored without these characters. No name with them is stored, and a lookup by such a name must not fail.
 
 const REPLACEMENT = '\ufffd';
 

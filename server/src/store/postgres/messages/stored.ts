@@ -1,7 +1,7 @@
 // How many bytes each account stores, counted in the statement that stores or deletes them. Each session has its own
 // rows, so that no transaction waits for the count of another, on any number of nodes. Upkeep folds them into one.
 
-import type { StoredAccount } from '../../ports/account-store.ts';
+import type { AccountBytes } from '../../ports/account-store.ts';
 import { COUNTED_TABLES, type CountedTable } from '../../resources/steps.ts';
 import type { Database, Value } from '../sessions/database.ts';
 
@@ -9,7 +9,7 @@ import type { Database, Value } from '../sessions/database.ts';
 const FOLDED = 0;
 
 /** SQL that counts the rows of a query with the columns account_id and bytes. */
-export function storedSql(rows: string): string {
+export function storedBytesSql(rows: string): string {
   return `INSERT INTO stored AS s (account_id, shard, bytes)
        SELECT account_id, pg_backend_pid(), sum(bytes)::bigint FROM (${rows}) AS changed GROUP BY 1 ORDER BY 1
        ON CONFLICT (account_id, shard) DO UPDATE SET bytes = s.bytes + excluded.bytes`;
@@ -27,7 +27,7 @@ export async function countStored(
     `WITH before AS MATERIALIZED
        (SELECT account_id, stored_bytes FROM ${table} WHERE account_id = $1 AND ${COUNTED_TABLES[table]} = $2 FOR UPDATE),
      weighed AS (UPDATE ${table} SET stored_bytes = $3::bigint WHERE account_id = $1 AND ${COUNTED_TABLES[table]} = $2)
-     ${storedSql('SELECT account_id, coalesce($3::bigint, 0) - coalesce(stored_bytes, 0) AS bytes FROM before')}`,
+     ${storedBytesSql('SELECT account_id, coalesce($3::bigint, 0) - coalesce(stored_bytes, 0) AS bytes FROM before')}`,
     accountId,
     key,
     bytes,
@@ -41,7 +41,7 @@ export async function countStored(
 export async function deleteCounted(database: Database, sql: string, ...values: Value[]): Promise<number> {
   const row = await database.get<{ n: number }>(
     `WITH gone AS (${sql} RETURNING account_id, stored_bytes),
-     taken AS (${storedSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
+     taken AS (${storedBytesSql('SELECT account_id, -coalesce(stored_bytes, 0) AS bytes FROM gone')})
      SELECT count(*) AS n FROM gone`,
     ...values,
   );
@@ -57,8 +57,8 @@ export async function storedBytes(database: Database, accountId: string): Promis
 }
 
 /** Accounts in the order of their ids. */
-export function storedAccounts(database: Database, after: string, limit: number): Promise<StoredAccount[]> {
-  return database.all<StoredAccount>(
+export function storedAccounts(database: Database, after: string, limit: number): Promise<AccountBytes[]> {
+  return database.all<AccountBytes>(
     `SELECT account_id AS "accountId", sum(bytes)::bigint AS bytes FROM stored WHERE account_id > $1
        GROUP BY account_id ORDER BY account_id LIMIT $2`,
     after,
@@ -71,8 +71,8 @@ const RESOURCE_SUMS = Object.keys(COUNTED_TABLES)
   .join('');
 
 /**
- * Counts again, and returns by how much the count was wrong. One statement, so that it sees the messages and the count
- * at the same moment.
+ * Corrects the count of an account, and returns by how much it was too high. One statement, so that it sees the
+ * messages and the count at the same moment.
  */
 export async function recountStored(database: Database, accountId: string): Promise<number> {
   const row = await database.get<{ wrong_by: number }>(
@@ -80,7 +80,7 @@ export async function recountStored(database: Database, accountId: string): Prom
        (SELECT coalesce((SELECT sum(bytes) FROM stored WHERE account_id = $1), 0)
           - coalesce((SELECT sum(stored_bytes) FROM messages WHERE account_id = $1), 0)
           - coalesce((SELECT sum(octet_length(bytes)) FROM bodies WHERE account_id = $1), 0)${RESOURCE_SUMS} AS by),
-     corrected AS (${storedSql('SELECT $1::text AS account_id, -by AS bytes FROM wrong WHERE by <> 0')})
+     corrected AS (${storedBytesSql('SELECT $1::text AS account_id, -by AS bytes FROM wrong WHERE by <> 0')})
      SELECT by::bigint AS wrong_by FROM wrong`,
     accountId,
   );

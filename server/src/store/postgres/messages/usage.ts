@@ -1,7 +1,7 @@
 // What accounts have used, by day.
 
 import type { UsageRow } from '../../../rules/accounts/account.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf, usagePosition } from '../../ports/list-piece.ts';
 import type { Database } from '../sessions/database.ts';
 import { nullIfUnstorable } from './storable.ts';
 
@@ -10,7 +10,7 @@ export async function usage(
   accountId: string,
   fromDay: string,
   toDay: string,
-  { after, limit }: ListPart = FIRST_PART,
+  { after, limit }: ListPieceRequest = FIRST_PART,
 ): Promise<ListPiece<UsageRow>> {
   const rows = await database.all<UsageRow>(
     `SELECT day, kind, sum(count)::bigint AS count FROM usage

@@ -28,7 +28,7 @@ export async function alertFacts(
   now: number,
   rowsMax: number,
 ): Promise<AlertFacts> {
-  const schedulesMax = rowsMax / alertRows.SCHEDULES_PER_ROWS;
+  const schedulesMax = rowsMax / alertRows.ROWS_PER_SCHEDULE;
   const failed = await failedMessages(database, accountId, look.failedFromAt, rowsMax);
   const more =
     look.areFailedSchedulesAsked && failed.isCut ? await firstSchedules(database, accountId, schedulesMax) : [];
@@ -42,6 +42,7 @@ export async function alertFacts(
     notified: look.countedFromAt === null ? [] : await notifiedSince(database, accountId, look.countedFromAt, rowsMax),
     queues: await oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: await runsOf(database, accountId, scheduleIds),
+    parkedHosts: look.areParkedHostsAsked ? await parkedHosts(database, accountId, rowsMax) : [],
     used: look.isUsageAsked ? await usedToday(database, accountId, now) : 0,
   };
 }
@@ -53,6 +54,15 @@ async function firstSchedules(database: Database, accountId: string, max: number
     max,
   );
   return rows.map(({ id }) => id);
+}
+
+async function parkedHosts(database: Database, accountId: string, max: number): Promise<string[]> {
+  const rows = await database.all<alertRows.ParkedHostRow>(
+    'SELECT host, parking FROM hosts WHERE account_id = $1 AND parked_at IS NOT NULL ORDER BY host LIMIT $2',
+    accountId,
+    max,
+  );
+  return alertRows.toParkedHosts(rows);
 }
 
 async function failedMessages(
@@ -69,7 +79,7 @@ async function failedMessages(
     fromAt,
     rowsMax + 1,
   );
-  return alertRows.toFailed(rows, rowsMax);
+  return alertRows.toFailedFact(rows, rowsMax);
 }
 
 async function endedAttempts(
@@ -113,7 +123,7 @@ async function notifiedSince(
     ALERT_LABEL,
     rowsMax,
   );
-  return alertRows.toNotified(rows, fromAt);
+  return alertRows.toNotifiedFacts(rows, fromAt);
 }
 
 const PAUSED = `(SELECT q.is_paused FROM queues q WHERE q.account_id = $1 AND q.name = o.name) AS is_paused`;
@@ -126,7 +136,7 @@ const ORDER = 'ORDER BY account_id, queue_name, first_due_at, seq LIMIT 1';
 const OLDEST_NAMED = `SELECT o.name, o.oldest_due_at, ${PAUSED} FROM unnest($2::text[]) AS g (queue_name)
   CROSS JOIN LATERAL (${IN_QUEUE} AND messages.queue_name = g.queue_name ${ORDER}) AS o`;
 
-/** Steps from one queue to the next in the order of the index. */
+/** The oldest open message of each queue: steps from one queue to the next in the order of the index. */
 const OLDEST_OF_ALL = `WITH RECURSIVE o (name, oldest_due_at) AS (
     (${IN_QUEUE} ${ORDER})
     UNION ALL
@@ -141,12 +151,12 @@ async function oldestOfQueues(
 ): Promise<QueueFact[]> {
   if (queues !== 'all' && queues.length === 0) return [];
   const rows = await (queues === 'all'
-    ? database.all<alertRows.OldestRow>(OLDEST_OF_ALL, accountId, rowsMax)
-    : database.all<alertRows.OldestRow>(OLDEST_NAMED, accountId, nullEachUnstorable(queues)));
-  return rows.map(alertRows.toQueue);
+    ? database.all<alertRows.OldestDueRow>(OLDEST_OF_ALL, accountId, rowsMax)
+    : database.all<alertRows.OldestDueRow>(OLDEST_NAMED, accountId, nullEachUnstorable(queues)));
+  return rows.map(alertRows.toQueueFact);
 }
 
-/** Returns no runs for a deleted schedule: its alert need not wait for a better run. */
+/** Returns no runs for a deleted schedule: its alert would otherwise wait forever for a run that succeeds. */
 async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
   if (ids.length === 0) return [];
   const rows = await database.all<alertRows.RunRow & { schedule_id: string }>(
@@ -157,7 +167,7 @@ async function runsOf(database: Database, accountId: string, ids: readonly strin
        ORDER BY m.seq DESC`,
     accountId,
     nullEachUnstorable(ids),
-    alertRows.RUNS_READ,
+    alertRows.RUN_ROWS_MAX,
   );
   const byId = Map.groupBy(rows, ({ schedule_id }) => schedule_id);
   return ids.map((id) => alertRows.toScheduleFact(id, byId.get(id) ?? []));

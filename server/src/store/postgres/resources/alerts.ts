@@ -55,8 +55,8 @@ async function write(
   now: number,
 ): Promise<void> {
   const problems = taken.map((each) => (overQuota.has(each) ? OVER_QUOTA : each.problem));
-  const standings = taken.map((each) =>
-    each.notification && !overQuota.has(each) ? each.notification.standing : each.alert,
+  const notified = taken.map((each) =>
+    each.notification && !overQuota.has(each) ? each.notification.notified : each.alert,
   );
   await database.run(
     `UPDATE alerts a SET judged_at = g.judged_at, version = a.version + 1, next_at = g.next_at, problem = g.problem,
@@ -69,10 +69,10 @@ async function write(
     taken.map(({ alert }) => alert.id),
     taken.map(({ nextAt }) => nextAt),
     problems,
-    standings.map(({ state }) => state),
-    standings.map(({ sinceAt }) => sinceAt),
-    standings.map(({ notifiedAt }) => notifiedAt),
-    standings.map(({ messageId }) => messageId),
-    standings.map(({ text }) => text),
+    notified.map(({ state }) => state),
+    notified.map(({ sinceAt }) => sinceAt),
+    notified.map(({ notifiedAt }) => notifiedAt),
+    notified.map(({ messageId }) => messageId),
+    notified.map(({ text }) => text),
   );
 }

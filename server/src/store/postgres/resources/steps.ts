@@ -1,10 +1,14 @@
 // How PostgreSQL runs a verb that is written once (store/resources/): each step is awaited on the connection of the call.
 
+import type { AuditRow } from '../../../rules/accounts/audit.ts';
+import { saveAudit } from '../../resources/audit.ts';
 import type { SharedVerbs } from '../../resources/shared-verb.ts';
 import { type AdapterSteps, SHOWN_COUNTS, type Step, type Steps, type Value } from '../../resources/steps.ts';
+import { withNote } from '../../shared/audit-note.ts';
 import { cancel } from '../deliveries/cancel.ts';
 import * as flowKeys from '../deliveries/flow-keys.ts';
-import { applyQueueRules, COUNTED_TOGETHER, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
+import { positionSql } from '../deliveries/journal.ts';
+import { applyQueueRules, COUNTED_PER_STATEMENT, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
 import type { Calls } from '../groups/calls.ts';
 import { keyOf } from '../groups/lines.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
@@ -31,16 +35,24 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
   lockOrCreateFlowKey: async (database, accountId, key, limits) => {
     await flowKeys.lockOrCreateKeys(database, [{ accountId, key, limits }]);
   },
-  takeBack: flowKeys.takeBack,
+  takeBackUnstarted: flowKeys.takeBackUnstarted,
   setFlowLimits: flowKeys.setLimits,
   admitWaiting: async (database, row, now) => {
     await flowKeys.admitWaiting(database, new Map([[keyOf(row.account_id, row.key), row]]), now);
   },
-  flowKeyCounts: (database, rows) => flowKeys.readCounts(database, rows.slice(0, COUNTED_TOGETHER), () => SHOWN_COUNTS),
+  flowKeyCounts: (database, rows) =>
+    flowKeys.readCounts(database, rows.slice(0, COUNTED_PER_STATEMENT), () => SHOWN_COUNTS),
+  addJournal: async (database, accountId, seq, step, at) => {
+    await database.run(ADD_JOURNAL, accountId, seq, step, at);
+  },
   cancel,
   deleteDeadLetters,
   retryDeadLetters,
 };
+
+const ADD_JOURNAL = `INSERT INTO journal (account_id, seq, at, message_seq, step)
+  SELECT account_id, ${positionSql('account_id', 'message_seq')}, at, message_seq, step
+    FROM (VALUES ($1::text, $2::bigint, $3::integer, $4::bigint)) AS one (account_id, message_seq, step, at)`;
 
 type OnConnection<F> = F extends (...args: infer A) => infer R ? (database: Database, ...args: A) => Promise<R> : never;
 
@@ -72,7 +84,8 @@ function inDialect(sql: string, values: readonly Value[]): [string, ...Value[]] 
   return [text, ...values.map(toSent)];
 }
 
-export async function perform<R>(database: Database, steps: Steps<R>): Promise<R> {
+/** Runs the steps of a verb on this connection, one after another. */
+export async function runSteps<R>(database: Database, steps: Steps<R>): Promise<R> {
   let turn = steps.next();
   while (!turn.done) turn = steps.next(await take(database, turn.value));
   return turn.value;
@@ -91,22 +104,31 @@ type OnCall<T> = {
 
 /** The verbs of a table as calls of this adapter. */
 export function onCall<T extends SharedVerbs>(calls: Calls, table: T): OnCall<T> {
-  const verbs = Object.entries(table).map(([name, { steps, reads, work: _, ...marks }]) => {
-    const verb = (database: Database, ...args: never) => perform(database, steps(...args)) as Promise<never>;
-    return [name, reads ? calls.reading(verb) : calls.writing(verb, marks)];
+  const verbs = Object.entries(table).map(([name, { steps, reads, work: _, audits, ...marks }]) => {
+    const verb = (database: Database, ...args: never) => runSteps(database, steps(...args)) as Promise<never>;
+    if (reads) return [name, calls.reading(verb)];
+    if (!audits) return [name, calls.writing(verb, marks)];
+    const audited =
+      (row: AuditRow | null) =>
+      async (database: Database, ...args: never) => {
+        const reply = await verb(database, ...args);
+        if (row !== null && audits(reply)) await runSteps(database, saveAudit([row]));
+        return reply;
+      };
+    return [name, (...args: never) => withNote(audits, (row) => calls.writing(audited(row), marks)(...args))];
   });
   return Object.fromEntries(verbs) as OnCall<T>;
 }
 
 /**
- * How long a node that starts waits for another one. Longer than a machine may be paused: after a pause, the timers of
- * this node fire before the other node could do anything.
+ * How long a node that starts waits for the lock of another. This is longer than a machine may be paused: after a
+ * pause, the timers of this node fire before the other node could do anything.
  */
 const START_MS_MAX = 120_000;
 
 /**
- * The lock of all tokens: whoever revokes one or makes the first administrator does so alone, on all nodes. Held until the end
- * of the transaction.
+ * Takes the lock of all tokens until the end of the transaction. On all nodes together, one call at a time revokes a
+ * token or creates the first administrator.
  */
 async function lockTokens(database: Database, asker: 'request' | 'start'): Promise<void> {
   if (asker === 'start') {

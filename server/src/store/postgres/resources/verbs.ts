@@ -10,8 +10,9 @@ import type { Cancels } from '../deliveries/cancels.ts';
 import { deleteJournal, deleteUsage } from '../deliveries/journal.ts';
 import * as time from '../deliveries/time.ts';
 import type { Calls } from '../groups/calls.ts';
-import { foldActivity } from '../messages/activity.ts';
+import { activity, foldActivity } from '../messages/activity.ts';
 import { deletingExpired } from '../messages/expired.ts';
+import { dueExpiries } from '../messages/expiry.ts';
 import * as idle from '../messages/idle.ts';
 import { deleteDeduplication } from '../messages/messages.ts';
 import * as stored from '../messages/stored.ts';
@@ -25,10 +26,11 @@ export function createAccounts(calls: Calls): AccountStore {
   return {
     ...onCall(calls, SHARED_ACCOUNT_VERBS),
     usage: calls.reading(usage),
+    activity: calls.reading(activity),
     storedBytes: calls.reading(stored.storedBytes),
     storedAccounts: calls.reading(stored.storedAccounts),
     // The database does not report its free disk space.
-    freeInside: async () => 0,
+    freeBytesInside: async () => 0,
     recountStored: calls.writing(stored.recountStored),
     foldStored: calls.writing(stored.foldStored),
   };
@@ -64,11 +66,12 @@ export function createUpkeep({ calls, offer, node, cancels }: UpkeepOptions): Up
     fireSchedules: async (ticks, now) => (await fire(ticks, now)).made,
     scheduleTimes: calls.reading(time.scheduleTimes),
     setScheduleTimes: calls.writing(time.setScheduleTimes, {
-      schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
+      schedulesAt: (_reply, changes) => changes.map(({ nextAt }) => nextAt),
     }),
     ...shared,
     alertFacts: calls.reading(alertFacts),
     notifyAlerts: async (evaluated, now) => (await notify(evaluated, now)).results,
+    dueExpiries: calls.reading(dueExpiries),
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await runJobStep(accountId, id, work, step);
       if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);

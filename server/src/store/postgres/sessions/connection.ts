@@ -12,9 +12,9 @@ const ACQUIRE_MS_MAX = 5000;
 const LOCK_MS_MAX = 1500;
 /** A node that stalls in the middle of a transaction blocks the others no longer than this. */
 export const STALL_MS_MAX = 3000;
-/** The setting of PostgreSQL that ends such a node's transaction. */
+/** The setting of PostgreSQL that ends the transaction of a node that stalls. */
 export const STALL_SETTING = 'idle_in_transaction_session_timeout';
-/** How long an insert waits for a lock: less than a commit may take, so that it is certain that nothing was written. */
+/** How long an insert waits for a lock. Less than `commitMs`: the server can still report that nothing was written. */
 const ADD_LOCK_MS_MAX = 1000;
 
 export type Settings = ReadonlyMap<string, string>;
@@ -30,12 +30,12 @@ const SESSION: Settings = new Map([
   ['lock_timeout', String(LOCK_MS_MAX)],
   [STALL_SETTING, String(STALL_MS_MAX)],
   ['plan_cache_mode', 'force_custom_plan'],
-  // Every statement is short. Scans that `WRITING` turns off count as so expensive that they would be compiled first.
+  // Every statement is short. Scans that `WRITER_SETTINGS` turns off count as so expensive that they would be compiled first.
   ['jit', 'off'],
   ['client_min_messages', 'warning'],
 ]);
 
-/** Set but not required: a Unix socket has none of them. */
+/** Set but not required: a connection over a Unix socket has none of these settings. */
 const WISHED: Settings = new Map([
   ['tcp_keepalives_idle', '10'],
   ['tcp_keepalives_interval', '5'],
@@ -46,7 +46,7 @@ const WISHED: Settings = new Map([
  * A write finds its rows by key, or as the first rows of an index. It must never scan a whole table or a whole index:
  * the indexes of a queue are full of dead rows until vacuum, and only an index scan learns to skip them.
  */
-export const WRITING: Settings = new Map([
+export const WRITER_SETTINGS: Settings = new Map([
   ['enable_seqscan', 'off'],
   ['enable_bitmapscan', 'off'],
   ['enable_hashjoin', 'off'],
@@ -57,27 +57,27 @@ export const WRITING: Settings = new Map([
 /**
  * A statement that only inserts chooses no index: one generic plan fits all values and is not made again for each call.
  */
-export const ADDING: Settings = new Map([
-  ...WRITING,
+export const ADDER_SETTINGS: Settings = new Map([
+  ...WRITER_SETTINGS,
   ['plan_cache_mode', 'force_generic_plan'],
   ['lock_timeout', String(ADD_LOCK_MS_MAX)],
 ]);
 
 /** For the probe, which takes the same locks as an insert of messages. */
-export const PROBING: Settings = new Map([['lock_timeout', String(ADD_LOCK_MS_MAX)]]);
+export const PROBE_SETTINGS: Settings = new Map([['lock_timeout', String(ADD_LOCK_MS_MAX)]]);
 
 /** One server of the database, and the settings of every connection to it. */
 export interface Server {
   readonly url: string;
   readonly target: TargetServer;
-  readonly options: GivenOptions;
+  readonly options: DatabaseUrlOptions;
 }
 
 /** The servers to try, in this order. */
 export function serversOf(url: string): Server[] {
   const parsed = parseDatabaseUrl(url);
   if ('rule' in parsed) throw new Error(`the URL of the database ${parsed.rule}`);
-  const options = givenOptions(parsed.options);
+  const options = databaseUrlOptions(parsed.options);
   return parsed.servers.map((server) => ({ url: server, target: parsed.target, options }));
 }
 
@@ -93,17 +93,17 @@ export function clientConfig({ url, options: { rest } }: Server, name: string, c
   };
 }
 
-export interface GivenOptions {
+export interface DatabaseUrlOptions {
   readonly settings: Settings;
   readonly rest: string;
 }
 
 /**
- * The `options` of the URL: settings (`-c name=value`), and the rest, which only the server can interpret at connect. The
- * settings are set by statement, before ours. In the URL, they would override ours.
+ * Splits the `options` of the URL into settings (`-c name=value`) and the rest, which only the server can interpret at
+ * connect. The settings are set by statement, before ours. In the URL, they would override ours.
  */
-export function givenOptions(given: string): GivenOptions {
-  const words = given.match(/(?:\\.|[^\s\\])+/g) ?? [];
+export function databaseUrlOptions(options: string): DatabaseUrlOptions {
+  const words = options.match(/(?:\\.|[^\s\\])+/g) ?? [];
   const settings = new Map<string, string>();
   const rest: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
@@ -152,7 +152,7 @@ export interface SessionSettings {
 export interface Session {
   /** The id of the server process. */
   readonly pid: number;
-  /** The table of messages; null if there is none. It stays the same as long as the store is the same. */
+  /** The id of the table of messages; null if there is none. Another id means another store. */
   readonly store: string | null;
 }
 

@@ -5,25 +5,25 @@ import pg from 'pg';
 import { nodeMax } from '../../../rules/limits/budgets.ts';
 import { destroyConnection } from '../../../runtime/node-internals/database-connection.ts';
 import type { Clock } from '../../../runtime/world.ts';
-import { AccountLine } from '../../turns/account-line.ts';
+import { TurnsOfAccounts } from '../../turns/turns-of-accounts.ts';
 import { WRITER_NAME } from '../deliveries/journal.ts';
 import {
-  ADDING,
+  ADDER_SETTINGS,
   clientConfig,
-  PROBING,
+  PROBE_SETTINGS,
   prepareSession,
   type Server,
   type Settings,
   STALL_MS_MAX,
   STALL_SETTING,
-  WRITING,
+  WRITER_SETTINGS,
 } from './connection.ts';
 
 /** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
 export const ACCOUNT_CONNECTIONS = {
   lists: nodeMax('databaseLists'),
   lookUps: nodeMax('databaseLookUps'),
-  areNeedsInLine: true,
+  areNeedsInTurn: true,
   changes: nodeMax('databaseChanges'),
 };
 
@@ -36,15 +36,15 @@ interface Use {
 }
 
 const USES: Readonly<Record<Role, Use>> = {
-  // Four more, for accepts into queues, settles, claims and upkeep.
-  writers: { name: WRITER_NAME, max: ACCOUNT_CONNECTIONS.changes + 4, settings: WRITING },
+  // Four more than for changes of accounts: for accepts into queues, settles, claims and upkeep.
+  writers: { name: WRITER_NAME, max: ACCOUNT_CONNECTIONS.changes + 4, settings: WRITER_SETTINGS },
   // Each runs one statement at a time.
-  adders: { name: WRITER_NAME, max: 1, settings: ADDING },
-  settlers: { name: WRITER_NAME, max: 1, settings: WRITING },
-  // Two more, for tokens, bodies of claimed messages, and upkeep.
+  adders: { name: WRITER_NAME, max: 1, settings: ADDER_SETTINGS },
+  settlers: { name: WRITER_NAME, max: 1, settings: WRITER_SETTINGS },
+  // Two more than for reads of accounts: for tokens, bodies of claimed messages, and upkeep.
   readers: { name: 'postrider reader', max: ACCOUNT_CONNECTIONS.lists + ACCOUNT_CONNECTIONS.lookUps + 2 },
   heartbeat: { name: 'postrider heartbeat', max: 1 },
-  probe: { name: 'postrider probe', max: 1, settings: PROBING },
+  probe: { name: 'postrider probe', max: 1, settings: PROBE_SETTINGS },
 };
 const ROLES = Object.keys(USES) as Role[];
 
@@ -66,10 +66,10 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #pools = new Map<Role, pg.Pool>();
   /**
-   * The lines in which callers wait, in front of the pools: a wait for a connection that is in use does not mean that
+   * Callers wait for their turns here, in front of the pools: a wait for a connection that is in use does not mean that
    * the database is slow.
    */
-  readonly #lines = new Map<Role, AccountLine>();
+  readonly #turns = new Map<Role, TurnsOfAccounts>();
   /** All connections with their uses, so that hanging ones can be closed. */
   readonly #clients = new Map<pg.ClientBase, Use>();
   /** The server process of each connection: no two connections may have the same one. */
@@ -85,13 +85,13 @@ export class Connections {
     this.#options = options;
     for (const role of ROLES) {
       this.#pools.set(role, this.#open(USES[role]));
-      this.#lines.set(role, new AccountLine(USES[role].max));
+      this.#turns.set(role, new TurnsOfAccounts(USES[role].max));
     }
   }
 
   /** Runs `work` when one of the connections of this role is free. */
-  inLine<T>(role: Role, work: () => Promise<T>): Promise<T> {
-    return this.#lines.get(role)!.run('', work);
+  inTurn<T>(role: Role, work: () => Promise<T>): Promise<T> {
+    return this.#turns.get(role)!.run('', work);
   }
 
   connect(role: Role): Promise<pg.PoolClient> {
@@ -109,7 +109,7 @@ export class Connections {
     return [...this.#pids.values()].includes(pid);
   }
 
-  /** Closes all connections. A caller in a line is refused when the connection it waits for is closed. */
+  /** Closes all connections. A caller that waits for its turn is refused when the connection it waits for is closed. */
   cutOff(): void {
     for (const client of [...this.#clients.keys()]) destroyConnection(client);
     this.#clients.clear();
@@ -118,7 +118,7 @@ export class Connections {
   }
 
   async end(): Promise<void> {
-    // The probe may hang for as long as a standby is unavailable.
+    // The probe is closed without waiting: it may hang for as long as a standby is unavailable.
     for (const [client, use] of this.#clients) if (use === USES.probe) destroyConnection(client);
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.end()));
   }

@@ -23,6 +23,12 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
 
 const DISK_FULL = '53100';
+/**
+ * A new session writes a file of the catalogue if it is missing, which is so after a vacuum. If the disk has no space
+ * for that, the server reports an internal error of one of these functions. The text depends on the server's language.
+ */
+const INTERNAL_ERROR = 'XX000';
+const SESSION_FILE_WRITERS: ReadonlySet<unknown> = new Set(['write_item', 'write_relcache_init_file']);
 
 const NOT_SUPPORTED = '0A000';
 /** The server's function that reports an outdated plan. The text of the error depends on the server's language. */
@@ -39,22 +45,29 @@ export function mayRunAgain(error: unknown): boolean {
   return CONFLICTS.has(sqlState(error) ?? '') || isOutdated(error);
 }
 
-export function isNotOurs(error: unknown): boolean {
+/** The session is not only ours: a pooler has given it to another connection too. */
+export function isSharedSession(error: unknown): boolean {
   return NOT_OURS.has(sqlState(error) ?? '');
 }
 
+/** The database user of this node lacks a permission. */
 export function isForbidden(error: unknown): boolean {
   return sqlState(error) === '42501';
 }
 
 export function isDiskFull(error: unknown): boolean {
-  return sqlState(error) === DISK_FULL;
+  return sqlState(error) === DISK_FULL || isNoSessionPossible(error);
+}
+
+/** No new session can start, because the disk is full. The sessions that exist still work. */
+export function isNoSessionPossible(error: unknown): boolean {
+  return sqlState(error) === INTERNAL_ERROR && SESSION_FILE_WRITERS.has((error as { routine?: unknown }).routine);
 }
 
 /** The tables do not exist, or were moved. */
 const MISSING: ReadonlySet<string> = new Set(['42P01', '3F000', '3D000']);
 
-export function isMissing(error: unknown): boolean {
+export function areTablesMissing(error: unknown): boolean {
   return MISSING.has(sqlState(error) ?? '');
 }
 
@@ -71,7 +84,7 @@ export function isOutdated(error: unknown): boolean {
   return sqlState(error) === NOT_SUPPORTED && (error as { routine?: unknown }).routine === PLAN_CHECK;
 }
 
-/** The connection is lost, either by itself or because the server says that it closes it. */
+/** The connection is lost: it broke, or the server has reported that it closes the connection. */
 export function isLost(error: unknown): boolean {
   const state = sqlState(error);
   return state === null || state.startsWith('08') || state.startsWith('57P') || state === '25P03';
@@ -83,14 +96,14 @@ export function toStoreError(error: unknown): Error {
   const state = sqlState(error);
   const { message } = error as Error;
   if (state !== null && MISSING.has(state)) return new StoreUnavailable('gone', message);
-  if (state === DISK_FULL) return new StoreUnavailable('full', message);
+  if (isDiskFull(error)) return new StoreUnavailable('full', message);
   const isPassing = state === null || [UNAVAILABLE, CONFLICTS, NOT_OURS].some((states) => states.has(state));
   const isOurs = !isPassing && !state.startsWith('08');
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
 }
 
 /** No reply in the time that a caller can wait. The connection was closed, so that nothing more is sent on it. */
-export class TooLate extends Error {
+export class ReplyTooLate extends Error {
   constructor(ms: number) {
     super(`no reply within ${Math.round(ms)} ms`);
   }
@@ -120,7 +133,7 @@ export async function committing<T>(answer: Promise<T>): Promise<T> {
 }
 
 /** The connection was lost while reading or in the middle of a transaction, so it is certain that nothing was written. */
-export class CutOff extends Error {
+export class ConnectionCutOff extends Error {
   constructor(cause: unknown) {
     super('cut off before the commit', { cause });
   }
@@ -128,14 +141,15 @@ export class CutOff extends Error {
 
 /** Throws the error unless work was cut off for the first time: only then may it run again. */
 export function requireFirstCutOff(error: unknown, tries: number): void {
-  if (!(error instanceof CutOff)) throw error;
+  if (!(error instanceof ConnectionCutOff)) throw error;
   if (tries > 1) throw error.cause;
 }
 
-export function cutOff(error: unknown): never {
+/** Rethrows an error from before the commit. A lost connection becomes `ConnectionCutOff`: nothing was written. */
+export function throwCutOff(error: unknown): never {
   // Work that took too long is not run again, because its caller has waited long enough.
-  if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);
-  throw isLost(error) ? new CutOff(error) : error;
+  if (error instanceof ReplyTooLate) throw new StoreUnavailable('unavailable', error.message);
+  throw isLost(error) ? new ConnectionCutOff(error) : error;
 }
 
 /** Turns every failure into an error of the store. */

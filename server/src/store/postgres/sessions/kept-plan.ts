@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 10_000;
 export class KeptPlan {
   #lookAtMs = Number.NEGATIVE_INFINITY;
 
-  /** A session begins without kept plans (connection.ts). */
+  /** Decides from time to time whether the session keeps plans. A session begins without kept plans (connection.ts). */
   async look(database: Database, nowMs: number): Promise<void> {
     if (nowMs < this.#lookAtMs) return;
     const table = await database.get<{ bytes: number }>("SELECT pg_relation_size('messages') AS bytes");

@@ -14,7 +14,7 @@ import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
 import { NotWritable, type Server, within } from './connection.ts';
 import { Connections } from './connections.ts';
-import { isMissing } from './errors.ts';
+import { areTablesMissing } from './errors.ts';
 import { Listener } from './listener.ts';
 import { SharedSession } from './own-session.ts';
 
@@ -28,14 +28,14 @@ const DEAF_TIMES = 4;
 const SECOND_LOOK_MS = 50;
 const RECONNECT_EVERY_MS = 250;
 
-export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
+export type WriteLog = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
 
 export interface LinkOptions {
   /** To be tried in this order. */
   readonly servers: readonly Server[];
   /** The real clock, even when a test controls the messages' clock: a database responds in real time. */
   readonly timers: Clock;
-  readonly log: Note;
+  readonly log: WriteLog;
   /** The channel to listen on. */
   readonly channel: string;
   readonly onNotification: (payload: string) => void;
@@ -48,13 +48,13 @@ export interface LinkOptions {
 }
 
 /** Why the database is unavailable. `gone`: the database that responds is not the one that was opened. */
-export interface Away {
+export interface Unavailability {
   readonly reason: 'unavailable' | 'gone';
   readonly text: string;
 }
 
 const SILENT = 'the database does not respond';
-const GONE: Away = { reason: 'gone', text: 'the tables of the store were removed or replaced' };
+const GONE: Unavailability = { reason: 'gone', text: 'the tables of the store were removed or replaced' };
 const WHAT_IS_GONE =
   'the database no longer holds the tables that this node opened: it was dropped, emptied or replaced. Nothing is accepted. ' +
   'If this was not intended, restore the database. Then restart this node';
@@ -65,12 +65,12 @@ export class Link {
   #listener: Listener | null = null;
   /** The id of the table of messages that was opened. */
   #store: string | null = null;
-  /** When the listener itself last got a reply. */
+  /** When the listener last got a reply. `#answeredAtMs` is when any connection last got one. */
   #heardAtMs = 0;
   #answeredAtMs: number;
-  /** The last round trips to the server that is used. */
+  /** The durations of the latest round trips, in ms, to the server that is connected now. */
   #roundTrips: readonly number[];
-  #away: Away | null = null;
+  #away: Unavailability | null = null;
   #isClosed = false;
   #cancelPing = () => {};
 
@@ -86,12 +86,12 @@ export class Link {
   }
 
   /** Null while the database responds. */
-  get away(): Away | null {
+  get away(): Unavailability | null {
     return this.#away;
   }
 
   get timeouts(): DatabaseTimeouts {
-    return databaseTimeouts(this.#roundTripMs, this.#options.morePatienceMs);
+    return databaseTimeouts(this.#roundTrips, this.#options.morePatienceMs);
   }
 
   get #roundTripMs(): number {
@@ -113,9 +113,9 @@ export class Link {
     this.#answeredAtMs = this.#options.timers.monotonicMs();
   }
 
-  /** The current connections cannot be used after this error. Their callers stop waiting, and new ones are made. */
+  /** Call this after an error that makes the connections useless: callers stop waiting, and new ones are made. */
   lose(error: Error): void {
-    if (this.#listener) this.#lose(this.#listener, error.message, isMissing(error) ? GONE : undefined);
+    if (this.#listener) this.#lose(this.#listener, error.message, areTablesMissing(error) ? GONE : undefined);
   }
 
   async close(): Promise<void> {
@@ -152,16 +152,16 @@ export class Link {
         failed.push(error as Error);
       }
     }
-    throw worst(failed, servers);
+    throw mostUsefulError(failed, servers);
   }
 
   async #listenTo(server: Server, roundTripMs: number): Promise<void> {
     const { timers, channel, onNotification } = this.#options;
     // This limit has no added time: a caller that starts or has lost the connection tries again.
-    const { connectMs } = databaseTimeouts(roundTripMs);
+    const { connectMs } = databaseTimeouts([roundTripMs]);
     const onLost = (each: Listener) => this.#lose(each, SILENT);
     const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
-    // The connections of an unavailable server are closed.
+    // If the server was unavailable, its connections were closed, so new ones are needed.
     const isSame = server === this.#connections.server && this.#away === null;
     const connections = isSame ? this.#connections : this.#open(server);
     try {
@@ -245,12 +245,16 @@ export class Link {
   }
 
   /** The database is unavailable: callers stop waiting for it, and the link reconnects until it is available again. */
-  #lose(listener: Listener, why: string, away: Away = { reason: 'unavailable', text: why }): void {
+  #lose(listener: Listener, why: string, away: Unavailability = { reason: 'unavailable', text: why }): void {
     if (this.#isClosed || this.#listener !== listener) return;
     this.#listener = null;
     this.#away = away;
     this.#cancelPing();
-    this.#options.log('error', {}, away === GONE ? WHAT_IS_GONE : `${why}; trying again until it does`);
+    this.#options.log(
+      'error',
+      {},
+      away === GONE ? WHAT_IS_GONE : `${why}; connecting again until the database can be used`,
+    );
     listener.destroy();
     this.#connections.cutOff();
     void this.#comeBack();
@@ -276,14 +280,14 @@ export class Link {
     }
     if (this.#isClosed) return;
     this.#away = null;
-    log('info', {}, 'the database responds again');
+    log('info', {}, 'the database can be used again');
     this.#schedulePing();
     onBack();
   }
 }
 
-function whyAway(error: Error): Away {
-  if (isMissing(error) || (error instanceof StoreUnavailable && error.reason === 'gone')) return GONE;
+function whyAway(error: Error): Unavailability {
+  if (areTablesMissing(error) || (error instanceof StoreUnavailable && error.reason === 'gone')) return GONE;
   return { reason: 'unavailable', text: error instanceof NotWritable ? error.message : SILENT };
 }
 
@@ -291,9 +295,9 @@ function whyAway(error: Error): Away {
  * One error for all servers: the error of a server that responded is more useful than that of one that did not. Its
  * text names all of them.
  */
-export function worst(failed: readonly Error[], servers: readonly Server[]): Error {
+export function mostUsefulError(failed: readonly Error[], servers: readonly Server[]): Error {
   if (failed.length === 1) return failed[0]!;
-  const error = failed.find((each) => each instanceof NotWritable || isMissing(each)) ?? failed.at(-1)!;
+  const error = failed.find((each) => each instanceof NotWritable || areTablesMissing(each)) ?? failed.at(-1)!;
   error.message = servers.map(({ url }, index) => `${shownDatabase(url)}: ${failed[index]!.message}`).join('; ');
   return error;
 }

@@ -1,4 +1,4 @@
-// The connection on which a node receives notifications of other nodes, and sends its own. The watch of the pool uses
+// The connection on which a node receives notifications of other nodes, and sends its own. The link (link.ts) also uses
 // it to check periodically whether the database responds.
 
 import pg from 'pg';
@@ -8,7 +8,7 @@ import { clientConfig, prepareSession, type Server, type Session, within } from 
 import { backendPid, requireOwnSessions } from './own-session.ts';
 
 const NAME = 'postrider listener';
-/** This many pings only wait for a reply. The next one also checks whether the session is still ours. */
+/** One ping in this many also checks whether the session is still ours. The others only wait for a reply. */
 const PINGS_BETWEEN_CHECKS = 10;
 
 export interface ListenerOptions {
@@ -34,7 +34,7 @@ export class Listener {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#client = new pg.Client(clientConfig(options.server, NAME, options.connectMs));
-    // Needed before the client is connected, too: an 'error' event without a listener would end the process.
+    // Set before the client connects: an 'error' event without a listener would end the process.
     this.#client.on('error', () => options.onLost(this));
     this.#client.on('end', () => options.onLost(this));
     this.#client.on('notification', ({ payload }) => options.onNotification(payload ?? ''));
@@ -50,7 +50,7 @@ export class Listener {
     this.#session = await prepareSession(this.#client, { server, name: NAME, timers, msMax: connectMs });
   }
 
-  /** Rejects unless this connection and another one each have their own session. */
+  /** Starts to receive notifications. Rejects unless this connection and `other` each have their own session. */
   async listen(other: pg.ClientBase): Promise<void> {
     const { timers, channel, connectMs } = this.#options;
     await requireOwnSessions(this.#client, other, timers, connectMs);

@@ -6,13 +6,13 @@ import { shownDatabase } from '../../../rules/nodes/database-url.ts';
 import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
 import type { Files } from '../../../shipped-files.ts';
-import type { Store } from '../../ports/store.ts';
+import type { OnCommit, Store } from '../../ports/store.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import { probe } from '../deliveries/insert.ts';
 import { createPostgresStore, type PostgresStore } from '../store.ts';
 import { clientConfig, isNoReply, NotWritable, prepareSession, type Server, serversOf } from './connection.ts';
 import { Database } from './database.ts';
-import { type Note, worst } from './link.ts';
+import { mostUsefulError, type WriteLog } from './link.ts';
 import { requireOwnSessions } from './own-session.ts';
 import { Pool } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
@@ -30,7 +30,7 @@ export interface OpenOptions {
   readonly node: string;
   /** The real clock. */
   readonly timers: Clock;
-  readonly log: Note;
+  readonly log: WriteLog;
   /** See PostgresStoreOptions. */
   readonly knownForMs?: number;
   /** For a command beside the service: the schema is neither created nor brought up to date. */
@@ -45,6 +45,7 @@ export interface OpenOptions {
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know about this node: its role, version and address. */
   readonly about?: NodeDescription;
+  readonly onCommit?: OnCommit;
 }
 
 export async function openPostgresStore(options: OpenOptions): Promise<Store> {
@@ -63,12 +64,12 @@ export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresS
     channel,
     onNotification: (payload) => opened?.hear(payload),
     onBack: () => opened?.cameBack(),
-    onGivenUp: () => opened?.gaveUp(),
+    onReserveReleased: () => opened?.reserveReleased(),
     probe: (database) => probe(database, node),
     roundTripMs,
     morePatienceMs: options.morePatienceMs ?? 0,
   });
-  const { knownForMs } = options;
+  const { knownForMs, onCommit } = options;
   opened = createPostgresStore({
     pool,
     timers,
@@ -77,6 +78,7 @@ export async function openPostgres(options: OpenOptions): Promise<Pick<PostgresS
     schema: { known, onOutdated: options.onOutdated ?? (() => {}) },
     ...(knownForMs !== undefined && { knownForMs }),
     ...(options.inbox && { inbox: options.inbox }),
+    ...(onCommit && { onCommit }),
   });
   await start(pool, timers);
   return opened;
@@ -105,7 +107,7 @@ async function prepare(options: OpenOptions): Promise<{ channel: string; known: 
   }
 }
 
-/** One connection for a move into the database, with the same durability and schema as for a node. */
+/** Opens one connection for a move into the database. Requires the same durability and schema as for a node. */
 export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 'log'>) {
   const client = await connect(options.url, options.timers);
   const close = () => client.end().catch(() => {});
@@ -133,7 +135,7 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
   }
 }
 
-/** Connects to the first server that can be used. Returns the errors of all if there is none. */
+/** Connects to the first server that can be used. If there is none, returns the errors of all servers. */
 async function connectToFirst(servers: ReturnType<typeof serversOf>, timers: Clock): Promise<pg.Client | Error[]> {
   const failed: Error[] = [];
   for (const server of servers) {
@@ -146,14 +148,14 @@ async function connectToFirst(servers: ReturnType<typeof serversOf>, timers: Clo
   return failed;
 }
 
-/** Connects to the first server that can be used. */
+/** Connects to the first server that can be used. Tries again for some seconds if an error is temporary. */
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const servers = serversOf(url);
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
     const failed = await connectToFirst(servers, timers);
     if (!Array.isArray(failed)) return failed;
-    const error = worst(failed, servers);
+    const error = mostUsefulError(failed, servers);
     if (!failed.some(mayPass) || timers.monotonicMs() > endsAtMs) {
       const what = `cannot ${error instanceof NotWritable ? 'use' : 'reach'} PostgreSQL at ${shownDatabase(url)}`;
       throw new Error(`${what}: ${error.message || (error as { code?: string }).code}`);
@@ -182,10 +184,7 @@ function mayPass(error: Error): boolean {
   return code === 'ECONNREFUSED' || code === '57P03' || isNoReply(error) || error instanceof NotWritable;
 }
 
-/**
- * Runs before anything is changed: in a session shared with other clients, neither our locks nor our settings would
- * hold.
- */
+/** Runs before any change: in a session shared with other clients, neither our locks nor our settings would hold. */
 async function requireSessions(client: pg.Client, { url, timers }: Pick<OpenOptions, 'url' | 'timers'>): Promise<void> {
   const other = await connect(url, timers);
   try {
@@ -196,7 +195,7 @@ async function requireSessions(client: pg.Client, { url, timers }: Pick<OpenOpti
   }
 }
 
-async function requireDurability(database: Database, log: Note): Promise<void> {
+async function requireDurability(database: Database, log: WriteLog): Promise<void> {
   const settings = await database.all<{ name: string; setting: string }>(
     `SELECT name, setting FROM pg_settings WHERE name IN
        ('fsync', 'full_page_writes', 'synchronous_standby_names', 'server_version_num', 'track_activities')`,
@@ -216,7 +215,7 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
   if (of.get('track_activities') === 'off') {
     throw new Error(
-      'PostgreSQL runs with track_activities=off: live events could be lost, because the server cannot see which transactions ' +
+      'PostgreSQL runs with track_activities=off: live events could be lost, because nodes cannot see which transactions ' +
         'still run. Set track_activities=on.',
     );
   }
@@ -224,7 +223,7 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
     log(
       'info',
       {},
-      'PostgreSQL has no synchronous standby: acknowledged messages are on the disk of one server only, and are lost if it is lost',
+      'PostgreSQL has no synchronous standby: acknowledged messages are on the disk of one server only, and are lost with this server',
     );
   }
 }

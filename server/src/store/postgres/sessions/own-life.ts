@@ -19,13 +19,13 @@ export interface OwnLifeOptions {
   readonly timers: Clock;
   readonly hints: Hints;
   readonly about: NodeDescription;
-  /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
+  /** The schema version that this program knows. `onOutdated` is called when the schema needs a newer program. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
 export class OwnLife {
   readonly #options: OwnLifeOptions;
-  /** On our own clock, counted from when the last heartbeat was sent. Without any heartbeat the node may lease. */
+  /** Until when this node may lease, on its own clock: some time after a heartbeat. Infinite before the first. */
   #aliveUntilMs = Number.POSITIVE_INFINITY;
 
   constructor(options: OwnLifeOptions) {
@@ -41,7 +41,7 @@ export class OwnLife {
     const startedAtMs = timers.monotonicMs();
     const heard = await toStoreErrors(
       pool.beat(async (database) => {
-        const now = await time.beat(database, id, ttlMs, { ...about, known: schema.known }, kept);
+        const now = await time.writeHeartbeat(database, id, ttlMs, { ...about, known: schema.known }, kept);
         const { nodes, readerMin } = await otherNodes(database, id);
         hints.noteNodes(nodes);
         const why = whyOutdated(readerMin, schema.known);

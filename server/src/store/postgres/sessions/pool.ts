@@ -9,22 +9,23 @@ import { NotWritable } from './connection.ts';
 import type { Connections, Role } from './connections.ts';
 import { Database } from './database.ts';
 import {
+  areTablesMissing,
   CommitInDoubt,
   committing,
-  cutOff,
   isDiskFull,
-  isMissing,
-  isNotOurs,
+  isNoSessionPossible,
   isReadOnly,
+  isSharedSession,
   mayRunAgain,
+  ReplyTooLate,
   requireFirstCutOff,
-  TooLate,
+  throwCutOff,
   toStoreError,
 } from './errors.ts';
-import { FullDisk } from './full-disk.ts';
 import { KeptPlan } from './kept-plan.ts';
 import { Link, type LinkOptions } from './link.ts';
 import { dropReserve } from './reserve.ts';
+import { ReserveReleaser } from './reserve-releaser.ts';
 import { WriteWatch } from './write-watch.ts';
 
 /** How often work is tried after a conflict, or after a change of the schema, when each statement may be outdated. */
@@ -34,14 +35,14 @@ export interface PoolOptions extends LinkOptions {
   /** Writes one row and commits, as a publish would. */
   readonly probe: (database: Database) => Promise<void>;
   /** A write found no space, and the reserve was released for it. */
-  readonly onGivenUp: () => void;
+  readonly onReserveReleased: () => void;
 }
 
 /**
  * What to do when work finds no disk space. Work that ends or deletes messages releases the reserve and uses it. A
  * publish releases it and fails. A read that is too large for the disk must not release it.
  */
-type OnFull = 'usesReserve' | 'givesUp' | 'fails';
+type OnFull = 'usesReserve' | 'releases' | 'fails';
 
 /** Bounds the wait for one reply, or for several: if the wait is longer, the connection is closed. */
 type Within = <T>(ms: number, answer: Promise<T>) => Promise<T>;
@@ -51,13 +52,17 @@ export class Pool {
   readonly #keptPlan = new KeptPlan();
   readonly #link: Link;
   readonly #writes: WriteWatch;
-  readonly #fullDisk: FullDisk;
+  readonly #reserveReleaser: ReserveReleaser;
 
   constructor(options: PoolOptions) {
-    const { timers, log, probe, onBack, onGivenUp } = options;
+    const { timers, log, probe, onBack, onReserveReleased } = options;
     this.#timers = timers;
     this.#link = new Link(options);
-    this.#fullDisk = new FullDisk({ timers, giveUp: () => this.beside(dropReserve), onGivenUp });
+    this.#reserveReleaser = new ReserveReleaser({
+      timers,
+      release: () => this.#dropReserve(),
+      onReleased: onReserveReleased,
+    });
     this.#writes = new WriteWatch({
       timers,
       commitMs: () => this.#link.timeouts.commitMs,
@@ -68,7 +73,7 @@ export class Pool {
           onBegin();
           return committing(probe(database));
         }),
-      onStall: (why) => log('error', {}, `${why}; nothing is accepted until it takes writes again`),
+      onStall: (why) => log('error', {}, `${why}; nothing is accepted until the database takes writes again`),
       onBack: () => {
         log('info', {}, 'the database takes writes again');
         onBack();
@@ -94,7 +99,7 @@ export class Pool {
    * lost: nothing was written.
    */
   read<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#again(() => this.#use('readers', (database) => work(database).catch(cutOff)), 'fails');
+    return this.#again(() => this.#use('readers', (database) => work(database).catch(throwCutOff)), 'fails');
   }
 
   /** One statement that writes: it is its own transaction. */
@@ -118,7 +123,7 @@ export class Pool {
           this.#writes.noteWritten();
           return result;
         }),
-      'givesUp',
+      'releases',
     );
   }
 
@@ -149,14 +154,14 @@ export class Pool {
   }
 
   /** Another node has released the reserve. */
-  noteGivenUp(): void {
-    this.#fullDisk.noteGivenUp();
+  noteReserveReleased(): void {
+    this.#reserveReleaser.noteReleased();
   }
 
   /** A transaction whose caller cannot wait long for locks. If it waits too long, it is certain that nothing was written. */
   acceptInLine<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const within = (database: Database, bound: Within) => bound(this.#link.timeouts.acceptMs, work(database));
-    return this.#again(() => this.#transactionOnce(within), 'givesUp');
+    return this.#again(() => this.#transactionOnce(within), 'releases');
   }
 
   notify(payload: string): void {
@@ -168,7 +173,7 @@ export class Pool {
     await this.#link.close();
   }
 
-  /** For a statement that may wait for the lock of a row before it commits. */
+  /** The time limit for a statement that may wait for the lock of a row before it commits. */
   get #lockAndCommitMs(): number {
     return 2 * this.#link.timeouts.commitMs;
   }
@@ -182,7 +187,7 @@ export class Pool {
       } catch (error) {
         // On a lost connection the rollback fails too, with no new information.
         await database.exec('ROLLBACK').catch(() => {});
-        return cutOff(error);
+        return throwCutOff(error);
       }
       await committing(within(this.#link.timeouts.commitMs, database.exec('COMMIT')));
       return result;
@@ -190,7 +195,7 @@ export class Pool {
   }
 
   async #again<T>(work: () => Promise<T>, onFull: OnFull = 'usesReserve'): Promise<T> {
-    const { times } = this.#fullDisk;
+    const { times } = this.#reserveReleaser;
     let usesReserve = false;
     for (let tries = 1; ; tries += 1) {
       try {
@@ -198,7 +203,7 @@ export class Pool {
       } catch (error) {
         if (mayRunAgain(error) && tries < TRIES_MAX) continue;
         if (isDiskFull(error) && !usesReserve) {
-          usesReserve = await this.#makeRoom(onFull, times);
+          usesReserve = await this.#makeRoom(isNoSessionPossible(error) ? 'usesReserve' : onFull, times);
           if (usesReserve) continue;
         }
         requireFirstCutOff(error, tries);
@@ -209,20 +214,30 @@ export class Pool {
   /** Tries to release space. Returns whether the statement may run again. */
   async #makeRoom(onFull: OnFull, times: number): Promise<boolean> {
     if (onFull === 'fails') return false;
-    const made = this.#fullDisk.makeRoom(times);
+    const made = this.#reserveReleaser.makeRoom(times);
     return onFull === 'usesReserve' && (await made);
+  }
+
+  /** If no new session can start, uses the connection of the heartbeat, which is never idle for long enough to be closed. */
+  async #dropReserve(): Promise<boolean> {
+    try {
+      return await this.beside(dropReserve);
+    } catch (error) {
+      if (!isNoSessionPossible(error)) throw error;
+      return await this.#transactionOnce(dropReserve, 'heartbeat');
+    }
   }
 
   async #use<T>(role: Role, work: (database: Database, within: Within) => Promise<T>): Promise<T> {
     const { connections } = this.#link;
     this.#refuse(role, connections);
-    return connections.inLine(role, () => this.#useNow(role, connections, work));
+    return connections.inTurn(role, () => this.#useNow(role, connections, work));
   }
 
   #refuse(role: Role, connections: Connections): void {
     const { away } = this.#link;
     if (away !== null) throw new StoreUnavailable(away.reason, away.text);
-    // This call waited for a connection that was closed meanwhile.
+    // This call has waited for a connection that was closed meanwhile.
     if (this.#link.connections !== connections)
       throw new StoreUnavailable('unavailable', 'the database was unavailable');
     // The heartbeat is always tried: whether this node keeps its claims does not depend on whether messages can be
@@ -240,8 +255,8 @@ export class Pool {
     try {
       client = await connections.connect(role);
     } catch (error) {
-      if (isMissing(error) || error instanceof NotWritable) this.#link.lose(error as Error);
-      throw toStoreError(error);
+      if (areTablesMissing(error) || error instanceof NotWritable) this.#link.lose(error as Error);
+      throw isNoSessionPossible(error) ? error : toStoreError(error);
     }
     try {
       const result = await work(new Database(client), this.#withinOn(client));
@@ -249,7 +264,7 @@ export class Pool {
       client.release();
       return result;
     } catch (error) {
-      // A server without space has still responded.
+      // A server whose disk is full has still responded.
       const isLost = toStoreError(error) instanceof StoreUnavailable && !isDiskFull(error);
       if (error instanceof CommitInDoubt) error.session = connections.processOf(client);
       if (!isLost) this.#link.noteAnswer();
@@ -262,7 +277,7 @@ export class Pool {
   #noteFailure(role: Role, { server }: Connections, error: unknown): void {
     if (role !== 'readers' && role !== 'probe') this.#writes.noteFailed(error, role === 'adders');
     const mayBeElsewhere = isReadOnly(error) && server.target === 'read-write';
-    if (isNotOurs(error) || isMissing(error) || mayBeElsewhere) this.#link.lose(error as Error);
+    if (isSharedSession(error) || areTablesMissing(error) || mayBeElsewhere) this.#link.lose(error as Error);
   }
 
   #withinOn(client: pg.ClientBase): Within {
@@ -270,7 +285,7 @@ export class Pool {
       let cancel = () => {};
       const late = new Promise<never>((_, reject) => {
         cancel = this.#timers.after(ms, () => {
-          reject(new TooLate(ms));
+          reject(new ReplyTooLate(ms));
           destroyConnection(client);
         });
       });

@@ -7,7 +7,7 @@ import { isReserveThere, makeReserve } from './reserve.ts';
 
 /** The reserve for the upkeep, and the functions that notify its listeners. */
 export function createReserve(pool: Pool) {
-  const listeners = { givenUp: () => {}, back: () => {} };
+  const listeners = { released: () => {}, back: () => {} };
   let mayRecycle = true;
   const reserve: DatabaseReserve = {
     isThere: () => toStoreErrors(pool.read(isReserveThere)),
@@ -28,12 +28,12 @@ export function createReserve(pool: Pool) {
         mayRecycle = !isForbidden(error);
       }
     },
-    onGivenUp(listener) {
-      listeners.givenUp = listener;
+    onReleased(listener) {
+      listeners.released = listener;
     },
     onBack(listener) {
       listeners.back = listener;
     },
   };
-  return { reserve, givenUp: () => listeners.givenUp(), cameBack: () => listeners.back() };
+  return { reserve, released: () => listeners.released(), cameBack: () => listeners.back() };
 }

@@ -4,7 +4,7 @@
 import type { Database } from './database.ts';
 
 const LOCK = "hashtextextended('postrider reserve ' || current_schema(), 8411)";
-/** A row is as large as a page allows. */
+/** The size of a page of PostgreSQL. Each row of the reserve fills one page. */
 const PAGE_BYTES = 8192;
 /** How many pages have random bytes, which no file system can compress. The other pages are copies of these. */
 const FIRST_PAGES = 32;
@@ -25,8 +25,8 @@ export async function makeReserve(database: Database, bytes: number, spareBytes:
   if (await isReserveThere(database)) return true;
   // Fails in a schema that was emptied or replaced, so that nothing is created there.
   await database.exec('SELECT seq FROM messages LIMIT 0');
-  // Created again, and not into the table that a crash has emptied: what a failed transaction adds to an old table
-  // stays there.
+  // The table is created again, even if a crash has only emptied it: what a failed transaction adds to an old table
+  // stays on the disk.
   await database.exec('DROP TABLE IF EXISTS reserve');
   await fill(database, 'reserve', bytes);
   if (spareBytes > 0) {

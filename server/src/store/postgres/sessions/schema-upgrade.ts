@@ -5,7 +5,7 @@ import type { Clock } from '../../../runtime/world.ts';
 import { type Files, shippedFiles } from '../../../shipped-files.ts';
 import { type Migration, pendingMigrations, readMigrations } from '../../migrations.ts';
 import type { Database } from './database.ts';
-import type { Note } from './link.ts';
+import type { WriteLog } from './link.ts';
 
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
@@ -25,7 +25,7 @@ const GONE_POLL_MS = 500;
 
 export interface UpgradeOptions {
   readonly timers: Clock;
-  readonly log: Note;
+  readonly log: WriteLog;
   /** The migrations of another version of the program, for tests. */
   readonly migrations?: Files | undefined;
 }
@@ -33,8 +33,8 @@ export interface UpgradeOptions {
 interface SchemaRow {
   readonly version: number;
   /**
-   * The oldest program that can serve this schema, by the newest migration that it knows: an older program stops, and
-   * does not start.
+   * The number of the newest migration that a program must know to use this schema. A program that does not know it
+   * refuses to start, and stops if it is running.
    */
   readonly reader_min: number;
 }
@@ -51,7 +51,7 @@ export async function bringUpToDate(database: Database, options: UpgradeOptions)
   return migrations.length;
 }
 
-/** For a command beside the service: checks the schema and leaves it as it is. */
+/** For a command beside the service: checks the schema and changes nothing. */
 export async function requireUpToDate(database: Database, given?: Files): Promise<number> {
   const migrations = readMigrations(given ?? shippedFiles('store/postgres/migrations'));
   const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
@@ -226,7 +226,7 @@ async function run(database: Database, { name }: Migration, sql: string): Promis
 }
 
 /** From now on older nodes stop, and no older node starts. Waits until the last of them has stopped. */
-async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
+async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: WriteLog): Promise<void> {
   await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
   const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;
   for (let isLogged = false; ; isLogged = true) {

@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../../runtime/world.ts';
 import { StoreUnavailable } from '../../ports/store.ts';
-import { CommitInDoubt, isLockTimeout, isReadOnly, TooLate } from './errors.ts';
+import { CommitInDoubt, isLockTimeout, isReadOnly, ReplyTooLate } from './errors.ts';
 
 /** No probe is needed if a write succeeded less than this ago. */
 const FRESH_MS = 1000;
@@ -28,7 +28,7 @@ export class WriteWatch {
   #why: string | null = null;
   #wroteAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | null = null;
-  /** When the probe began to write; null while it does not. */
+  /** When the running probe began to write. Null while no probe writes. */
   #writingFromMs: number | null = null;
   #cancelAgain = () => {};
   #isClosed = false;
@@ -50,7 +50,7 @@ export class WriteWatch {
     this.#wroteAtMs = this.#options.timers.monotonicMs();
   }
 
-  /** Notes that a write failed. `isAdding`: the write waited for no lock of a single queue, key or message. */
+  /** Notes that a write failed. `isAdding`: any lock that it waited for was not of one queue, key or message. */
   noteFailed(error: unknown, isAdding: boolean): void {
     const why = whyStalled(error, isAdding);
     if (why !== null) this.#stall(why);
@@ -133,7 +133,7 @@ const NO_COMMIT = 'the database does not confirm commits; a synchronous standby 
 
 function whyStalled(error: unknown, isAdding: boolean): string | null {
   if (isReadOnly(error)) return 'the database is read-only';
-  if (error instanceof CommitInDoubt && error.cause instanceof TooLate) return NO_COMMIT;
+  if (error instanceof CommitInDoubt && error.cause instanceof ReplyTooLate) return NO_COMMIT;
   if (isAdding && isLockTimeout(error)) return 'the tables of the database are locked';
   return null;
 }

@@ -7,6 +7,8 @@ import type { AfterAttempt } from '../../../rules/lines/line.ts';
 import type { AloneReply, Recovery } from '../../ports/delivery-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { RELEASED } from '../../rows/rows.ts';
+import { ONE_MORE_CHANGE } from '../../shared/changed-message.ts';
+import { type ExpiringRow, isLive } from '../../shared/expiries.ts';
 import type { LeaseHolder } from '../../shared/succession.ts';
 import { suspendedAccounts } from '../resources/accounts-at-claim.ts';
 import type { Database } from '../thread/database.ts';
@@ -17,7 +19,7 @@ import { admitOne } from './flow-keys.ts';
 
 const HELD_COUNTED_MAX = 10_000;
 
-/** Called in addition to the normal settle, for a message that is or was interrupted. */
+/** Stores how crashes have interrupted the message, and what follows. Settle calls this only if there were any. */
 export function writeInterruptions(
   database: Database,
   seq: number,
@@ -33,23 +35,23 @@ export function writeInterruptions(
   );
 }
 
-interface Suspect extends Claimable {
+interface Suspect extends Claimable, ExpiringRow {
   readonly account_id: string;
   readonly flow_key: string | null;
   readonly alone_from_at: number;
 }
 
-/** Leases the message that has waited longest to start alone, unless its flow key blocks it. */
+/** Leases one message that must start alone: the longest waiting one that no suspension or flow key blocks. */
 export function claimAlone(database: Database, caches: TransactionCaches, to: LeaseHolder, now: number): AloneReply {
   caches.requestedFlowLimits.apply();
   const suspects = database.all<Suspect>(
-    `SELECT seq, claimed_at, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
+    `SELECT seq, claimed_at, account_id, flow_key, alone_from_at, must_start_before FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
        ORDER BY alone_from_at LIMIT ?`,
     now,
     SUSPECTS_READ_MAX,
   );
   const suspended = suspendedAccounts(database);
-  const able = suspects.filter((each) => !suspended.includes(each.account_id));
+  const able = suspects.filter((each) => !suspended.includes(each.account_id) && isLive(each, now));
   const suspect = chooseStartingAlone(able).find((each) => mayStart(database, each, now));
   const claim = suspect ? startAlone(database, caches, suspect, to, now) : null;
   return { claim, nextAt: nextAloneAt(database) };
@@ -69,7 +71,7 @@ function startAlone(
   return { lease, message: toMessage(new Bodies(database).fill(row)), ...caches.accountsAtClaim.get(accountId) };
 }
 
-/** The limits of a flow key apply to this message as to any other. */
+/** Whether the flow key of the message, if it has one, admits it now. If so, the message takes its place there. */
 function mayStart(database: Database, { seq, account_id: accountId, flow_key: key }: Suspect, now: number): boolean {
   return key === null || admitOne(database, accountId, key, seq, now);
 }
@@ -82,7 +84,7 @@ function nextAloneAt(database: Database): number | null {
   return row?.at ?? null;
 }
 
-export function recovery(database: Database): Recovery {
+export function readRecovery(database: Database): Recovery {
   const { held } = database.get<{ held: number }>(
     'SELECT count(*) AS held FROM (SELECT 1 FROM messages WHERE held_at IS NOT NULL LIMIT ?)',
     HELD_COUNTED_MAX,
@@ -90,7 +92,7 @@ export function recovery(database: Database): Recovery {
   return { nextAloneAt: nextAloneAt(database), held };
 }
 
-/** The messages wait for their due time again: due now, at their old positions. Earlier crashes no longer count. */
+/** Releases held messages. They are due now, keep their positions, and their earlier crashes no longer count. */
 export function releaseHeld(
   database: Database,
   caches: TransactionCaches,
@@ -106,7 +108,8 @@ export function releaseHeld(
     );
     if (!row) return false;
     database.run(
-      'UPDATE messages SET due_at = ?, held_at = NULL, interrupted = 0, alone_at_crash = 0 WHERE seq = ?',
+      `UPDATE messages SET due_at = ?, held_at = NULL, interrupted = 0, alone_at_crash = 0, ${ONE_MORE_CHANGE}
+         WHERE seq = ?`,
       now,
       row.seq,
     );

@@ -1,11 +1,11 @@
-// Bodies with their own row: shared bodies and large ones. A body is stored once, read once, and deleted with the last
-// message that has it.
+// Bodies that have a row of their own in the table `bodies`: shared and large ones. A shared body is stored once, read
+// once, and deleted with the last message that has it.
 
 import type { MessageRow } from '../../rows/message-row.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
-/** The length of the body of a row of `messages`, without reading the body. */
+/** SQL for the length of the body of a row of `messages`. It does not read the body. */
 export const BODY_BYTES = 'iif(body_id IS NULL, length(body), (SELECT length(bytes) FROM bodies WHERE id = body_id))';
 
 type Counting = Pick<TransactionCaches, 'stored'>;
@@ -15,7 +15,18 @@ export function insertBody(database: Database, { stored }: Counting, accountId: 
   return database.insert('INSERT INTO bodies (account_id, bytes) VALUES (?, ?)', accountId, body);
 }
 
-/** Call this after deleting a message that had this body, in the same transaction. */
+/**
+ * From this size on, a body has its own row. SQLite rewrites a changed row with all its overflow pages, so a large body
+ * inside the row would be written at each claim and settlement.
+ */
+const LARGE_BODY_BYTES = 16 * 1024;
+
+/** The id of a large body, which is stored in a row of its own. Null for a small body. */
+export function largeBodyId(database: Database, caches: Counting, accountId: string, body: Uint8Array): number | null {
+  return body.length < LARGE_BODY_BYTES ? null : insertBody(database, caches, accountId, body);
+}
+
+/** Deletes a body that no message has any more. Call this in the transaction that took the body from a message. */
 export function deleteUnusedBody(database: Database, { stored }: Counting, id: number): void {
   const unused = database.get<{ account_id: string; bytes: number }>(
     `SELECT account_id, length(bytes) AS bytes FROM bodies
@@ -36,7 +47,7 @@ export class Bodies {
 
   /**
    * `keptMax`: how many shared bodies are cached. Default: all, for calls that return all bodies anyway. `bytesMax`:
-   * how much of each body is read. Null: the whole body.
+   * how many bytes of each body are read. Null: the whole body.
    */
   constructor(database: Database, keptMax = Number.POSITIVE_INFINITY, bytesMax: number | null = null) {
     this.#database = database;
@@ -55,7 +66,7 @@ export class Bodies {
     return this.#read('SELECT body AS bytes FROM messages WHERE seq = ?', seq);
   }
 
-  /** Fills in the body of a row that was read with its own body, if the message has a shared body. */
+  /** Completes a row that was read with the column `body`, which is empty if the body is in the table `bodies`. */
   fill(row: MessageRow): MessageRow {
     if (row.body_id !== null) row.body = this.#shared(row.body_id);
     return row;
@@ -73,7 +84,7 @@ export class Bodies {
   #read(sql: string, key: number): Uint8Array {
     if (this.#bytesMax === null) return this.#database.get<{ bytes: Uint8Array }>(sql, key)!.bytes;
     const cut = `SELECT substr(bytes, 1, ?) AS bytes FROM (${sql})`;
-    // SQLite returns null as a part of an empty body.
+    // For an empty body, `substr` returns null.
     return this.#database.get<{ bytes: Uint8Array | null }>(cut, this.#bytesMax, key)!.bytes ?? new Uint8Array(0);
   }
 }

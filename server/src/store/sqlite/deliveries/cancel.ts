@@ -1,25 +1,30 @@
 // Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
-import { COUNTED } from '../../../rules/accounts/activity.ts';
+import { COUNT_KINDS } from '../../../rules/accounts/activity.ts';
 import { earlier } from '../../../rules/time/instant.ts';
-import { CANCEL_REQUESTED, CANCELLED } from '../../rows/rows.ts';
+import { CANCEL_REQUESTED, CANCELLED, NODE_AWAITING } from '../../rows/rows.ts';
 import type { CancelReply } from '../../shared/commands.ts';
+import { endAwaiting } from '../messages/acks.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteUnusedBody } from './bodies.ts';
-import { forgetDeduplication, OPEN_MESSAGE, type OpenMessage, startWaitingMessages } from './open-message.ts';
+import { forgetDeduplication, OPEN_MESSAGE_COLUMNS, type OpenMessage, startWaitingMessages } from './open-message.ts';
 import { isDead, type LifeCheck } from './orphans.ts';
 
 const ENDED = `state = 'cancelled', holds_place = 0, ended_at = ?, expires_at = ?,
   due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL`;
 const END = `UPDATE messages SET ${ENDED} WHERE seq = ?`;
 /**
- * For messages that are not kept. SQLite rewrites a changed row with its body, and a full disk may have no space for
- * that. Without the body, the space of the body is free at once.
+ * For messages that are not kept after their end. SQLite rewrites a changed row with its body, and a full disk may have
+ * no space for that. This statement removes the body, which frees space at once.
  */
 const END_WITHOUT_BODY = `UPDATE messages SET ${ENDED}, body = x'', body_id = NULL WHERE seq = ?`;
 
-type ToCancel = OpenMessage & { readonly lease: string | null; readonly body_id: number | null };
+type ToCancel = OpenMessage & {
+  readonly lease: string | null;
+  readonly node: string | null;
+  readonly body_id: number | null;
+};
 
 export function cancel(
   database: Database,
@@ -33,7 +38,7 @@ export function cancel(
   let dueAt: number | null = null;
   for (const id of new Set(messageIds)) {
     const open = database.get<ToCancel>(
-      `SELECT lease, body_id, ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+      `SELECT lease, node, body_id, ${OPEN_MESSAGE_COLUMNS} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
       id,
       accountId,
     );
@@ -43,7 +48,7 @@ export function cancel(
       continue;
     }
     forgetDeduplication(database, open, id);
-    caches.activity.add(accountId, COUNTED.cancelled, now);
+    caches.activity.add(accountId, COUNT_KINDS.cancelled, now);
     if (open.lease !== null) {
       requested.push(id);
       requestEnd(database, caches, open, now, expiresAt);
@@ -58,6 +63,7 @@ export function cancel(
 
 function requestEnd(database: Database, caches: TransactionCaches, open: ToCancel, now: number, expiresAt: number) {
   caches.journal.add(open.account_id, open.seq, CANCEL_REQUESTED, now);
+  if (open.node === NODE_AWAITING) endAwaiting(database, open);
   database.run(
     'UPDATE messages SET cancel_requested_at = ?, cancel_expires_at = ? WHERE seq = ?',
     now,
@@ -73,7 +79,7 @@ function end(database: Database, caches: TransactionCaches, open: ToCancel, now:
   if (!isKept && open.body_id !== null) deleteUnusedBody(database, caches, open.body_id);
 }
 
-/** The leases of a node whose messages are to be cancelled. */
+/** The leases of a node for messages whose cancel was requested. */
 export function cancelledClaims(database: Database, node: string): string[] {
   const rows = database.all<{ lease: string }>(
     "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? AND cancel_requested_at IS NOT NULL",
@@ -82,7 +88,7 @@ export function cancelledClaims(database: Database, node: string): string[] {
   return rows.map(({ lease }) => lease);
 }
 
-/** The given messages whose cancel was requested and whose node may still be alive. */
+/** Those messages whose cancel was requested and whose claim belongs to a node that may be alive, with this node. */
 export function nodesHoldingCancelled(
   database: Database,
   accountId: string,

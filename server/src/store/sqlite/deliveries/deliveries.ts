@@ -2,15 +2,17 @@
 // at once. Such a message is written only twice (accepted, settled) and never read back.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
+import { NO_SLOTS } from '../../../rules/delivery/slots.ts';
 import { ENDED_LANE } from '../../../rules/limits/lanes.ts';
 import type { NodeDescription } from '../../../rules/nodes/node.ts';
 import type { Clock } from '../../../runtime/world.ts';
-import type { AcceptAnswer, DeliveryStore } from '../../ports/delivery-store.ts';
+import type { AcceptResult, DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Cancelling } from '../../shared/cancelling.ts';
-import type { AcceptReply } from '../../shared/commands.ts';
+import { type AcceptReply, acceptResult, mayBeRefused } from '../../shared/commands.ts';
 import type { Inbox } from '../../shared/inbox.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
 import type { Calls } from '../thread/calls.ts';
+import { parkedText } from '../thread/parked-text.ts';
 
 export interface DeliveriesOptions {
   readonly calls: Calls;
@@ -23,6 +25,7 @@ export interface DeliveriesOptions {
   readonly shownAs?: ShownNode | undefined;
 }
 
+/** This node as people see it. */
 export interface ShownNode {
   readonly id: string;
   readonly startedAt: number;
@@ -35,16 +38,16 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     offer: (limits) => offer.offer(limits),
     onClaims: (listener) => offer.onClaims(listener),
     claimDue: (now) =>
-      offer.claimDue(now, async (limits, leasePrefix) => {
-        const reply = await calls.ask('claim', { node, now, limits, leasePrefix });
+      offer.claimDue(now, async ({ parked, ...limits }, leasePrefix) => {
+        const given = { limits: { ...limits, parked: NO_SLOTS.parked }, parked: parkedText(parked) };
+        const reply = await calls.ask('claim', { node, now, leasePrefix, ...given });
         if (reply.claims.length > 0) calls.news.noteJournal();
-        if (reply.hasMore) calls.noteLeft();
+        if (reply.hasMore) calls.hintAtLeftMessages();
         return reply;
       }),
     settle: settling(options),
-    async release(leases, now) {
-      await calls.ask('release', leases, node, now);
-    },
+    release: async (leases, now) => (await calls.ask('release', leases, node, now)).overtaken,
+    expireMessages: async (expirations, now) => (await calls.ask('expireMessages', expirations, now)).expired,
     onWork: (listener) => offer.onWork(listener),
     onCancel: (listener) => cancelling.onCancel(listener),
     cancelledClaims: () => calls.ask('cancelledClaims', node),
@@ -59,7 +62,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       return offer.leasing(holder, () => calls.ask('claimAlone', holder, now));
     },
     recovery: () => calls.ask('recovery'),
-    ...lifeOf(options),
+    ...heartbeatAndNodes(options),
     storedTime: () => calls.ask('storedTime'),
     // Other code watches the disk and the files (upkeep/disk.ts, upkeep/files.ts).
     whyNotWritable: async () => null,
@@ -67,19 +70,19 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
 }
 
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
-  return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> =>
-    // One promise without `then`, because this code runs for each publish.
+  return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptResult> =>
+    // A single promise and no `then`, to save time: this code runs for each publish.
     new Promise((resolve, reject) => {
       const bytes = inbox.take(messages);
-      // Under a quota no message is leased at accept, because all messages of the call may be refused.
-      const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
+      const isLeased = !mayBeRefused(messages, dayMax);
+      const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
       const command = { messages, leases, node, now, dayMax };
       const onReply = (reply: AcceptReply) => {
         try {
           inbox.give(messages, bytes);
           offer.confirm(messages, leases, reply, now);
           calls.tell('accept', reply, command);
-          resolve({ duplicates: reply.duplicates, isOverQuota: reply.isOverQuota });
+          resolve(acceptResult(reply));
         } catch (error) {
           reject(error);
         }
@@ -96,7 +99,7 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
 function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
   return async (settlements, now, { takesOver = [], canWait = false } = {}) => {
     const successors = offer.successorLeases(takesOver);
-    // While ready messages wait for slots, the slots that this settlement frees are needed at once.
+    // If ready messages wait for slots, the settlement is not delayed, because it frees some.
     const asked =
       canWait && offer.isCaughtUp(now)
         ? calls.writer.callSometime('settle', settlements, now, successors)
@@ -112,8 +115,8 @@ function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] 
   };
 }
 
-/** The file belongs to one process, so there is no other node to list. The lanes of the process are not listed. */
-function lifeOf({ calls, clock, node, about, shownAs }: DeliveriesOptions) {
+/** The list of nodes has only this process: the file belongs to one process, and its lanes are not listed. */
+function heartbeatAndNodes({ calls, clock, node, about, shownAs }: DeliveriesOptions) {
   const shown = shownAs ?? { id: node, startedAt: clock.now() };
   let aliveUntil = clock.now();
   return {

@@ -1,15 +1,16 @@
-// Selects the queues and flow keys that are due longest; if more are due than one step takes, first a few of each
-// account. A step continues where the last one stopped: no account waits behind all lines of another.
+// Selects the queues and flow keys (lines) that are due longest. If more are due than one call takes, a few of each
+// account go first, beginning where the last call stopped, so that no account waits behind all lines of another.
 
 import { PROMOTE_ACCOUNTS_LOOKED_MAX, PROMOTE_LINES_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 
+/** A due queue or flow key. */
 export interface DueLine {
   readonly account_id: string;
   readonly name: string;
 }
 
-/** The tables and columns that store the due times. Each of these columns has its own index, and one by account. */
+/** The tables and columns with the due times. Each column has two indexes: over all accounts, and by account. */
 const PLACES = {
   queues: { table: 'queues', name: 'name', at: 'next_start_at', byAccount: 'queues_next_start_of_account' },
   flowKeys: { table: 'flow_keys', name: 'key', at: 'next_start_at', byAccount: 'flow_keys_next_start_of_account' },
@@ -38,7 +39,7 @@ export class DueLines {
       WHERE account_id = ? AND ${at} <= ? ORDER BY ${at} LIMIT ?`;
   }
 
-  /** Returns at most `max` lines. `hasMore`: further lines are due as well. */
+  /** Returns at most `max` due lines. `hasMore`: more lines than these are due. */
   take(now: number, max: number): { readonly lines: readonly DueLine[]; readonly hasMore: boolean } {
     const longestDue = this.#database.all<DueLine>(this.#longestDue, now, max + 1);
     if (longestDue.length <= max) return { lines: longestDue, hasMore: false };
@@ -58,17 +59,17 @@ export class DueLines {
   }
 
   #accounts(): Generator<string> {
-    return keysFrom(this.#lastAccount, (after, upTo) =>
+    return keysInTurn(this.#lastAccount, (after, upTo) =>
       this.#database.get<{ key: string }>(this.#nextAccount, after, upTo),
     );
   }
 }
 
-/** So many lines are taken even if the time is over. Then the clock is read after each few lines. */
+/** This many lines are always yielded. Then the clock is read before every so many (`LINES_A_LOOK`) further lines. */
 const LINES_MIN = 64;
 const LINES_A_LOOK = 8;
 
-/** Yields the lines until the time is over. */
+/** Yields the lines until `isOver` returns true, but always the first `LINES_MIN`. */
 export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boolean): Generator<DueLine> {
   for (const [index, line] of lines.entries()) {
     if (index >= LINES_MIN && index % LINES_A_LOOK === 0 && isOver()) return;
@@ -79,8 +80,8 @@ export function* whileThereIsTime(lines: readonly DueLine[], isOver: () => boole
 /** A text that sorts after every key. */
 const LAST = '\u{10ffff}';
 
-/** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */
-export function* keysFrom(
+/** Yields the keys after `start`, then the keys up to it. `next` returns the first key after `after`, up to `upTo`. */
+export function* keysInTurn(
   start: string,
   next: (after: string, upTo: string) => { key: string } | undefined,
 ): Generator<string> {

@@ -1,21 +1,20 @@
 // Flow control by key: which messages of a flow key may start. Every change that could free a place ends in
-// `admitWaiting`; no other code makes messages that wait for a key `ready`. rules/lines/admission.ts plans the
-// admissions.
+// `admitWaiting`; no other code makes messages that wait for a key `ready`. rules/lines/admission.ts plans admissions.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
   type CountLimits,
-  countedToAdmit,
-  countedToStart,
+  countLimitsToAdmit,
+  countLimitsToStart,
   type FlowWindow,
   isChangedByStart,
   type KeyCounts,
   planAdmission,
-  planOne,
+  planOneStart,
   planStart,
   type StartPlan,
-  startsIn,
-  withoutStarts,
+  startsInWindow,
+  windowWithoutStarts,
 } from '../../../rules/lines/admission.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
 import * as flowKey from '../../../rules/lines/flow-key.ts';
@@ -23,39 +22,34 @@ import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../../rows/line-rows.ts'
 import { PROMOTE_KEYS_MAX, promotedPerKeyMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
-import { READY_NOW } from './message-sql.ts';
+import { SET_READY_AT } from './message-sql.ts';
 
-export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
+const GET_FLOW_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
 
-/**
- * Creates the key, or applies the limits of its newest message unless the key's limits are pinned. Returns whether the
- * limits changed.
- */
-export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return setLimits(database, row, flowKey.requestedLimits(toKeyState(row), said));
-  makeKey(database, accountId, key, said);
+/** Creates the key with these limits. If it exists, sets its unpinned limits, and returns whether they changed. */
+export function setRequestedLimits(database: Database, accountId: string, key: string, requested: FlowLimits): boolean {
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
+  if (row) return setLimits(database, row, flowKey.requestedLimits(toKeyState(row), requested));
+  createFlowKey(database, accountId, key, requested);
   return false;
 }
 
-/**
- * Notes the limits of the newest message of a key, for a later claim to apply. Until then the old limits stay in force.
- */
-export function deferLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
+/** Stores limits that the newest message of a key requests. Until a later claim applies them, the old limits hold. */
+export function deferLimits(database: Database, accountId: string, key: string, limits: FlowLimits, now: number): void {
   database.run(
     'UPDATE flow_keys SET requested_limits = ?, requested_at = coalesce(requested_at, ?) WHERE account_id = ? AND key = ?',
-    JSON.stringify(said),
+    JSON.stringify(limits),
     now,
     accountId,
     key,
   );
 }
 
-/** Applies noted limits to a few keys. Returns whether other keys still have noted limits. */
+/** Applies the limits that `deferLimits` stored, for a few keys. Returns whether more keys have such limits. */
 export function applyDeferredLimits(database: Database, requestedFlowLimits: DueLines, now: number): boolean {
   const { lines, hasMore } = requestedFlowLimits.take(Number.MAX_SAFE_INTEGER, eachMax('flowKeysChecked'));
   for (const { account_id, name } of lines) {
-    const row = database.get<FlowRow>(GET_KEY, account_id, name)!;
+    const row = database.get<FlowRow>(GET_FLOW_KEY, account_id, name)!;
     setLimits(database, row, flowKey.newestLimits(toKeyState(row)));
     admitWaiting(database, account_id, name, now);
   }
@@ -63,23 +57,23 @@ export function applyDeferredLimits(database: Database, requestedFlowLimits: Due
 }
 
 /**
- * Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist; then a claim
- * checks the key from `newDueAt` on.
+ * Whether the key already has these limits, apart from pinned ones. If the key does not exist, creates it with these
+ * limits and returns true. `newDueAt`: from when on claims check a new key; null: not at all.
  */
 export function areLimitsUnchanged(
   database: Database,
   accountId: string,
   key: string,
-  said: FlowLimits,
+  requested: FlowLimits,
   newDueAt: number | null,
 ): boolean {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return flowKey.areLimitsUnchanged(toKeyState(row), said);
-  makeKey(database, accountId, key, said, newDueAt);
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
+  if (row) return flowKey.areLimitsUnchanged(toKeyState(row), requested);
+  createFlowKey(database, accountId, key, requested, newDueAt);
   return true;
 }
 
-export function makeKey(
+export function createFlowKey(
   database: Database,
   accountId: string,
   key: string,
@@ -99,8 +93,8 @@ export function makeKey(
 }
 
 /**
- * Sets new limits. Messages that the old limits admitted and that have not started are checked again. Returns whether
- * the limits changed.
+ * Sets new limits, and returns whether they changed. Messages that the old limits admitted and that have not started
+ * then wait again: call `admitWaiting`.
  */
 export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
   const isSame = flowKey.areSameLimits(toKeyState(row).limits, limits);
@@ -114,12 +108,12 @@ export function setLimits(database: Database, row: FlowRow, limits: FlowLimits):
     row.account_id,
     row.key,
   );
-  if (!isSame) takeBack(database, row);
+  if (!isSame) takeBackUnstarted(database, row);
   return !isSame;
 }
 
-/** Messages that are ready but not started wait again and do not count as started. Then call `admitWaiting`. */
-export function takeBack(database: Database, row: FlowRow): void {
+/** Makes admitted, unstarted messages wait again, and no longer counts their starts. Then call `admitWaiting`. */
+export function takeBackUnstarted(database: Database, row: FlowRow): void {
   const count = database.run(
     `UPDATE messages SET state = 'queued', holds_place = 0
        WHERE holds_place = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
@@ -131,27 +125,33 @@ export function takeBack(database: Database, row: FlowRow): void {
 
 function uncount(database: Database, row: FlowRow, count: number): void {
   if (count > 0)
-    writeWindow(database, row, { window: withoutStarts(windowOf(row), count), nextStartAt: row.next_start_at });
+    writeWindow(database, row, { window: windowWithoutStarts(windowOf(row), count), nextStartAt: row.next_start_at });
 }
 
-/** For a claim released before its attempt began: its start no longer counts, if its period is still current. */
+/** For a message that was admitted and leaves the key without having started: its start no longer counts. */
+export function uncountAdmitted(database: Database, accountId: string, key: string): void {
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
+  if (row) uncount(database, row, 1);
+}
+
+/** For a claim that was released before its attempt began: subtracts its start, if it counts in the current period. */
 export function uncountStart(database: Database, accountId: string, key: string, claimedAt: number): void {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) uncount(database, row, startsIn(windowOf(row), [claimedAt]));
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
+  if (row) uncount(database, row, startsInWindow(windowOf(row), [claimedAt]));
 }
 
-/** Counts the start of a message that is claimed now. */
-export function countStart(database: Database, accountId: string, key: string, now: number): void {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
+/** Updates the key when a message is claimed. Most claims change nothing: the start was counted at admission. */
+export function updateKeyAtStart(database: Database, accountId: string, key: string, now: number): void {
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key)!;
   const state = toKeyState(row);
   if (!isChangedByStart(state, now)) return;
-  const { unstarted } = count(database, row, countedToStart(state, now));
+  const { unstarted } = countKey(database, row, countLimitsToStart(state, now));
   writeWindow(database, row, planStart(state, unstarted, 1, now));
 }
 
 /**
- * Makes as many messages ready as the key admits, at most `most`. Returns the earliest time at which the key has
- * something to claim.
+ * Makes as many messages ready as the key admits, at most `most`. Returns the earliest time at which the key has a
+ * message to claim, or null.
  */
 export function admitWaiting(
   database: Database,
@@ -160,16 +160,16 @@ export function admitWaiting(
   now: number,
   most = Number.POSITIVE_INFINITY,
 ): number | null {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
   if (!row) return null;
   const state = toKeyState(row);
-  const plan = planAdmission(state, count(database, row, countedToAdmit(state, now)), now, most);
-  if (plan.letIn > 0) makeReady(database, accountId, key, plan.letIn, now);
+  const plan = planAdmission(state, countKey(database, row, countLimitsToAdmit(state, now)), now, most);
+  if (plan.admitted > 0) makeReady(database, accountId, key, plan.admitted, now);
   writeWindow(database, row, plan);
   return plan.dueAt;
 }
 
-/** For a new message that waits for its key: a claim will check the key. This function admits no message. */
+/** Lets claims check the key from `at` on, because a message waits for it. This function admits no message. */
 export function markKeyDue(database: Database, accountId: string, key: string, at: number): void {
   database.run(
     `UPDATE flow_keys SET next_start_at = ?3
@@ -182,10 +182,10 @@ export function markKeyDue(database: Database, accountId: string, key: string, a
 
 /** Lets one message start at once if the limits of its key allow that. Returns whether it may start. */
 export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  const row = database.get<FlowRow>(GET_FLOW_KEY, accountId, key);
   if (!row) return false;
   const state = toKeyState(row);
-  const plan = planOne(state, count(database, row, countedToStart(state, now)), now);
+  const plan = planOneStart(state, countKey(database, row, countLimitsToStart(state, now)), now);
   if (!plan) return false;
   database.run('UPDATE messages SET holds_place = 1 WHERE seq = ?', seq);
   writeWindow(database, row, plan);
@@ -204,8 +204,8 @@ const COUNT = `SELECT (SELECT count(*) FROM (${LET_IN} LIMIT ?3)) AS active,
 /** With this value, SQLite's LIMIT has no effect. */
 const NO_LIMIT = -1;
 
-/** Counts the messages of a key, up to the given limits. */
-export function count(database: Database, { account_id, key }: FlowRow, limits: CountLimits): KeyCounts {
+/** Counts the messages of a key, each count up to its limit. Null: no limit. */
+export function countKey(database: Database, { account_id, key }: FlowRow, limits: CountLimits): KeyCounts {
   const { active, unstarted, waiting } = limits;
   return database.get<KeyCounts>(
     COUNT,
@@ -233,7 +233,7 @@ function writeWindow(database: Database, row: FlowRow, { window, nextStartAt }: 
 
 function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): void {
   database.run(
-    `UPDATE messages SET state = 'ready', holds_place = 1, ${READY_NOW} WHERE seq IN
+    `UPDATE messages SET state = 'ready', holds_place = 1, ${SET_READY_AT} WHERE seq IN
        (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ?2 AND flow_key = ?3
           ORDER BY due_at, seq LIMIT ?4)`,
     now,
@@ -244,8 +244,8 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
 }
 
 /**
- * Admits messages of keys that have a new period or have just become due. A key stays due if it was not reached, or if
- * not all of its messages could be admitted.
+ * Admits messages of due keys, until `isOver` returns true. A key stays due if it was not reached, or if it could admit
+ * more messages.
  */
 export function admitDueKeys(database: Database, dueKeys: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueKeys.take(now, PROMOTE_KEYS_MAX);

@@ -21,9 +21,9 @@ export function firstPositionAt(at: number): number {
 export class Journal {
   readonly #database: Database;
   readonly #rows: RowGroup;
-  /** The last position that was given or found here. It is never given again, even if its row was deleted. */
+  /** The highest position that this object has given or read. It is not given again, even if its row was deleted. */
   #last = 0;
-  /** The accounts whose last position was read in this transaction. All their later rows were added by this object. */
+  /** Accounts whose last position was read in this transaction. Until its end, only this object adds rows to them. */
   readonly #known = new Set<string>();
 
   constructor(database: Database) {
@@ -39,10 +39,10 @@ export class Journal {
     this.#rows.add(accountId, this.#last, at, messageSeq, step);
   }
 
-  /** The table may have rows of an earlier process, and another process may write between two transactions. */
+  /** Reads the last position: an earlier process, or another one between two transactions, may have added rows. */
   #lookUp(accountId: string): void {
-    // No row of this account is still in the group, because rows are added only after this read.
-    const row = this.#database.getBesideGroups<{ seq: number }>(
+    // The group has no unwritten row of this account, because rows of the account are added only after this read.
+    const row = this.#database.getWithoutGroups<{ seq: number }>(
       'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
       accountId,
     );
@@ -52,8 +52,8 @@ export class Journal {
 }
 
 /**
- * Deletes a few rows that are older than the given times. The rows of a deleted message are not deleted here, but with
- * the message.
+ * Deletes a few rows that are older than the time given for the tier of their account. The rows of a deleted message
+ * are not deleted here, but with the message.
  */
 export function deleteJournal(
   database: Database,
@@ -80,9 +80,7 @@ export function deleteJournal(
   return { deleted: gone.length, after: stoppedAt(gone, rows, looked.n < accounts ? null : looked.last) };
 }
 
-/**
- * If the row limit was reached, more rows may be left: the next call continues after the last account that lost a row.
- */
+/** The account after which the next call continues; null at the end. At the limit of rows: the last that lost a row. */
 function stoppedAt(gone: readonly { account_id: string }[], rows: number, last: string | null): string | null {
   if (gone.length < rows) return last;
   return gone.reduce((latest, { account_id: id }) => (id > latest ? id : latest), '');

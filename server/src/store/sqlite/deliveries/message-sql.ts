@@ -1,4 +1,4 @@
 // SQL about messages that several verbs use.
 
-/** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
-export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
+/** Sets `ready_at`, from which the lag is measured, to ?1. After the first attempt, `ready_at` stays the same. */
+export const SET_READY_AT = 'ready_at = iif(attempts = 0, ?1, ready_at)';

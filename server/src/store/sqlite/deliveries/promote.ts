@@ -1,11 +1,11 @@
-// Makes due messages ready, so that they can be claimed: in pieces, while there is time, and a few of every account.
+// Makes due messages ready, so that they can be claimed: in pieces while there is time, then a few of other accounts.
 
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
-import { keysFrom } from './due-lines.ts';
+import { keysInTurn } from './due-lines.ts';
 import { markKeyDue } from './flow-keys.ts';
 
-/** After how many messages the clock is read. */
+/** How many messages one piece makes ready. The clock is read after each piece. */
 const PROMOTE_AT_ONCE = 100;
 
 /** Remembers where the last call stopped, so that the next call continues there. */
@@ -21,8 +21,8 @@ export class Promoter {
   }
 
   /**
-   * Promotes the messages that are due longest. If some due messages remain, it also promotes a few of other accounts,
-   * which would otherwise wait behind them. No piece begins after `endsAtMs`.
+   * Makes the messages ready that are due longest, in pieces until `endsAtMs`. If due messages may be left, accounts
+   * take turns: a few messages of each of the next accounts are also made ready, so that none waits behind the others.
    */
   promote(now: number, endsAtMs: number): void {
     const database = this.#database;
@@ -32,7 +32,7 @@ export class Promoter {
       if (count < PROMOTE_AT_ONCE) return;
       promoted += count;
     } while (promoted < PROMOTE_MAX && this.#nowMs() < endsAtMs);
-    const accounts = keysFrom(this.#lastAccount, (after, upTo) =>
+    const accounts = keysInTurn(this.#lastAccount, (after, upTo) =>
       database.get<{ key: string }>(
         `SELECT account_id AS key FROM messages
            WHERE state = 'delayed' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
@@ -47,7 +47,7 @@ export class Promoter {
   }
 }
 
-/** Makes due messages ready, or lets them wait for their flow key. Returns the number of these messages. */
+/** Makes due messages ready, or lets them wait for their flow key. Returns how many of both there were. */
 function promoteDue(
   database: Database,
   which: 'due_at <= ?' | 'account_id = ? AND due_at <= ?',
@@ -66,7 +66,7 @@ function promoteDue(
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
-  // The flow keys of these messages take turns with all other due keys.
+  // A claim admits messages of these flow keys when it is their turn among all due keys.
   for (const [accountId, key] of keys.values()) markKeyDue(database, accountId, key, now);
   return due.length;
 }

@@ -1,23 +1,23 @@
 // FIFO queues: which messages of a queue may start. Every change that could free or fill a place ends in `startHeads`;
-// no other code of this adapter makes a `queued` message `ready`. Of the messages with one order key (`orderKey`), only
-// the first can be a head.
+// no other code of this adapter makes a `queued` message of a queue `ready`. Of the messages with one order key
+// (`orderKey`), only the first can be a head.
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import {
-  changeInPause,
   freeHeads,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   type QueuedMessage,
   type QueueRules,
-  wrongMarks,
+  stateChangeInPause,
+  wrongFirstMarks,
 } from '../../../rules/lines/queue.ts';
 import { QUEUE_COLUMNS, type QueueRow, toRules } from '../../rows/line-rows.ts';
 import { PROMOTE_QUEUES_MAX, promotedPerQueueMax } from '../../shared/promotion.ts';
 import type { Database } from '../thread/database.ts';
 import { type DueLines, whileThereIsTime } from './due-lines.ts';
-import { READY_NOW } from './message-sql.ts';
+import { SET_READY_AT } from './message-sql.ts';
 
 const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;
 
@@ -31,6 +31,10 @@ export function ensureQueue(database: Database, accountId: string, name: string,
     now,
     now,
   );
+}
+
+export function readQueue(database: Database, accountId: string, name: string): QueueRow | undefined {
+  return database.get<QueueRow>(GET_QUEUE, accountId, name);
 }
 
 export function isPaused(database: Database, accountId: string, name: string): boolean {
@@ -54,8 +58,8 @@ export function markQueueDue(database: Database, accountId: string, name: string
 }
 
 /**
- * Makes messages ready in order: as many as there are free places, but at most `most`. Records when the next message
- * may start. Returns the earliest time at which this queue has a message to claim, or null.
+ * Gives the free places of the queue to its next messages in order, to at most `most`. Stores when the next message may
+ * start. Returns the earliest time at which this queue has a message to claim, or null.
  */
 export function startHeads(
   database: Database,
@@ -63,8 +67,8 @@ export function startHeads(
   name: string,
   now: number,
   most = Number.POSITIVE_INFINITY,
+  queue = readQueue(database, accountId, name),
 ): number | null {
-  const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
   if (!queue) return null;
   const { started } = database.get<{ started: number }>(
     'SELECT count(*) AS started FROM messages INDEXED BY messages_holding WHERE holds_place = 1 AND account_id = ? AND queue_name = ?',
@@ -75,7 +79,12 @@ export function startHeads(
   const plan = planHeads(toRules(queue), started, line, now, most);
   if (plan.giveBack > 0) giveBackPlaces(database, accountId, name, plan.giveBack);
   for (const { head, state } of plan.start) {
-    database.run(`UPDATE messages SET state = ?2, holds_place = 1, ${READY_NOW} WHERE seq = ?3`, now, state, head.seq);
+    database.run(
+      `UPDATE messages SET state = ?2, holds_place = 1, ${SET_READY_AT} WHERE seq = ?3`,
+      now,
+      state,
+      head.seq,
+    );
   }
   if (plan.nextStartAt !== queue.next_start_at) {
     database.run(
@@ -88,7 +97,7 @@ export function startHeads(
   return plan.dueAt;
 }
 
-/** The first `free` messages that wait for a place. At most one of them, the next one, is not yet due. */
+/** Up to `free` due messages that wait for a place. If there are fewer, also the next one that is not due yet. */
 function readLine(database: Database, { account_id, name }: QueueRow, free: number, now: number) {
   if (free === 0) return [];
   const line = database.all<QueuedMessage & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
@@ -122,9 +131,9 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 }
 
 /**
- * Call this when an attempt has ended but its message has not. If an earlier message lost its place to a lower
- * parallelism, this one releases its own, and `startHeads` gives it to the earlier one. A message that never had a
- * place (`ready_at`) does not count: it came after this one had started, from a node whose clock is behind.
+ * Call this when an attempt has ended but its message has not. If a message before it lost its place because the
+ * parallelism was lowered, this message releases its own place, and `startHeads` gives it to the earlier message. An
+ * earlier message without `ready_at` never had a place and does not count: a node whose clock is behind accepted it.
  */
 export function releasePlaceIfOvertaken(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
@@ -149,8 +158,8 @@ export function isOrderKeyInQueue(
 }
 
 /**
- * Makes only the first of the open messages with this order key a head. Call this after each message that came or
- * ended; then the previous first message is among the first two.
+ * Marks only the first open message with this order key as first, which lets it become a head. Call this after each
+ * message that came or ended: then the message with the old mark is among the first two.
  */
 export function correctOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
@@ -169,26 +178,27 @@ export function correctOrderKey(database: Database, accountId: string, queueName
     orderKey,
   );
   const marks = line.map(({ seq, is_first_of_key }) => ({ seq, isFirstOfKey: is_first_of_key === 1 }));
-  for (const { message, isFirst } of wrongMarks(marks)) {
+  for (const { message, isFirst } of wrongFirstMarks(marks)) {
     database.run('UPDATE messages SET is_first_of_key = ? WHERE seq = ?', isFirst ? 1 : 0, message.seq);
   }
 }
 
-/** Starts the heads of due queues. A queue stays due if it was not reached, or if it could start more heads. */
+/** Starts heads of due queues, until `isOver`. A queue that was not reached or could start more heads stays due. */
 export function startDueQueues(database: Database, dueQueues: DueLines, now: number, isOver: () => boolean): void {
   const { lines } = dueQueues.take(now, PROMOTE_QUEUES_MAX);
   const most = promotedPerQueueMax(lines.length);
   for (const { account_id, name } of whileThereIsTime(lines, isOver)) startHeads(database, account_id, name, now, most);
 }
 
+/** Returns the queue, and creates it if it is missing. SQLite has only one writer, so the queue needs no lock. */
 export function lockOrCreateQueue(database: Database, accountId: string, name: string, now: number): QueueRow {
   ensureQueue(database, accountId, name, now);
   return database.get<QueueRow>(GET_QUEUE, accountId, name)!;
 }
 
 /**
- * After a change of the queue's rules: gives the heads the states of a paused or resumed queue, and starts the heads
- * that may start.
+ * Call this after the rules of a queue have changed. Messages that hold a place wait while the queue is paused, and
+ * continue when it is resumed. Then starts the heads that may start.
  */
 export function applyQueueRules(
   database: Database,
@@ -197,9 +207,9 @@ export function applyQueueRules(
   { isPaused }: QueueRules,
   now: number,
 ): void {
-  const { from, to } = changeInPause(isPaused);
+  const { from, to } = stateChangeInPause(isPaused);
   database.run(
-    `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${READY_NOW}
+    `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${SET_READY_AT}
        WHERE holds_place = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,
     now,
     to,
@@ -211,7 +221,7 @@ export function applyQueueRules(
   startHeads(database, accountId, name, now);
 }
 
-/** How many messages of the queue have not ended. */
+/** How many messages of the queue have not ended. The count stops one above the largest number that is shown. */
 export function queueLag(database: Database, { account_id, name }: QueueRow): number {
   return database.get<{ lag: number }>(
     `SELECT count(*) AS lag FROM

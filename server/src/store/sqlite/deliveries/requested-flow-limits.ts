@@ -1,13 +1,13 @@
-// The limits that messages of the running transaction give to flow keys, where they differ from the key's own. They are
-// applied once, at the end of the transaction: then a key checks its messages once, even if many messages contradict
-// each other. Limits of too many keys for one transaction are noted, and the next claims apply them.
+// The limits that messages of the running transaction request for flow keys, if they differ from the limits in force.
+// They are applied once, at the end of the transaction, so that a key checks its messages once even if many messages
+// contradict each other. If too many keys have new limits, the rest are stored, and later claims apply them.
 
 import { eachMax } from '../../../rules/limits/budgets.ts';
 import type { FlowLimits } from '../../../rules/lines/flow-control.ts';
 import type { Database } from '../thread/database.ts';
-import { admitWaiting, areLimitsUnchanged, deferLimits, markKeyDue, noteFlowKey } from './flow-keys.ts';
+import { admitWaiting, areLimitsUnchanged, deferLimits, markKeyDue, setRequestedLimits } from './flow-keys.ts';
 
-interface Said {
+interface KeyRequest {
   readonly accountId: string;
   readonly key: string;
   readonly limits: FlowLimits;
@@ -16,10 +16,10 @@ interface Said {
 
 export class RequestedFlowLimits {
   readonly #database: Database;
-  readonly #unapplied = new Map<string, Said>();
+  readonly #unapplied = new Map<string, KeyRequest>();
   /** How many keys had their limits changed in the running transaction. */
   #checked = 0;
-  /** How many keys have admitted messages after such a change. */
+  /** How many keys have admitted messages in the running transaction, after their limits were applied. */
   #admitted = 0;
 
   constructor(database: Database) {
@@ -39,11 +39,11 @@ export class RequestedFlowLimits {
   }
 
   /**
-   * `said` comes from the newest message of a key. If the limits are unchanged, this admits up to `most` messages, or
-   * leaves that to a claim. Returns when the key may have a message to claim.
+   * Takes the limits that the newest message of a key requests. If they are in force already, admits up to `most`
+   * messages, or with `later` leaves that to a claim. Returns when the key may have a message to claim, or null.
    */
-  say(said: Said, most: number | 'later'): number | null {
-    const { accountId, key, limits, now } = said;
+  add(requested: KeyRequest, most: number | 'later'): number | null {
+    const { accountId, key, limits, now } = requested;
     const id = JSON.stringify([accountId, key]);
     if (
       !this.#unapplied.has(id) &&
@@ -51,7 +51,7 @@ export class RequestedFlowLimits {
     ) {
       if (most !== 'later') return admitWaiting(this.#database, accountId, key, now, most);
       markKeyDue(this.#database, accountId, key, now);
-    } else this.#unapplied.set(id, said);
+    } else this.#unapplied.set(id, requested);
     return now;
   }
 
@@ -61,7 +61,7 @@ export class RequestedFlowLimits {
       this.#unapplied.delete(id);
       const isPutOff = this.#checked >= eachMax('flowKeysChecked');
       if (isPutOff) deferLimits(this.#database, accountId, key, limits, now);
-      else if (noteFlowKey(this.#database, accountId, key, limits)) this.#checked += 1;
+      else if (setRequestedLimits(this.#database, accountId, key, limits)) this.#checked += 1;
       if (isPutOff || this.#admitted >= eachMax('linesAtOnce')) markKeyDue(this.#database, accountId, key, now);
       else {
         this.#admitted += 1;

@@ -1,7 +1,7 @@
 // Writes the end of an attempt, if its lease is still valid: the record of the attempt, the next state of the message
 // and the callbacks. Also contains `deliverNow`.
 
-import { countedEnd } from '../../../rules/accounts/activity.ts';
+import { countKindOfEnd } from '../../../rules/accounts/activity.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../../../rules/delivery/message.ts';
 import { afterCancel } from '../../../rules/delivery/settle.ts';
 import { bytesOfAttempt } from '../../../rules/limits/stored-bytes.ts';
@@ -12,24 +12,26 @@ import {
   type UnclaimedMessage,
 } from '../../../rules/lines/line.ts';
 import { earlier } from '../../../rules/time/instant.ts';
+import { ONE_MORE_CHANGE } from '../../shared/changed-message.ts';
 import type { SettleReply } from '../../shared/commands.ts';
 import type { SuccessorLeases } from '../../shared/succession.ts';
-import { firstAttempt, insertAttempt } from '../messages/messages.ts';
+import { settleAck } from '../messages/acks.ts';
+import { attemptForMessageRow, insertAttempt } from '../messages/messages.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
-import { claimNext } from './claim.ts';
+import { claimSuccessor } from './claim.ts';
 import {
   endCancelledClaim,
   forgetDeduplication,
-  OPEN_MESSAGE,
+  OPEN_MESSAGE_COLUMNS,
   type OpenMessage,
   startWaitingMessages,
 } from './open-message.ts';
 import { isPaused, nextStartAt, releasePlaceIfOvertaken } from './queues.ts';
 
-const FIND_CLAIMED = `SELECT ${OPEN_MESSAGE} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
+const FIND_CLAIMED = `SELECT ${OPEN_MESSAGE_COLUMNS} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
 export function settle(
   database: Database,
@@ -47,6 +49,8 @@ export function settle(
     }
     const held = database.get<OpenMessage>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
+    const ofAck = settleAck(database, caches, held, settlement);
+    if (ofAck !== null) return ofAck;
     if (held.cancel_requested_at !== null) {
       dueAt = earlier(dueAt, endCancelled(database, caches, held, afterCancel(settlement), now));
       return 'cancelled';
@@ -57,7 +61,7 @@ export function settle(
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const holder = isPlaceFree && successors?.accounts.includes(held.account_id) ? successors : null;
     const lease = holder && { lease: `${holder.leasePrefix}.${claims.length}`, node: holder.node };
-    const claim = lease && claimNext(database, caches, held, lease, now);
+    const claim = lease && claimSuccessor(database, caches, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
     dueAt = earlier(dueAt, acceptFollowUps(database, caches, settlement.followUps, now));
@@ -67,17 +71,17 @@ export function settle(
 }
 
 /**
- * The common case in one statement: the row is known, only the message changes, and this was its last attempt. If the
- * lease is no longer valid or more must change, this changes nothing and returns false.
+ * Settles the common case with one statement: the row is known, this was the last attempt, and no queue or key depends
+ * on the message. In any other case, or if the lease is no longer valid, changes nothing and returns false.
  */
 function endPlain(database: Database, caches: TransactionCaches, settlement: Settlement): boolean {
   const { row, messageId, accountId, lease, isPlain, retried, interrupted, attempt } = settlement;
   if (row === null || !isPlain || interrupted > 0) return false;
-  const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
-  if (endedAt === null) return false;
-  const first = firstAttempt(settlement);
-  // The row of the message is not in a group: a lease is handed out after the transaction of its message.
-  const changes = database.runBesideGroups(
+  const { state, endedAt, expiresAt, failure, failureCode } = afterAttempt(settlement, false);
+  if (endedAt === null || failureCode !== null) return false;
+  const first = attemptForMessageRow(settlement);
+  // No group holds the row of this message unwritten: a lease is handed out only after the commit of its message.
+  const changes = database.runWithoutGroups(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
        first_response_body = ?, stored_bytes = ifnull(stored_bytes, 0) + ?
@@ -105,10 +109,10 @@ function endPlain(database: Database, caches: TransactionCaches, settlement: Set
 }
 
 /** Writes the journal row and the counts of an attempt, whatever its outcome. */
-function record(caches: TransactionCaches, seq: number, { accountId, attempt, lagMs }: Settlement): void {
+function record(caches: TransactionCaches, seq: number, { accountId, attempt, lagMs, next }: Settlement): void {
   caches.journal.add(accountId, seq, attempt.number, attempt.endedAt);
   caches.stored.add(accountId, bytesOfAttempt(attempt));
-  const counted = countedEnd(attempt, lagMs);
+  const counted = countKindOfEnd(attempt, lagMs, next.state === 'failed');
   if (counted !== null) caches.activity.add(accountId, counted, attempt.endedAt);
 }
 
@@ -191,6 +195,9 @@ function writeNext(database: Database, held: OpenMessage, settlement: Settlement
     );
   }
   if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement.aloneAtCrash, after);
+  if (after.failureCode !== null) {
+    database.run('UPDATE messages SET failure_code = ? WHERE seq = ?', after.failureCode, held.seq);
+  }
   // A failed message releases its deduplication key, so that a later message sent to replace it is no duplicate.
   if (after.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
   return earlier(after.startAt, startWaitingMessages(database, held, now));
@@ -205,6 +212,6 @@ export function deliverNow(database: Database, accountId: string, messageId: str
     accountId,
   );
   const { answer, column } = planDeliverNow(row);
-  if (row && column) database.run(`UPDATE messages SET ${column} = ? WHERE seq = ?`, now, row.seq);
+  if (row && column) database.run(`UPDATE messages SET ${column} = ?, ${ONE_MORE_CHANGE} WHERE seq = ?`, now, row.seq);
   return answer;
 }

@@ -6,7 +6,7 @@ import type { StoredTime } from '../../ports/delivery-store.ts';
 import type { ScheduleTime } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
-/** How many of the newest messages are read. A later message may have an earlier time, if its request took longer. */
+/** How many messages are read to find the newest time. The last one may be earlier, if its request took longer. */
 const NEWEST_ROWS = 100;
 
 /** `aliveUntilMs` is on the machine's monotonic clock. A late heartbeat does not revive a lane that has ended. */
@@ -56,7 +56,7 @@ export function scheduleTimes(
   limit: number,
 ): ScheduleTime[] {
   const rows = database.all<ScheduleTime>(
-    `SELECT account_id AS accountId, id, cron, next_at AS nextAt FROM schedules
+    `SELECT account_id AS accountId, id, cron, created_at AS createdAt, next_at AS nextAt FROM schedules
        WHERE (account_id, id) > (?, ?) AND next_at IS NOT NULL ORDER BY account_id, id LIMIT ?`,
     after.accountId,
     after.id,

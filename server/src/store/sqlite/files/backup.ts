@@ -15,12 +15,12 @@ import {
 import { dirname, resolve } from 'node:path';
 import { startThread } from '../../../shipped-files.ts';
 import { Database } from '../thread/database.ts';
-import { countRows, wholeCheck } from './check.ts';
+import { checkWholeDatabase, countRows } from './check.ts';
 import { makeOwnFile } from './directory.ts';
 import { SQLITE, sqliteCode } from './errors.ts';
 import { flushDirectory } from './marker.ts';
-import { openReader, requireFile, requireWholeUnlessInUse } from './open.ts';
-import { sizeOf } from './start-check.ts';
+import { openReader, requireCompleteUnlessInUse, requireFile } from './open.ts';
+import { databaseSize } from './start-check.ts';
 
 export interface BackupReport {
   readonly path: string;
@@ -28,7 +28,7 @@ export interface BackupReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/** What the thread is told to do. */
+/** What the thread of a backup is told: the directory of the store, and the path of the unfinished copy. */
 export interface BackupWork {
   readonly directory: string;
   readonly part: string;
@@ -46,7 +46,7 @@ export interface Backup {
 /** If something is wrong, throws before it creates a file. */
 export function startBackup(directory: string, to: string): Backup {
   const target = resolve(to);
-  requireWholeUnlessInUse(directory);
+  requireCompleteUnlessInUse(directory);
   requireFile(directory);
   if (existsSync(target)) throw new Error(`${target} already exists and is not overwritten: choose another name`);
   requireSpace(directory, target);
@@ -58,7 +58,7 @@ export function startBackup(directory: string, to: string): Backup {
   const done = copyInThread({ directory, part }).then(
     (rows) => {
       try {
-        giveName(part, target);
+        renameToNew(part, target);
       } finally {
         remove();
       }
@@ -78,7 +78,7 @@ function requireSpace(directory: string, target: string): void {
     throw new Error(`${folder} is not a directory: create it, or choose another place with --to`);
   }
   const { database, close } = openReader(directory);
-  const { pages, free, pageBytes } = sizeOf(database);
+  const { pages, free, pageBytes } = databaseSize(database);
   close();
   const { bavail, bsize } = statfsSync(folder);
   const needed = (pages - free) * pageBytes;
@@ -116,7 +116,7 @@ export function copyStore({ directory, part }: BackupWork): BackupReport['rows']
     flushFile(part);
     const copy = new Database(part, { isReader: true });
     try {
-      const problems = wholeCheck(copy);
+      const problems = checkWholeDatabase(copy);
       if (problems.length > 0) throw new Error(`the copy is damaged: ${problems.slice(0, 3).join('; ')}`);
       requireComplete(before, stateOf(copy), stateOf(database));
       return countRows(copy);
@@ -162,8 +162,8 @@ export function flushFile(path: string): void {
   }
 }
 
-/** Fails if the target exists. Without hard links, a file created between check and rename is overwritten. */
-export function giveName(part: string, target: string): void {
+/** Fails if the target exists. Without hard links, a target that is created at the same moment is overwritten. */
+export function renameToNew(part: string, target: string): void {
   try {
     linkSync(part, target);
   } catch (error) {

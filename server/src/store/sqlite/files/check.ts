@@ -4,12 +4,12 @@
 import { join } from 'node:path';
 import type { Database } from '../thread/database.ts';
 import { DATABASE_FILE } from './directory.ts';
-import { explained, SQLITE, sqliteCode } from './errors.ts';
+import { explainErrors, SQLITE, sqliteCode } from './errors.ts';
 import { type LogRepair, repairLog } from './log-repair.ts';
 import { openReader, requireFile, tryLock } from './open.ts';
 import { markClosed } from './open-mark.ts';
-import { sizeOf, tablesOf } from './start-check.ts';
-import { isLogDamaged, isLogMissing, readHeader, requireWhole } from './store-files.ts';
+import { databaseSize, tablesOf } from './start-check.ts';
+import { isLogDamaged, isLogMissing, readHeader, requireCompleteStore } from './store-files.ts';
 
 const PROBLEMS_MAX = 100;
 
@@ -18,9 +18,9 @@ export interface CheckReport {
   readonly problems: readonly string[];
   readonly bytes: number;
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
-  /** The repair of a damaged log; null if there was none. */
+  /** What the repair of a damaged log has done; null if no log was repaired. */
   readonly repair: Omit<LogRepair, 'undo'> | null;
-  /** The store was not closed and its log is missing. The repair has accepted that the content of the log is lost. */
+  /** True if the store was not closed, its log was missing, and the repair has accepted the loss of that log. */
   readonly isLogGivenUp: boolean;
 }
 
@@ -32,11 +32,11 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
     }
     const repair = lock !== null && wantsRepair && isLogDamaged(directory) ? repairDirectory(directory) : null;
     const isLogGivenUp = lock !== null && wantsRepair && isLogMissing(directory);
-    if (lock !== null) requireWhole(directory, isLogGivenUp);
+    if (lock !== null) requireCompleteStore(directory, isLogGivenUp);
     requireFile(directory);
-    const found = explained(directory, () => lookAtAll(directory));
+    const found = explainErrors(directory, () => lookAtAll(directory));
     const isGood = found.problems.length === 0;
-    // The log can be put back only after the database is closed.
+    // The damaged log is put back only now, because the database had to be closed first.
     if (!isGood) repair?.undo();
     if (isGood && isLogGivenUp) markClosed(directory);
     return { ...found, isRunning: lock === null, repair, isLogGivenUp: isGood && isLogGivenUp };
@@ -48,8 +48,8 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
 function lookAtAll(directory: string): Pick<CheckReport, 'problems' | 'bytes' | 'rows'> {
   const { database, close } = openReader(directory);
   try {
-    const { pages, pageBytes } = sizeOf(database);
-    const problems = wholeCheck(database);
+    const { pages, pageBytes } = databaseSize(database);
+    const problems = checkWholeDatabase(database);
     return { problems, bytes: pages * pageBytes, rows: problems.length > 0 ? [] : countRows(database) };
   } finally {
     close();
@@ -62,7 +62,7 @@ function repairDirectory(directory: string): LogRepair | null {
 }
 
 /** Runs the checks of SQLite, then our own. Returns one sentence for each problem; empty if there is none. */
-export function wholeCheck(database: Database): readonly string[] {
+export function checkWholeDatabase(database: Database): readonly string[] {
   try {
     const found = database
       .all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`)
@@ -94,7 +94,7 @@ const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [
   [
     `SELECT count(*) AS n FROM messages m WHERE m.body_id IS NOT NULL AND (length(m.body) > 0 OR NOT EXISTS
        (SELECT 1 FROM bodies b WHERE b.account_id = m.account_id AND b.id = m.body_id))`,
-    'messages lack the body that they share, or have two bodies',
+    'messages have no body, or have two bodies',
   ],
   [
     `SELECT count(*) AS n FROM bodies b WHERE NOT EXISTS

@@ -1,5 +1,5 @@
 // Prepares the data directory before any file in it is opened: creates the directory if it is missing, closes it to
-// other users of the machine, and explains why it cannot be used.
+// other users of the machine, and explains to the operator why it cannot be used.
 
 import {
   accessSync,
@@ -155,7 +155,7 @@ function closeDirectory(directory: string, userId: number, hasStrangers: boolean
   }
   return (
     `the data directory ${directory} is open to other users of this machine. Its permissions were not changed, because it ${isOurs ? 'holds other files too' : 'belongs to another user'}: ` +
-    'give postrider one of its own, or run chmod 700 on it'
+    'give postrider a directory of its own, or run chmod 700 on this one'
   );
 }
 
@@ -187,7 +187,7 @@ function reason(error: unknown, directory: string): string {
   }
 }
 
-/** If this user owns the closed file or directory, chmod is enough. Otherwise it needs another owner. */
+/** If this user owns the file or directory that it cannot use, chmod is enough. Otherwise the owner must change. */
 function remedy(path: string, directory: string): string {
   const userId = process.getuid?.();
   try {

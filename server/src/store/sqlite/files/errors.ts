@@ -27,7 +27,7 @@ export function isFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE.full;
 }
 
-export function explained<T>(directory: string, open: () => T): T {
+export function explainErrors<T>(directory: string, open: () => T): T {
   try {
     return open();
   } catch (error) {

@@ -9,7 +9,7 @@ import { DATABASE_HEADER_BYTES, hasLogInHeader, isDatabaseHeader, sizeInHeader }
 const readAt = promisify(read);
 const stats = promisify(fstat);
 
-/** A checkpoint writes the header before the pages after it. So a file that is too short is checked so many times. */
+/** How many checks must find the file too short. A checkpoint writes the header before the pages that follow it. */
 const LOOKS_MAX = 5;
 const AGAIN_MS = 50;
 
@@ -32,8 +32,8 @@ export class LiveHeader {
   }
 
   /**
-   * True if the file is no database, was cut short, or has no log, as a backup. The result stays true: later writes of
-   * SQLite may repair the header, but nothing else.
+   * True if the file is no database, was cut short, or is a backup (its header says that it has no log). Once true, the
+   * result stays true: later writes of SQLite may repair the header, but nothing else.
    */
   async isOverwritten(): Promise<boolean> {
     for (let looks = 1; !this.#isOverwritten; looks += 1) {

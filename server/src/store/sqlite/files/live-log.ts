@@ -1,5 +1,5 @@
 // Checks whether the log of an open database still has what SQLite wrote to it. SQLite does not notice if another
-// process empties or overwrites a part: it writes on after this part, and copies the part into the database.
+// process empties or overwrites a part: it continues after that part, and later copies the part into the database.
 
 import { closeSync, fstatSync, openSync, read, readSync } from 'node:fs';
 import { endianness } from 'node:os';
@@ -10,7 +10,7 @@ const readAt = promisify(read);
 
 /** The index of the log (`-shm`) begins with two copies of this header (sqlite.org/walformat.html). */
 const INDEX_HEADER_BYTES = 48;
-/** How often the index is read until it is unchanged during a read. Every commit changes it. */
+/** How many times a check is tried. It is tried again if a commit has changed the index meanwhile. */
 const LOOKS_MAX = 5;
 const IS_LITTLE = endianness() === 'LE';
 
@@ -19,7 +19,7 @@ interface Committed {
   readonly frames: number;
   readonly frameBytes: number;
   readonly salts: Buffer;
-  /** The checksum as the bytes that the frame stores. */
+  /** The checksum of the last frame, as the bytes that the log stores. */
   readonly sums: Buffer;
 }
 
@@ -36,7 +36,7 @@ export class LiveLog {
   readonly #log: number;
   readonly #index: number;
   #isChanged = false;
-  /** The last committed frame at the previous check. Its position stays the same until the log restarts. */
+  /** The state at the previous check; null before the first. Its last frame stays in place until the log restarts. */
   #before: Committed | null = null;
 
   /** The files stay open: closing the index would drop all locks of the process on it, including those of SQLite. */
@@ -45,7 +45,7 @@ export class LiveLog {
     this.#log = openSync(`${databasePath}-wal`, 'r');
   }
 
-  /** True if something that SQLite wrote is missing. The result stays true, because nothing restores the log. */
+  /** True if something that SQLite wrote is missing. Once true, it stays true, because nothing restores the log. */
   async isChanged(): Promise<boolean> {
     const look = this.#looks();
     let step = look.next();
@@ -90,7 +90,7 @@ export class LiveLog {
       const committed = readIndex(before);
       const isThere = committed === null || (yield* this.#isThere(committed));
       const after: Buffer = yield { of: 'index', length: 2 * INDEX_HEADER_BYTES, at: 0 };
-      // SQLite changes the index before it overwrites committed frames, so with the same index the bytes fit together.
+      // SQLite changes the index before it overwrites frames: if the index is the same, what was read fits together.
       if (committed === null || !before.equals(after)) continue;
       if (!isThere) this.#isChanged = true;
       else this.#before = committed;

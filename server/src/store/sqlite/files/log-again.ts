@@ -1,6 +1,5 @@
 // Writes the log again before a store that was not closed is used. If a failed flush ended the earlier process, the
-// system may show us log pages that are not on disk. The system considers these pages written, so no later flush writes
-// them.
+// system may show log pages that are not on disk. The system considers these pages written: no later flush writes them.
 
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Database } from '../thread/database.ts';

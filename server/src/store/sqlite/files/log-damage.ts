@@ -1,7 +1,7 @@
 // Distinguishes a write-ahead log that was cut off at its end, which is normal, from a log that was damaged after it
 // had been written. SQLite would silently drop the acknowledged transactions after the damage.
 
-import { type Frame, isSame, LogFile, type Sums } from './log-frames.ts';
+import { type Frame, isSamePair, LogFile, type Sums } from './log-frames.ts';
 
 export interface LogState {
   /** If false, SQLite ignores the whole log. */
@@ -19,7 +19,10 @@ export interface CheckedFrame extends Frame {
   readonly isGood: boolean;
 }
 
-/** Checks each frame by itself: with the checksums of the previous frame, either as stored or as computed. */
+/**
+ * Checks each frame so that a damaged one does not make those after it look damaged: a frame is good if its checksums
+ * continue those of the frame before it, either as stored there or as computed.
+ */
 export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
   const { header } = log;
   const salts = header.isSound ? header.salts : saltsOfFrames(log);
@@ -27,9 +30,9 @@ export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
   let expected: Sums = header.sums;
   for (const frame of log.frames()) {
     // A frame of zeros has a correct checksum, but SQLite did not write it, because no page has the number 0.
-    const isOurs = salts !== null && isSame(frame.salts, salts) && frame.page !== 0;
+    const isOurs = salts !== null && isSamePair(frame.salts, salts) && frame.page !== 0;
     const afterStored = frame.sumsAfter(stored);
-    const isGood = isOurs && (isSame(afterStored, frame.sums) || isSame(frame.sumsAfter(expected), frame.sums));
+    const isGood = isOurs && (isSamePair(afterStored, frame.sums) || isSamePair(frame.sumsAfter(expected), frame.sums));
     yield { ...frame, isOurs, isGood };
     stored = frame.sums;
     expected = isGood ? frame.sums : afterStored;
@@ -37,9 +40,9 @@ export function* checkedFrames(log: LogFile): Generator<CheckedFrame> {
 }
 
 /**
- * If the log header is bad, the salts are only in the frames, and the first frame may be bad too. Returns the salts of
- * the first frame that continues the frame before it, because frames of an older log come later in the file. If no two
- * frames fit together, returns the salts of the first frame; null if there is no frame.
+ * Finds the salts (two numbers that all frames of one log share) if the log header is bad; the first frame may be bad
+ * too. Returns the salts of the first frame that continues the frame before it, because frames of an older log come
+ * later in the file. If no two frames fit together, returns the salts of the first frame; null if there is no frame.
  */
 function saltsOfFrames(log: LogFile): Sums | null {
   let before: Pick<Frame, 'salts' | 'sums'> | null = null;
@@ -50,7 +53,8 @@ function saltsOfFrames(log: LogFile): Sums | null {
       before = null;
       continue;
     }
-    if (before !== null && isSame(before.salts, salts) && isSame(frame.sumsAfter(before.sums), sums)) return salts;
+    if (before !== null && isSamePair(before.salts, salts) && isSamePair(frame.sumsAfter(before.sums), sums))
+      return salts;
     first ??= salts;
     before = { salts, sums };
   }

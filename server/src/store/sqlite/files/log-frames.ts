@@ -5,9 +5,9 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 export const LOG_HEADER_BYTES = 32;
 export const FRAME_HEADER_BYTES = 24;
-/** The header's number for checksums over little-endian words, as on common machines. The next one: big-endian. */
-export const LITTLE_ENDIAN = 0x377f0682;
-const BIG_ENDIAN = LITTLE_ENDIAN + 1;
+/** The first word of a log with checksums over little-endian words, as on common machines. Plus one: big-endian. */
+export const LOG_MAGIC = 0x377f0682;
+const BIG_ENDIAN_MAGIC = LOG_MAGIC + 1;
 const FRAMES_AT_ONCE = 128;
 
 /** Two checksums that continue from frame to frame: if an earlier frame has changed, all later frames are bad too. */
@@ -36,25 +36,25 @@ export interface Frame {
   readonly content: Buffer;
 }
 
-export const isSame = (a: Sums, b: Sums) => a[0] === b[0] && a[1] === b[1];
+export const isSamePair = (a: Sums, b: Sums) => a[0] === b[0] && a[1] === b[1];
 
 export class LogFile {
   readonly header: LogHeader;
   readonly #path: string;
 
-  /** Null if the log is missing or empty. Without a valid page size in the log, that of the database is used. */
+  /** Null if the log is missing or has no whole header. If its header is damaged, `databasePageBytes` counts. */
   static open(path: string, databasePageBytes: number): LogFile | null {
-    const header = readStart(path, LOG_HEADER_BYTES);
+    const header = readFirstBytes(path, LOG_HEADER_BYTES);
     return header === null ? null : new LogFile(path, header, databasePageBytes);
   }
 
   private constructor(path: string, header: Buffer, databasePageBytes: number) {
     this.#path = path;
     const magic = header.readUInt32BE(0);
-    const isBigEndian = magic === BIG_ENDIAN;
+    const isBigEndian = magic === BIG_ENDIAN_MAGIC;
     const sums = pair(header, 24);
-    const expected = addUp(header, 0, 24, [0, 0], isBigEndian);
-    const isSound = (magic === LITTLE_ENDIAN || isBigEndian) && isSame(sums, expected);
+    const expected = checksum(header, 0, 24, [0, 0], isBigEndian);
+    const isSound = (magic === LOG_MAGIC || isBigEndian) && isSamePair(sums, expected);
     const pageBytes = isSound ? header.readUInt32BE(8) : databasePageBytes;
     this.header = { isSound, isBigEndian: isSound && isBigEndian, pageBytes, salts: pair(header, 16), sums };
   }
@@ -79,8 +79,8 @@ export class LogFile {
             salts: pair(chunk, at + 8),
             sums: pair(chunk, at + 16),
             sumsAfter: (before) => {
-              const head = addUp(chunk, at, at + 8, before, isBigEndian);
-              return addUp(chunk, at + FRAME_HEADER_BYTES, at + frameBytes, head, isBigEndian);
+              const head = checksum(chunk, at, at + 8, before, isBigEndian);
+              return checksum(chunk, at + FRAME_HEADER_BYTES, at + frameBytes, head, isBigEndian);
             },
             content,
           };
@@ -94,7 +94,7 @@ export class LogFile {
 }
 
 /** The first bytes of a file, or null if it is shorter or missing. */
-export function readStart(path: string, length: number): Buffer | null {
+export function readFirstBytes(path: string, length: number): Buffer | null {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -117,7 +117,7 @@ function pair(bytes: Buffer, at: number): Sums {
 }
 
 /** The checksum of SQLite over some bytes. `from` and `to` are multiples of eight. */
-export function addUp(bytes: Buffer, from: number, to: number, before: Sums, isBigEndian: boolean): Sums {
+export function checksum(bytes: Buffer, from: number, to: number, before: Sums, isBigEndian: boolean): Sums {
   let [first, second] = [before[0] | 0, before[1] | 0];
   if (isBigEndian) {
     for (let at = from; at < to; at += 8) {

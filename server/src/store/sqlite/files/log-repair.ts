@@ -18,7 +18,7 @@ import {
 import { join } from 'node:path';
 import { DATABASE_FILE } from './directory.ts';
 import { checkedFrames } from './log-damage.ts';
-import { addUp, FRAME_HEADER_BYTES, LITTLE_ENDIAN, LOG_HEADER_BYTES, LogFile, type Sums } from './log-frames.ts';
+import { checksum, FRAME_HEADER_BYTES, LOG_HEADER_BYTES, LOG_MAGIC, LogFile, type Sums } from './log-frames.ts';
 import { flushDirectory } from './marker.ts';
 import { logPath } from './store-files.ts';
 
@@ -38,7 +38,7 @@ export interface LogRepair {
   undo(): void;
 }
 
-/** The caller must hold the lock of the directory. Returns null if there is no log. */
+/** Replaces the log with the repaired one; null if there is no log. The caller must hold the lock of the directory. */
 export function repairLog(directory: string, databasePageBytes: number): LogRepair | null {
   const path = logPath(directory);
   const log = LogFile.open(path, databasePageBytes);
@@ -62,7 +62,7 @@ export function repairLog(directory: string, databasePageBytes: number): LogRepa
   };
 }
 
-/** Links the log under a second name, so that there is a log at every moment: the damaged or the repaired one. */
+/** Links the damaged log under a second name, so that the repaired one can replace it without a moment with no log. */
 function keepAs(path: string, keptAs: string): void {
   try {
     linkSync(path, keptAs);
@@ -107,7 +107,7 @@ function writeGoodFrames(log: LogFile, path: string) {
       frame.writeUInt32BE(commitPages, 4);
       writePair(frame, 8, salts);
       content.copy(frame, FRAME_HEADER_BYTES);
-      sums = addUp(frame, FRAME_HEADER_BYTES, frame.length, addUp(frame, 0, 8, sums, false), false);
+      sums = checksum(frame, FRAME_HEADER_BYTES, frame.length, checksum(frame, 0, 8, sums, false), false);
       writePair(frame, 16, sums);
       writeSync(file, frame);
       framesKept += 1;
@@ -124,11 +124,11 @@ function writeGoodFrames(log: LogFile, path: string) {
 
 function headerOf(pageBytes: number, salts: Sums): Buffer {
   const header = Buffer.alloc(LOG_HEADER_BYTES);
-  header.writeUInt32BE(LITTLE_ENDIAN, 0);
+  header.writeUInt32BE(LOG_MAGIC, 0);
   header.writeUInt32BE(FORMAT_VERSION, 4);
   header.writeUInt32BE(pageBytes, 8);
   writePair(header, 16, salts);
-  writePair(header, 24, addUp(header, 0, 24, [0, 0], false));
+  writePair(header, 24, checksum(header, 0, 24, [0, 0], false));
   return header;
 }
 

@@ -1,5 +1,5 @@
-// A file beside the database. It says that the whole store was moved into PostgreSQL: a service on this directory would
-// deliver all its open messages a second time.
+// A file beside the database which says that the whole store was moved into PostgreSQL. Then no service starts on the
+// directory, because it would deliver all open messages a second time.
 
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { flushDirectory } from './marker.ts';
 
 export const MOVED_FILE = 'postrider.moved';
 
-export interface Moved {
+export interface MovedMark {
   readonly at: number;
   /** Host and name of the target database, without credentials. */
   readonly to: string;
@@ -16,7 +16,7 @@ export interface Moved {
 }
 
 /** Null if the store was not moved. */
-export function readMoved(directory: string): Moved | null {
+export function readMoved(directory: string): MovedMark | null {
   let text: string;
   try {
     text = readFileSync(join(directory, MOVED_FILE), 'utf8');
@@ -25,7 +25,7 @@ export function readMoved(directory: string): Moved | null {
     throw error;
   }
   try {
-    const { at, to, isConfirmed } = JSON.parse(text) as Partial<Moved>;
+    const { at, to, isConfirmed } = JSON.parse(text) as Partial<MovedMark>;
     return { at: Number(at ?? 0), to: String(to), isConfirmed: isConfirmed === true };
   } catch {
     // A file with unreadable content still says that the store was moved.
@@ -34,7 +34,7 @@ export function readMoved(directory: string): Moved | null {
 }
 
 /** When this returns, the file is completely on disk. */
-export function writeMoved(directory: string, moved: Moved): void {
+export function writeMoved(directory: string, moved: MovedMark): void {
   const part = join(directory, `${MOVED_FILE}.part`);
   const file = openSync(part, 'w', 0o600);
   try {
@@ -58,7 +58,7 @@ export function requireNotMoved(directory: string): void {
   if (moved !== null) throw new Error(movedText(directory, moved));
 }
 
-export function movedText(directory: string, { at, to, isConfirmed }: Moved): string {
+export function movedText(directory: string, { at, to, isConfirmed }: MovedMark): string {
   const when = at > 0 ? ` on ${new Date(at).toISOString()}` : '';
   const anyway =
     `Only if nothing has run on that database, and nothing will: remove ${join(directory, MOVED_FILE)}, and the ` +

@@ -7,7 +7,7 @@ import { shippedFiles } from '../../../shipped-files.ts';
 import { pendingMigrations, readMigrations } from '../../migrations.ts';
 import { Database } from '../thread/database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
-import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
+import { explainErrors, openProblem, SQLITE, sqliteCode } from './errors.ts';
 import { LiveLog } from './live-log.ts';
 import { writeLogAgain } from './log-again.ts';
 import { LOG_HEADER_BYTES } from './log-frames.ts';
@@ -16,7 +16,7 @@ import { hasMarker, MARKER_FILE, makeMarker } from './marker.ts';
 import { requireNotMoved } from './moved.ts';
 import { isMarkedOpen, markClosed, markOpen } from './open-mark.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
-import { logPath, requireWhole } from './store-files.ts';
+import { logPath, requireCompleteStore } from './store-files.ts';
 
 /** The oldest safe version. Older ones can lose committed pages if two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
@@ -41,16 +41,16 @@ export function openDirectory(directory: string): OpenedFile {
   const lock = lockDirectory(directory);
   try {
     requireNotMoved(directory);
-    requireWhole(directory);
+    requireCompleteStore(directory);
     const path = join(directory, FILE);
     makeOwnFile(path);
     const keeper = new LogKeeper(path);
-    // After an improper stop the log is held before the database is opened: a start that fails must leave it unchanged.
-    if (isMarkedOpen(directory)) explained(directory, () => keeper.open());
-    const database = explained(directory, () => openDatabase(path, directory));
+    // After an improper stop, the keeper opens first: if the start then fails, SQLite must not remove the log.
+    if (isMarkedOpen(directory)) explainErrors(directory, () => keeper.open());
+    const database = explainErrors(directory, () => openDatabase(path, directory));
     keeper.open();
     const log = new LiveLog(path);
-    // This process holds the lock, so no other process is alive, and every node in the file has ended.
+    // This process holds the lock, so no other process uses the file, and every node in it has ended.
     database.run('DELETE FROM nodes');
     return {
       database,
@@ -78,11 +78,11 @@ export function openReader(directory: string): OpenedFile {
 }
 
 /** Opens the store of a stopped service for reading. This process locks the store and does not change it. */
-export function openStopped(directory: string): OpenedFile {
+export function openStoppedStore(directory: string): OpenedFile {
   requireFile(directory);
   const lock = lockDirectory(directory);
   try {
-    requireWhole(directory);
+    requireCompleteStore(directory);
     const { database, close } = openReader(directory);
     requireUpToDate(database, directory);
     return {
@@ -103,13 +103,13 @@ export function openStopped(directory: string): OpenedFile {
  * A connection that writes a little beside a service that may be running, without its lock: SQLite lets one of the two
  * write at a time. Use it only for data that a running service does not keep in memory, such as a token.
  */
-export function openBeside(directory: string): OpenedFile {
+export function openBesideService(directory: string): OpenedFile {
   requireFile(directory);
   requireNotMoved(directory);
   const path = join(directory, FILE);
   const lock = tryLock(directory);
   try {
-    if (lock !== null) requireWhole(directory);
+    if (lock !== null) requireCompleteStore(directory);
     const keeper = new LogKeeper(path);
     const database = new Database(path);
     try {
@@ -119,9 +119,9 @@ export function openBeside(directory: string): OpenedFile {
       // If the service is killed meanwhile, the log stays as it is, and the next start checks it.
       if (lock === null) keeper.open();
       else {
-        // The last connection that closes the database removes the log.
+        // No service runs, so this connection is the last one, and the log is removed when it closes.
         writeLogAgain(database, path);
-        moveLog(database, directory);
+        emptyLog(database, directory);
       }
     } catch (error) {
       database.close();
@@ -146,11 +146,11 @@ export function openBeside(directory: string): OpenedFile {
  * A running service has already checked the files. If none runs, the files are checked here, because SQLite would take
  * damage in the log for the end of the log. Returns whether a service runs.
  */
-export function requireWholeUnlessInUse(directory: string): boolean {
+export function requireCompleteUnlessInUse(directory: string): boolean {
   const lock = tryLock(directory);
   if (lock === null) return true;
   try {
-    requireWhole(directory);
+    requireCompleteStore(directory);
     return false;
   } finally {
     lock.close();
@@ -193,14 +193,14 @@ export function openDatabase(path: string, directory: string | null = null): Dat
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
-    // This fails soon if another process writes. It waits for a process that only reads.
+    // This fails soon if another process writes. The next step waits longer, for a process that only reads.
     writeLogAgain(database, path);
     database.exec('PRAGMA busy_timeout = 5000');
-    moveLog(database, directory);
+    emptyLog(database, directory);
     migrate(database);
     if (directory !== null && !hasMarker(directory)) {
       // After this the database file has the schema, so an empty file means that somebody emptied it.
-      moveLog(database, directory);
+      emptyLog(database, directory);
       makeMarker(directory);
     }
     if (path !== ':memory:') requireDurability(database);
@@ -216,28 +216,28 @@ export function openDatabase(path: string, directory: string | null = null): Dat
  * Copies the log into the database, and empties the log. After a power cut at any point, either the log has everything,
  * or the database has everything and there is no open mark.
  */
-function moveLog(database: Database, directory: string | null): void {
+function emptyLog(database: Database, directory: string | null): void {
   if (directory !== null && isMarkedOpen(directory)) {
     // A reader prevents the copy for now, so the log and its open mark stay.
-    if (!isLogMoved(database)) return;
+    if (!copyWholeLog(database)) return;
     markClosed(directory);
   }
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
 /** Copies the log into the database and flushes it, but does not empty the log. Returns whether all was copied. */
-function isLogMoved(database: Database): boolean {
+function copyWholeLog(database: Database): boolean {
   const { busy, log, checkpointed } = database.get<{ busy: number; log: number; checkpointed: number }>(
     'PRAGMA wal_checkpoint(FULL)',
   )!;
   return busy === 0 && log === checkpointed;
 }
 
-/** From now on a start requires the log. SQLite never empties it while the process runs. */
+/** Marks the store as open: from now on a start requires the log. SQLite never empties it while the process runs. */
 function beginLog(database: Database, directory: string): void {
   if (isMarkedOpen(directory)) return;
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
-  // This writes the first page into the log with unchanged content.
+  // Writes the first page with unchanged content, so that the log is not empty.
   database.transaction(() => database.exec(`PRAGMA user_version = ${version}`));
   if (statSync(logPath(directory)).size <= LOG_HEADER_BYTES) throw new Error(`SQLite wrote no log in ${directory}`);
   markOpen(directory);
@@ -245,17 +245,17 @@ function beginLog(database: Database, directory: string): void {
 
 /** Closes the database. If the whole log could be copied, SQLite removes the log. */
 function closeLog(database: Database, directory: string, keeper: LogKeeper): void {
-  const isMoved = isLogMoved(database);
-  if (isMoved) markClosed(directory);
+  const isCopied = copyWholeLog(database);
+  if (isCopied) markClosed(directory);
   keeper.close();
   database.close();
   // The reader that prevented the copy of the log may have ended meanwhile.
-  if (!isMoved && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
+  if (!isCopied && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
 }
 
 /**
- * Holds a second file in an exclusive transaction for the life of the process. The operating system releases the lock
- * however the process ends, so no stale lock can remain.
+ * Locks the directory for this process: an exclusive transaction on the lock file stays open. The operating system
+ * releases the lock however the process ends, so no stale lock can remain.
  */
 export function lockDirectory(directory: string): Database {
   const path = join(directory, LOCK_FILE);
@@ -280,7 +280,7 @@ export function lockDirectory(directory: string): Database {
   }
 }
 
-/** Takes the lock; null if another process has it. Creates nothing in a directory that has no store. */
+/** Takes the lock; null if another process has it. Throws and creates nothing if the directory has no store. */
 export function tryLock(directory: string): Database | null {
   if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => isThere(directory, name))) {
     throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
@@ -299,7 +299,7 @@ function notOfThisUser(path: string, code: string | undefined): Error {
   return new Error(`${path} cannot be read and written by this user (${code}): run this as the user of the service`);
 }
 
-/** True as well if the directory cannot be entered, because its content is then unknown. */
+/** Throws if this user cannot read the directory, because it is then unknown whether the file exists. */
 function isThere(directory: string, name: string): boolean {
   try {
     return statSync(join(directory, name), { throwIfNoEntry: false }) !== undefined;

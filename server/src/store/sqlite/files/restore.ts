@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path';
 import { shippedFiles } from '../../../shipped-files.ts';
 import { pendingMigrations, readMigrations } from '../../migrations.ts';
 import { Database } from '../thread/database.ts';
-import { type BackupReport, flushFile, giveName } from './backup.ts';
-import { countRows, wholeCheck } from './check.ts';
+import { type BackupReport, flushFile, renameToNew } from './backup.ts';
+import { checkWholeDatabase, countRows } from './check.ts';
 import { DATABASE_FILE, makeOwnFile, OPEN_FILES, prepareDirectory } from './directory.ts';
 import { MARKER_FILE } from './marker.ts';
 import { MOVED_FILE } from './moved.ts';
@@ -16,7 +16,7 @@ import { OPEN_MARK_FILE } from './open-mark.ts';
 import { tablesOf } from './start-check.ts';
 import { readHeader } from './store-files.ts';
 
-/** If something is wrong, throws and leaves no files behind. */
+/** If something is wrong, throws and leaves no part of the copy behind. */
 export function restoreStore(from: string, directory: string): BackupReport {
   const source = resolve(from);
   requireBackup(source);
@@ -33,7 +33,7 @@ export function restoreStore(from: string, directory: string): BackupReport {
     copyFileSync(source, part, constants.COPYFILE_FICLONE);
     flushFile(part);
     const rows = readBack(part);
-    giveName(part, target);
+    renameToNew(part, target);
     return { path: target, bytes: statSync(target).size, rows };
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${part}${suffix}`, { force: true });
@@ -77,7 +77,7 @@ function requireSpace(source: string, directory: string): void {
 function readBack(part: string): BackupReport['rows'] {
   const copy = new Database(part, { isReader: true });
   try {
-    const problems = wholeCheck(copy);
+    const problems = checkWholeDatabase(copy);
     if (problems.length > 0) throw new Error(`the backup is damaged: ${problems.slice(0, 3).join('; ')}`);
     if (!tablesOf(copy).includes('messages'))
       throw new Error('the backup is a database, but not a backup of postrider');

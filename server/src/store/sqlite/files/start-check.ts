@@ -19,7 +19,7 @@ export interface StartCheck {
 export function checkAtStart(database: Database): StartCheck {
   const problems: string[] = [];
   const unchecked: string[] = [];
-  const { pages, pageBytes } = sizeOf(database);
+  const { pages, pageBytes } = databaseSize(database);
   const isSmall = pages * pageBytes <= BYTES_MAX;
   let pagesLeft = Math.floor(BYTES_MAX / pageBytes);
   for (const table of tablesOf(database)) {
@@ -44,7 +44,7 @@ export function tablesOf(database: Database): readonly string[] {
     .map(({ name }) => name);
 }
 
-export function sizeOf(database: Database): {
+export function databaseSize(database: Database): {
   readonly pages: number;
   readonly free: number;
   readonly pageBytes: number;

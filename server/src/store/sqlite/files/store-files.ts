@@ -5,7 +5,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATABASE_FILE } from './directory.ts';
 import { isDamaged, type LogState, readLogState } from './log-damage.ts';
-import { LOG_HEADER_BYTES, readStart } from './log-frames.ts';
+import { LOG_HEADER_BYTES, readFirstBytes } from './log-frames.ts';
 import { hasMarker, MARKER_FILE } from './marker.ts';
 import { isMarkedOpen, OPEN_MARK_FILE } from './open-mark.ts';
 
@@ -18,7 +18,7 @@ export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 }
 
-/** The header of the database file, without its log. Null if the file is missing or empty. */
+/** What the header of the database file says. The log may already have a newer header. */
 interface DatabaseHeader {
   readonly isDatabase: boolean;
   readonly pageBytes: number;
@@ -34,9 +34,9 @@ export function logPath(directory: string): string {
 /**
  * Throws if the store in this directory is not complete. The caller must hold the lock of the directory and must not
  * have opened the database: closing one of its files here would drop all locks of the process on it. With
- * `isLogGivenUp`, a removed log is accepted.
+ * `isLogGivenUp`, a missing log is accepted.
  */
-export function requireWhole(directory: string, isLogGivenUp = false): void {
+export function requireCompleteStore(directory: string, isLogGivenUp = false): void {
   const header = readHeader(join(directory, DATABASE_FILE));
   const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
   const hasLog = logBytes > LOG_HEADER_BYTES;
@@ -69,11 +69,11 @@ function requireNew(directory: string, hasLog: boolean): void {
   if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal exists`);
 }
 
-/** If the file is no database, it is accepted only if the power failed while the store was created. */
+/** A file that is no database is accepted only if the power failed while the store was created. */
 function requireBegun(directory: string): void {
   const what = 'it is not a SQLite database';
   if (hasMarker(directory)) throw gone(directory, `${what} any more`);
-  // SQLite rolls the file back to an empty file.
+  // The creation of the store was interrupted. SQLite rolls the file back to an empty file.
   if (hasJournal(directory)) return;
   throw new StoreDamaged(
     `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
@@ -90,8 +90,8 @@ export function isLogMissing(directory: string): boolean {
 function logMissingText(directory: string): string {
   return (
     `the store in ${directory} was not closed, and its log ${DATABASE_FILE}-wal is missing or empty: messages that were ` +
-    'acknowledged may have been in it alone. Nothing was changed. Put the log back or restore a backup. Only to continue with ' +
-    `what is in ${DATABASE_FILE}, run "postrider check --repair --data ${directory}".`
+    'acknowledged may have been only in the log. Nothing was changed. Put the log back or restore a backup. ' +
+    `To continue without these messages, run "postrider check --repair --data ${directory}".`
   );
 }
 
@@ -100,7 +100,7 @@ function hasJournal(directory: string): boolean {
   return statSync(join(directory, `${DATABASE_FILE}-journal`), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Whether a damaged log is the only thing that prevents the start. */
+/** Whether the log is damaged and can be repaired, because the header of the database is sound. */
 export function isLogDamaged(directory: string): boolean {
   const header = readHeader(join(directory, DATABASE_FILE));
   if (!header?.isDatabase || !header.hasLog) return false;
@@ -118,7 +118,7 @@ function requireGoodLog(directory: string, pageBytes: number): void {
 }
 
 function logDamageText(directory: string, { isHeaderSound, firstBad, frames, commitsLeftOut }: LogState): string {
-  const where = isHeaderSound ? `frame ${firstBad! + 1} of ${frames}` : `the header of ${frames} frames`;
+  const where = isHeaderSound ? `frame ${firstBad! + 1} of ${frames}` : `the header before its ${frames} frames`;
   return (
     `the log ${DATABASE_FILE}-wal in ${directory} is damaged (${where}): ${commitsLeftOut} transactions or more ` +
     'that were acknowledged would be lost. Nothing was changed. Copy the directory and check the disk; then run ' +
@@ -129,7 +129,7 @@ function logDamageText(directory: string, { isHeaderSound, firstBad, frames, com
 function gone(directory: string, what: string): StoreDamaged {
   return new StoreDamaged(
     `there was a store in ${directory}, but ${DATABASE_FILE} is missing or was replaced: ${what}. Nothing was changed. Restore a backup ` +
-      `or put the file back. Only to begin with an empty store, remove ${MARKER_FILE}, ${OPEN_MARK_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
+      `or put the file back. To give up the old store and begin with an empty one, remove ${MARKER_FILE}, ${OPEN_MARK_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
   );
 }
 
@@ -154,7 +154,7 @@ function pageBytesIn(start: Buffer): number {
 export function readHeader(path: string): DatabaseHeader | null {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return null;
-  const start = readStart(path, DATABASE_HEADER_BYTES);
+  const start = readFirstBytes(path, DATABASE_HEADER_BYTES);
   if (start === null || !isDatabaseHeader(start)) {
     return { isDatabase: false, pageBytes: 0, hasLog: false, schemaVersion: 0 };
   }

@@ -1,9 +1,9 @@
 // Counts of what happened, by account and minute. They are kept in memory during a transaction and written at its end,
 // so that many messages of an account in one transaction change one row for each kind of event.
 
-import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../../rules/accounts/activity.ts';
-import type { ActivityBucket } from '../../ports/message-store.ts';
-import type { ActivityKeep } from '../../ports/upkeep-store.ts';
+import { activityOf, HOUR_MS, MINUTE_MS, startOfSpan } from '../../../rules/accounts/activity.ts';
+import type { ActivityBucket } from '../../ports/account-store.ts';
+import type { ActivityRetention } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
 export class ActivityCounts {
@@ -22,7 +22,7 @@ export class ActivityCounts {
       minutes = new Map();
       this.#unwritten.set(accountId, minutes);
     }
-    const minute = startOf(at, MINUTE_MS);
+    const minute = startOfSpan(at, MINUTE_MS);
     let counts = minutes.get(minute);
     if (!counts) {
       counts = [];
@@ -81,7 +81,7 @@ export function activity(
       toAt,
     );
     for (const row of rows) {
-      const start = startOf(row.at, bucketMs);
+      const start = startOfSpan(row.at, bucketMs);
       const bucket = buckets.get(start);
       if (bucket) bucket.push(row);
       else buckets.set(start, [row]);
@@ -91,7 +91,7 @@ export function activity(
 }
 
 /** Adds the minutes before `minutesFrom` to the counts of their hours, and deletes the hours before `hoursFrom`. */
-export function foldActivity(database: Database, { minutesFrom, hoursFrom }: ActivityKeep, limit: number): number {
+export function foldActivity(database: Database, { minutesFrom, hoursFrom }: ActivityRetention, limit: number): number {
   const old = database.all<CountRow>(
     `DELETE FROM activity_minutes WHERE (account_id, at, kind) IN
        (SELECT account_id, at, kind FROM activity_minutes WHERE at < ? ORDER BY at LIMIT ?)
@@ -99,7 +99,7 @@ export function foldActivity(database: Database, { minutesFrom, hoursFrom }: Act
     minutesFrom,
     limit,
   );
-  for (const row of old) addTo(database, 'activity_hours', { ...row, at: startOf(row.at, HOUR_MS) });
+  for (const row of old) addTo(database, 'activity_hours', { ...row, at: startOfSpan(row.at, HOUR_MS) });
   const gone = database.run(
     `DELETE FROM activity_hours WHERE (account_id, at, kind) IN
        (SELECT account_id, at, kind FROM activity_hours WHERE at < ? ORDER BY at LIMIT ?)`,

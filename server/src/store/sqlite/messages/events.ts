@@ -6,14 +6,14 @@ import {
   EVENT_BODY_BYTES_MAX,
   eventBodyBytes,
   isEventWanted,
+  type JournalStep,
   type MessageEvent,
-  type Step,
+  readsAccountJournal,
   stepEvents,
-  walksJournal,
 } from '../../../rules/delivery/event.ts';
 import type { Message } from '../../../rules/delivery/message.ts';
-import { Looking } from '../../../rules/reads/look.ts';
 import { Matcher } from '../../../rules/reads/message-filter.ts';
+import { ReadCounter } from '../../../rules/reads/read-amount.ts';
 import type { EventPage, PageRequest } from '../../ports/message-store.ts';
 import { toMessage } from '../../rows/message-row.ts';
 import { stepFromRow } from '../../rows/rows.ts';
@@ -22,7 +22,7 @@ import { Bodies } from '../deliveries/bodies.ts';
 import { firstPositionAt } from '../deliveries/journal.ts';
 import type { Database } from '../thread/database.ts';
 import { getAttempt } from './messages.ts';
-import { type CandidateRow, candidate, passedBytes } from './search.ts';
+import { type CandidateRow, passedBytes, readCandidate } from './search.ts';
 
 const CHUNK = 500;
 
@@ -37,7 +37,7 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than that of its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
-  const looking = new Looking(page.look);
+  const looking = new ReadCounter(page.look);
   const maker = new EventMaker(database, filter, page, looking);
   const made = new PageOfEvents(page, looking);
   // Not more rows than the page may hold, because the next page would read the other rows again.
@@ -50,7 +50,7 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   }
 }
 
-/** Adds the events of a row. Returns false if the page has no room for them now. */
+/** Adds the events of a row. Returns false if they do not fit on the page, or if no more may be read for it. */
 function addStep(made: PageOfEvents, row: JournalRow, maker: EventMaker, isDown: boolean): boolean {
   const wanted = maker.eventsOf(row);
   return wanted !== 'later' && made.add(row.position, isDown ? wanted.toReversed() : wanted);
@@ -70,7 +70,7 @@ function readJournal(
   messageIds: readonly string[] | undefined,
   part: Part,
 ): JournalRow[] {
-  if (walksJournal(messageIds)) return readPart(database, 'journal j WHERE j.account_id = ?', [accountId], part);
+  if (readsAccountJournal(messageIds)) return readPart(database, 'journal j WHERE j.account_id = ?', [accountId], part);
   // A message has few journal rows. So all rows of each message are read, and then sorted.
   const rows = [...new Set(messageIds)].flatMap((id) =>
     readPart(
@@ -110,13 +110,13 @@ class EventMaker {
   readonly #database: Database;
   readonly #filter: EventFilter;
   readonly #page: PageRequest;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
   readonly #matcher: Matcher;
   readonly #whole: Bodies;
   readonly #cut: Bodies;
   readonly #known = new Map<number, Known | null>();
 
-  constructor(database: Database, filter: EventFilter, page: PageRequest, looking: Looking) {
+  constructor(database: Database, filter: EventFilter, page: PageRequest, looking: ReadCounter) {
     this.#database = database;
     this.#filter = filter;
     this.#page = page;
@@ -126,7 +126,7 @@ class EventMaker {
     this.#cut = new Bodies(database, 1, EVENT_BODY_BYTES_MAX + 1);
   }
 
-  /** The events of a step that the filter selects. `later`: there is no room for the body, so it was not read. */
+  /** Those events of a step that the filter selects. `later`: its body does not fit any more, so the page ends before it. */
   eventsOf(row: JournalRow): MessageEvent[] | 'later' {
     const isNew = !this.#known.has(row.message_seq);
     const known = this.#messageOf(row.message_seq);
@@ -153,7 +153,7 @@ class EventMaker {
     let known = this.#known.get(seq);
     if (known === undefined) {
       if (this.#known.size >= KEPT) this.#known.clear();
-      const row = candidate(this.#database, seq);
+      const row = readCandidate(this.#database, seq);
       const message = row && toMessage(row);
       known = row && message ? { row, message, mayMatch: this.#matcher.mayMatch(message) } : null;
       this.#known.set(seq, known);
@@ -161,21 +161,21 @@ class EventMaker {
     return known;
   }
 
-  #eventsOf(message: Message, step: Step, row: JournalRow): MessageEvent[] {
+  #eventsOf(message: Message, step: JournalStep, row: JournalRow): MessageEvent[] {
     return stepEvents(message, step, this.#page.isLive)
       .filter((event) => isEventWanted(this.#filter, event))
       .map((event) => ({ ...event, position: row.position }));
   }
 }
 
-function stepOf(database: Database, row: JournalRow): Step | null {
+function stepOf(database: Database, row: JournalRow): JournalStep | null {
   const bare = stepFromRow(row);
   if (bare) return bare;
   const attempt = getAttempt(database, row.message_seq, row.step);
   return attempt && { kind: 'attempt', attempt };
 }
 
-/** The position of the newest row, where a live stream starts. */
+/** The position of the newest row, where a live stream starts; 0 if the journal is empty. */
 export function journalEnd(database: Database, accountId: string): number {
   const row = database.get<{ seq: number }>(
     'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',

@@ -2,15 +2,15 @@
 // more than one transaction deletes, accounts take turns.
 
 import {
-  chosenFirst,
   EXPIRED_ACCOUNTS_MAX,
   EXPIRED_LOOKED_MAX,
+  type ExpiredCandidate,
   type ExpiredTurns,
-  type LookedAtMessage,
-  withinBytes,
+  firstWithinBytes,
+  mergeChosen,
 } from '../../shared/expired.ts';
 import { BODY_BYTES } from '../deliveries/bodies.ts';
-import { keysFrom } from '../deliveries/due-lines.ts';
+import { keysInTurn } from '../deliveries/due-lines.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 import { deleteMessage } from './messages.ts';
@@ -18,27 +18,27 @@ import { deleteMessage } from './messages.ts';
 const LOOKED = `SELECT account_id, seq, expires_at, body_id, ${BODY_BYTES} AS bytes FROM messages`;
 
 export function deleteExpired(database: Database, caches: TransactionCaches, now: number, limit: number): number {
-  const oldest = database.all<LookedAtMessage>(
+  const oldest = database.all<ExpiredCandidate>(
     `${LOOKED} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
     now,
     limit + 1,
   );
   const chosen = oldest.length > limit ? inTurn(database, caches.expiredTurns, oldest[0]!.account_id, now, limit) : [];
-  const rows = withinBytes(chosenFirst(chosen, oldest, limit));
+  const rows = firstWithinBytes(mergeChosen(chosen, oldest, limit));
   for (const { seq } of rows) deleteMessage(database, caches, seq);
   return rows.length;
 }
 
-/** `served` is the account of the oldest messages, which are deleted anyway. */
+/** Expired messages of the next accounts. Skips `served`, the account of the oldest: those are deleted anyway. */
 function inTurn(
   database: Database,
   turns: ExpiredTurns,
   served: string,
   now: number,
   limit: number,
-): LookedAtMessage[] {
-  const chosen: LookedAtMessage[] = [];
-  const accounts = keysFrom(turns.lastAccount, (after, upTo) =>
+): ExpiredCandidate[] {
+  const chosen: ExpiredCandidate[] = [];
+  const accounts = keysInTurn(turns.lastAccount, (after, upTo) =>
     database.get<{ key: string }>(
       `SELECT account_id AS key FROM messages INDEXED BY messages_of_account WHERE account_id > ? AND account_id <= ?
          ORDER BY account_id LIMIT 1`,
@@ -48,7 +48,7 @@ function inTurn(
   );
   for (const accountId of accounts.take(EXPIRED_ACCOUNTS_MAX)) {
     if (accountId === served) continue;
-    const looked = database.all<LookedAtMessage>(
+    const looked = database.all<ExpiredCandidate>(
       `${LOOKED} INDEXED BY messages_of_account WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
       accountId,
       turns.positionOf(accountId),

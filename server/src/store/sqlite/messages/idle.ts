@@ -4,7 +4,7 @@
 import { isJobOver, type Job } from '../../../rules/delivery/job.ts';
 import { canDeleteFlowKey, type IdleKey } from '../../../rules/lines/flow-key.ts';
 import { canDeleteQueue } from '../../../rules/lines/queue.ts';
-import { type Walked, type WalkPosition, walked } from '../../ports/upkeep-store.ts';
+import { type WalkPosition, type WalkResult, walkResult } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
@@ -19,7 +19,7 @@ export function deleteIdleFlowKeys(
   now: number,
   after: WalkPosition,
   limit: number,
-): Walked {
+): WalkResult {
   requestedFlowLimits.apply();
   const rows = database.all<KeyRow>(
     `SELECT account_id AS accountId, key, is_parallelism_pinned AS isParallelismPinned, is_rate_pinned AS isRatePinned,
@@ -35,7 +35,7 @@ export function deleteIdleFlowKeys(
     if (database.get('SELECT 1 FROM messages WHERE account_id = ? AND flow_key = ? LIMIT 1', accountId, key)) continue;
     deleted += stored.delete(accountId, 'DELETE FROM flow_keys WHERE account_id = ? AND key = ?', accountId, key);
   }
-  return walked(
+  return walkResult(
     rows.map(({ accountId, key }) => [accountId, key]),
     limit,
     deleted,
@@ -57,7 +57,7 @@ export function deleteIdleQueues(
   now: number,
   after: WalkPosition,
   limit: number,
-): Walked {
+): WalkResult {
   const rows = database.all<QueueAge>(
     `SELECT account_id AS accountId, name, parallelism, is_paused AS isPaused, stored_bytes IS NOT NULL AS isSet,
        created_at AS createdAt FROM queues WHERE (account_id, name) > (?, ?) ORDER BY account_id, name LIMIT ?`,
@@ -72,7 +72,7 @@ export function deleteIdleQueues(
       continue;
     deleted += stored.delete(accountId, 'DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
   }
-  return walked(
+  return walkResult(
     rows.map(({ accountId, name }) => [accountId, name]),
     limit,
     deleted,
@@ -87,7 +87,7 @@ export function deleteOldJobs(
   now: number,
   after: WalkPosition,
   limit: number,
-): Walked {
+): WalkResult {
   const rows = database.all<JobAge>(
     `SELECT account_id AS accountId, id, state, updated_at AS updatedAt FROM jobs
        WHERE (account_id, id) > (?, ?) ORDER BY account_id, id LIMIT ?`,
@@ -98,7 +98,7 @@ export function deleteOldJobs(
   for (const { accountId, id } of old) {
     stored.delete(accountId, 'DELETE FROM jobs WHERE account_id = ? AND id = ?', accountId, id);
   }
-  return walked(
+  return walkResult(
     rows.map(({ accountId, id }) => [accountId, id]),
     limit,
     old.length,

@@ -1,18 +1,19 @@
 // The tables of messages and attempts, and all rows that belong to a message. The code here makes no decisions.
 
 import type { Attempt, Settlement } from '../../../rules/delivery/message.ts';
-import type { MessageDetail, MessageState, StoredMessage } from '../../ports/message-store.ts';
+import type { MessageDetail, MessageIdAndState, StoredMessage } from '../../ports/message-store.ts';
 import { type StateOfRow, toState } from '../../rows/message-columns.ts';
 import { READ_COLUMNS } from '../../rows/message-fields.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../../rows/rows.ts';
 import { Bodies, deleteUnusedBody } from '../deliveries/bodies.ts';
+import { deleteLabels } from '../deliveries/new-messages.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
 /**
- * Whether the last attempt was the retry that was decided last. Computed only if there are more attempts than retries,
- * because then some attempts were interrupted.
+ * Whether the retry that was decided last has begun: if the last attempt was interrupted, or no retry followed it.
+ * Computed only for a message without a claim that has more attempts than retries.
  */
 const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
@@ -51,7 +52,7 @@ const FIRST_RESPONSE_BYTES_MAX = 256;
  * The part of the attempt that the row of a message stores, if the first attempt delivered the message. The other
  * fields of the attempt are already in the row. Null if the attempt needs its own row.
  */
-export function firstAttempt({
+export function attemptForMessageRow({
   attempt,
   next,
 }: Settlement): { readonly headers: string | null; readonly body: Uint8Array | null } | null {
@@ -63,8 +64,8 @@ export function firstAttempt({
   return { headers, body: responseBody.length === 0 ? null : responseBody };
 }
 
-/** SQL that gives this attempt the form of a row of `attempts`. */
-export const FIRST_ATTEMPT = `1 AS number, m.first_started_at AS started_at, m.ended_at, 'answered' AS outcome,
+/** SQL that reads the first attempt from the row of its message `m`, with the columns of a row of `attempts`. */
+export const FIRST_ATTEMPT_COLUMNS = `1 AS number, m.first_started_at AS started_at, m.ended_at, 'answered' AS outcome,
   m.last_status AS status, NULL AS error, NULL AS next_at, ifnull(m.first_response_headers, '[]') AS response_headers,
   0 AS is_response_body_cut, ifnull(m.first_response_body, x'') AS response_body`;
 
@@ -72,7 +73,7 @@ export const FIRST_ATTEMPT = `1 AS number, m.first_started_at AS started_at, m.e
  * Limit for all responses of the attempts of one message together. If they are larger, the responses of the earlier
  * attempts are left out.
  */
-export const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
+export const RESPONSES_BYTES_MAX = 2 * 1024 * 1024;
 
 export function getMessage(
   database: Database,
@@ -102,18 +103,20 @@ function readAttempts(database: Database, seq: number, from: number): Attempt[] 
   if (rows.length > 0) return rows.map(toAttempt);
   const first = getFirst(database, seq);
   if (!first || from <= 1) return first ? [first] : [];
-  return [{ ...first, responseHeaders: [], responseBody: EMPTY, isAnswerLeftOut: true }];
+  return [
+    { ...first, responseHeaders: [], responseBody: EMPTY, ...(first.status !== null && { isAnswerLeftOut: true }) },
+  ];
 }
 
 function getFirst(database: Database, seq: number): Attempt | null {
   const row = database.get<AttemptRow>(
-    `SELECT ${FIRST_ATTEMPT} FROM messages m WHERE m.seq = ? AND m.first_started_at IS NOT NULL`,
+    `SELECT ${FIRST_ATTEMPT_COLUMNS} FROM messages m WHERE m.seq = ? AND m.first_started_at IS NOT NULL`,
     seq,
   );
   return row ? toAttempt(row) : null;
 }
 
-/** The number of the first attempt whose response is read. */
+/** The number of the first attempt whose response is read; 0 if all responses together are small enough. */
 function answersFrom(database: Database, seq: number): number {
   const sizes = database.all<{ number: number; bytes: number }>(
     `SELECT number, length(response_body) + length(response_headers) AS bytes FROM attempts WHERE message_seq = ?
@@ -123,7 +126,7 @@ function answersFrom(database: Database, seq: number): number {
   let bytes = 0;
   const over = sizes.find((each) => {
     bytes += each.bytes;
-    return bytes > ANSWERS_BYTES_MAX;
+    return bytes > RESPONSES_BYTES_MAX;
   });
   return over ? over.number + 1 : 0;
 }
@@ -148,7 +151,7 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
   return number === 1 ? getFirst(database, messageSeq) : null;
 }
 
-export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {
+export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageIdAndState[] {
   return ids.flatMap((id) => {
     const row = database.get<StateOfRow>(
       // Whether the message is held is read from the index, because the column `held_at` is stored after the body.
@@ -173,16 +176,9 @@ export function deleteMessage(database: Database, caches: Pick<TransactionCaches
     seq,
   )!;
   caches.stored.add(accountId, -(storedBytes ?? 0));
-  for (const label of labels === null ? [] : (JSON.parse(labels) as string[])) {
-    database.run(
-      'DELETE FROM message_labels WHERE account_id = ? AND label = ? AND message_seq = ?',
-      accountId,
-      label,
-      seq,
-    );
-  }
+  if (labels !== null) deleteLabels(database, accountId, seq, JSON.parse(labels) as string[]);
   database.run('DELETE FROM attempts WHERE message_seq = ?', seq);
-  // A later message may get the same number.
+  // A later message may get the same number, and must not get these steps of the journal.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
   if (bodyId !== null) deleteUnusedBody(database, caches, bodyId);

@@ -3,9 +3,9 @@
 // page may be short and has a cursor to continue from.
 
 import type { Message } from '../../../rules/delivery/message.ts';
-import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../../rules/reads/list-way.ts';
-import { type Look, Looking } from '../../../rules/reads/look.ts';
+import { chooseListIndex, HOSTS_MAX, type ListIndex, listIndexByHosts } from '../../../rules/reads/list-way.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../../rules/reads/message-filter.ts';
+import { type ReadAmount, ReadCounter } from '../../../rules/reads/read-amount.ts';
 import type { MessagePage, PageRequest } from '../../ports/message-store.ts';
 import { type MessageRow, toMessage } from '../../rows/message-row.ts';
 import { PageOfMessages } from '../../shared/pages.ts';
@@ -13,9 +13,9 @@ import { BODY_BYTES, Bodies } from '../deliveries/bodies.ts';
 import type { Database } from '../thread/database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
-/** How many positions are read at once, for all index paths together. */
+/** How many positions (numbers of messages) are read at once, for all index paths together. */
 const CHUNK = 200;
-/** How many positions are read at once for one index path, because perhaps only its first position is needed. */
+/** The fewest positions that are read at once for one index path. Perhaps only the first of them is needed. */
 const CHUNK_OF_WAY = 10;
 
 /** Messages that share a body are neighbours, so caching the last body is enough. */
@@ -25,8 +25,8 @@ const SHARED_KEPT = 1;
 export type CandidateRow = MessageRow & { body_bytes: number };
 
 /**
- * One source of candidates in the order of `seq`: the SQL after SELECT and the column with the order. If the positions
- * are already known: the positions in ascending order.
+ * One source of candidates in the order of `seq`: the SQL after FROM, and the column with that number if it is not
+ * `m.seq`. If the positions are already known: the positions in ascending order.
  */
 type Way =
   | { readonly from: string; readonly values: readonly string[]; readonly seq?: string }
@@ -38,8 +38,8 @@ export function searchMessages(
   filter: MessageFilter,
   page: PageRequest,
 ): MessagePage {
-  const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), page);
-  const looking = new Looking(page.look);
+  const walk = new Walk(database, waysTo(database, accountId, chooseListIndex(filter)), page);
+  const looking = new ReadCounter(page.look);
   const rowFilter = new RowFilter(database, filter, page.withBodies, looking);
   const made = new PageOfMessages(page, looking);
   let at = page.cursor;
@@ -60,10 +60,13 @@ export function countPiece(
   filter: MessageFilter,
   max: number,
   cursor: number | null,
-  look?: Look,
+  look?: ReadAmount,
 ): CountPiece {
-  const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), { cursor, order: 'newestFirst' });
-  const looking = new Looking(look);
+  const walk = new Walk(database, waysTo(database, accountId, chooseListIndex(filter)), {
+    cursor,
+    order: 'newestFirst',
+  });
+  const looking = new ReadCounter(look);
   const rowFilter = new RowFilter(database, filter, false, looking);
   const tally = new StateTally();
   let at = cursor;
@@ -82,16 +85,16 @@ class RowFilter {
   readonly #matcher: Matcher;
   readonly #bodies: Bodies;
   readonly #withBodies: boolean;
-  readonly #looking: Looking;
+  readonly #looking: ReadCounter;
 
-  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: Looking) {
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean, looking: ReadCounter) {
     this.#matcher = new Matcher(filter);
     this.#bodies = new Bodies(database, SHARED_KEPT);
     this.#withBodies = withBodies;
     this.#looking = looking;
   }
 
-  /** The message, or null if it does not match. `later`: there is no room for the body now, so it was not read. */
+  /** The message, or null if it does not match. `later`: its body is too large for what this call may still read. */
   meant(row: CandidateRow): Message | null | 'later' {
     const bare = toMessage(row);
     const mayMatch = this.#matcher.mayMatch(bare);
@@ -114,7 +117,7 @@ export function passedBytes({ body_id, body_bytes }: CandidateRow): number {
   return body_id === null ? body_bytes : 0;
 }
 
-export function candidate(database: Database, seq: number): CandidateRow | undefined {
+export function readCandidate(database: Database, seq: number): CandidateRow | undefined {
   return database.get<CandidateRow>(
     `SELECT ${ALL_BUT_BODY}, ${BODY_BYTES} AS body_bytes FROM messages m WHERE m.seq = ?`,
     seq,
@@ -145,7 +148,7 @@ class Walk {
   next(): CandidateRow | null {
     for (let first = this.#first(); first !== null; first = this.#first()) {
       for (const head of this.#heads) if (head.seqs[0] === first) head.seqs.shift();
-      const row = candidate(this.#database, first);
+      const row = readCandidate(this.#database, first);
       // A row is missing only in a damaged file.
       if (row) return row;
     }
@@ -196,13 +199,20 @@ const INDEXES = {
   source_message_id: 'messages_of_source',
   schedule_id: 'messages_of_schedule',
   flow_key: 'messages_of_flow_key',
+  debounce_key: 'messages_of_debounce_key',
   queue_name: 'messages_of_queue',
   topic_name: 'messages_of_topic',
   host: 'messages_of_host',
 } as const;
 
-/** The ways through the index that the filter uses. */
-function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
+/** The condition of an index. That of debounce keys has them as callers gave them: without the URL of an endpoint. */
+function isOfColumn(by: keyof typeof INDEXES): string {
+  if (by !== 'debounce_key') return `m.${by} = ?`;
+  return `m.debounce_key IS NOT NULL AND substr(m.debounce_key, 1, instr(m.debounce_key || char(10), char(10)) - 1) = ?`;
+}
+
+/** The sources of candidates in the index that was chosen for the filter. */
+function waysTo(database: Database, accountId: string, chosen: ListIndex): Way[] {
   const by = (from: string, ...values: string[]): Way => ({ from, values: [accountId, ...values] });
   switch (chosen.by) {
     case 'id': {
@@ -238,9 +248,9 @@ function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
     case 'account':
       return [by('messages m INDEXED BY messages_of_account WHERE m.account_id = ?')];
     case 'hostOnAnyPort':
-      return waysTo(database, accountId, wayByHosts(hostsWithPorts(database, accountId, chosen.values)));
+      return waysTo(database, accountId, listIndexByHosts(hostsWithPorts(database, accountId, chosen.values)));
     default: {
-      const from = `messages m INDEXED BY ${INDEXES[chosen.by]} WHERE m.account_id = ? AND m.${chosen.by} = ?`;
+      const from = `messages m INDEXED BY ${INDEXES[chosen.by]} WHERE m.account_id = ? AND ${isOfColumn(chosen.by)}`;
       return chosen.values.map((value) => by(from, value));
     }
   }

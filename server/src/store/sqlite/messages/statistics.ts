@@ -1,19 +1,19 @@
 // Statistics for people: how many messages are in which state, and which failures are alike. Every query uses an index
 // and reads a bounded number of rows; rules/ decides what the rows mean.
 
-import type { EndedCounts } from '../../../rules/accounts/standing.ts';
+import type { EndedCounts } from '../../../rules/accounts/overview.ts';
 import { type FailureGroup, groupFailures } from '../../../rules/delivery/failure-group.ts';
-import { Looking, pieceLook } from '../../../rules/reads/look.ts';
+import { pieceReadMax, ReadCounter } from '../../../rules/reads/read-amount.ts';
 import type { OpenPiece } from '../../ports/message-store.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../../rows/rows.ts';
 import type { Database } from '../thread/database.ts';
 
-/** The index has the same condition. SQLite does not derive this condition from the state alone. */
+/** The condition of the index. SQLite uses the index only for a query that repeats the whole condition. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
 const DEAD = "state = 'failed' AND retried_at IS NULL";
 
-export function openPiece(
+export function openMessagesPiece(
   database: Database,
   accountId: string,
   now: number,
@@ -22,7 +22,7 @@ export function openPiece(
 ): OpenPiece {
   // Some columns are stored after the body, so SQLite passes over the body to read them. The sizes of the bodies are
   // therefore checked first.
-  const piece = pieceLook();
+  const piece = pieceReadMax();
   const after = cursor ?? 0;
   const sizes = database.all<{ seq: number; bytes: number }>(
     `SELECT seq, length(body) AS bytes FROM messages INDEXED BY messages_open
@@ -31,7 +31,7 @@ export function openPiece(
     after,
     Math.min(limit, piece.rows),
   );
-  const looking = new Looking(piece);
+  const looking = new ReadCounter(piece);
   let count = 0;
   for (const { bytes } of sizes) {
     if (looking.isEnough || !looking.hasRoomFor(bytes)) break;

@@ -2,7 +2,7 @@
 // that many messages of an account in one transaction change its row once.
 
 import type { SQLInputValue } from 'node:sqlite';
-import type { StoredAccount } from '../../ports/account-store.ts';
+import type { AccountBytes } from '../../ports/account-store.ts';
 import { COUNTED_TABLES, type CountedTable } from '../../resources/steps.ts';
 import type { Database } from '../thread/database.ts';
 
@@ -14,7 +14,7 @@ interface Weighed {
   readonly stored_bytes: number | null;
 }
 
-export class Stored {
+export class StoredByteCounts {
   readonly #database: Database;
   /** Changes of the running transaction that are not in the table yet. */
   readonly #unwritten = new Map<string, number>();
@@ -54,7 +54,7 @@ export class Stored {
     return this.#database.get<{ bytes: number }>(sql, accountId)?.bytes ?? 0;
   }
 
-  /** By how many bytes the count is too high. One statement reads the rows and the count at the same moment. */
+  /** By how many bytes the stored count is too high. One statement reads the rows and the count at the same moment. */
   errorOf(accountId: string): number {
     this.#write();
     const sql = `SELECT coalesce((SELECT bytes FROM stored WHERE account_id = ?1), 0)
@@ -79,9 +79,9 @@ export class Stored {
 }
 
 /** The accounts in the order of their ids, without those that store nothing. */
-export function storedAccounts(database: Database, after: string, limit: number): StoredAccount[] {
+export function storedAccounts(database: Database, after: string, limit: number): AccountBytes[] {
   return database
-    .all<StoredAccount>(
+    .all<AccountBytes>(
       'SELECT account_id AS accountId, bytes FROM stored WHERE account_id > ? ORDER BY account_id LIMIT ?',
       after,
       limit,
@@ -89,7 +89,8 @@ export function storedAccounts(database: Database, after: string, limit: number)
     .map((row) => ({ ...row }));
 }
 
-export function freeInside(database: Database): number {
+/** The bytes of the file's free pages, which SQLite will use again. */
+export function freeBytesInside(database: Database): number {
   const { freelist_count: pages } = database.get<{ freelist_count: number }>('PRAGMA freelist_count')!;
   const { page_size: bytes } = database.get<{ page_size: number }>('PRAGMA page_size')!;
   return pages * bytes;

@@ -3,7 +3,7 @@
 
 import { type UsageRow, usageDay } from '../../../rules/accounts/account.ts';
 import type { MessageKind } from '../../../rules/delivery/message.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../../ports/list-piece.ts';
+import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf, usagePosition } from '../../ports/list-piece.ts';
 import type { JournalPart } from '../../ports/upkeep-store.ts';
 import type { Database } from '../thread/database.ts';
 
@@ -29,7 +29,7 @@ export function deleteUsage(database: Database, beforeDay: string, { after, acco
   );
 }
 
-export class Usage {
+export class UsageCounts {
   readonly #database: Database;
   /** Counts of the running transaction that are not in the table yet. */
   #unwritten: Count[] = [];
@@ -64,7 +64,7 @@ export class Usage {
     accountId: string,
     fromDay: string,
     toDay: string,
-    { after, limit }: ListPart = FIRST_PART,
+    { after, limit }: ListPieceRequest = FIRST_PART,
   ): ListPiece<UsageRow> {
     this.#write();
     const rows = this.#database.all<UsageRow>(

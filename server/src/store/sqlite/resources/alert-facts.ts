@@ -25,7 +25,7 @@ export function alertFacts(
   now: number,
   rowsMax: number,
 ): AlertFacts {
-  const schedulesMax = rowsMax / alertRows.SCHEDULES_PER_ROWS;
+  const schedulesMax = rowsMax / alertRows.ROWS_PER_SCHEDULE;
   const failed = failedMessages(database, accountId, look.failedFromAt, rowsMax);
   const more = look.areFailedSchedulesAsked && failed.isCut ? firstSchedules(database, accountId, schedulesMax) : [];
   const scheduleIds = look.areFailedSchedulesAsked
@@ -38,6 +38,7 @@ export function alertFacts(
     notified: look.countedFromAt === null ? [] : notifiedSince(database, accountId, look.countedFromAt, rowsMax),
     queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: scheduleIds.map((id) => alertRows.toScheduleFact(id, runsOf(database, accountId, id))),
+    parkedHosts: look.areParkedHostsAsked ? parkedHosts(database, accountId, rowsMax) : [],
     used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
   };
 }
@@ -60,8 +61,17 @@ function runsOf(database: Database, accountId: string, id: string): alertRows.Ru
        ORDER BY seq DESC LIMIT ?3`,
     accountId,
     id,
-    alertRows.RUNS_READ,
+    alertRows.RUN_ROWS_MAX,
   );
+}
+
+function parkedHosts(database: Database, accountId: string, max: number): string[] {
+  const rows = database.all<alertRows.ParkedHostRow>(
+    'SELECT host, parking FROM hosts WHERE account_id = ? AND parked_at IS NOT NULL ORDER BY host LIMIT ?',
+    accountId,
+    max,
+  );
+  return alertRows.toParkedHosts(rows);
 }
 
 function failedMessages(
@@ -78,7 +88,7 @@ function failedMessages(
     fromAt,
     rowsMax + 1,
   );
-  return alertRows.toFailed(rows, rowsMax);
+  return alertRows.toFailedFact(rows, rowsMax);
 }
 
 function endedAttempts(
@@ -114,7 +124,7 @@ function notifiedSince(database: Database, accountId: string, fromAt: number, ro
     ALERT_LABEL,
     rowsMax,
   );
-  return alertRows.toNotified(rows, fromAt);
+  return alertRows.toNotifiedFacts(rows, fromAt);
 }
 
 const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,
@@ -131,16 +141,16 @@ function oldestOfQueues(
   const order = 'ORDER BY m.queue_name, m.first_due_at LIMIT 1';
   if (queues !== 'all') {
     const rows = queues.map((name) =>
-      database.get<alertRows.OldestRow>(`${OLDEST} AND m.queue_name = ? ${order}`, accountId, name),
+      database.get<alertRows.OldestDueRow>(`${OLDEST} AND m.queue_name = ? ${order}`, accountId, name),
     );
-    return rows.filter((row) => row !== undefined).map(alertRows.toQueue);
+    return rows.filter((row) => row !== undefined).map(alertRows.toQueueFact);
   }
   const found: QueueFact[] = [];
   while (found.length < rowsMax) {
     const after = found.at(-1)?.name ?? '';
-    const row = database.get<alertRows.OldestRow>(`${OLDEST} AND m.queue_name > ? ${order}`, accountId, after);
+    const row = database.get<alertRows.OldestDueRow>(`${OLDEST} AND m.queue_name > ? ${order}`, accountId, after);
     if (!row) break;
-    found.push(alertRows.toQueue(row));
+    found.push(alertRows.toQueueFact(row));
   }
   return found;
 }

@@ -1,5 +1,5 @@
-// Notifies the targets of alerts. The caller evaluates an alert. The notification is recorded in the transaction of its
-// message, and only if the alert has not changed since it was read.
+// Notifies the targets of alerts that the caller has evaluated. The notification is recorded in the transaction that
+// accepts its message, and only if the alert has not changed since it was read.
 
 import { evaluatedUpTo, OVER_QUOTA } from '../../../rules/alerts/alert.ts';
 import { earlier } from '../../../rules/time/instant.ts';
@@ -43,7 +43,7 @@ export function notifyAlerts(
       );
       return 'overQuota';
     }
-    const { state, sinceAt, notifiedAt, messageId, text } = notification.standing;
+    const { state, sinceAt, notifiedAt, messageId, text } = notification.notified;
     database.run(
       `UPDATE alerts SET state = ?, since_at = ?, told_at = ?, message_id = ?, text = ?
          WHERE account_id = ? AND id = ?`,

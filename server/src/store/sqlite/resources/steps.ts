@@ -23,11 +23,12 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } 
   applyQueueRules: ({ database }, ...args) => queues.applyQueueRules(database, ...args),
   queueLags: ({ database }, [first]) => [queues.queueLag(database, first!)],
   applyRequestedLimits: ({ caches }) => caches.requestedFlowLimits.apply(),
-  lockOrCreateFlowKey: ({ database }, ...args) => flowKeys.makeKey(database, ...args),
-  takeBack: ({ database }, row) => flowKeys.takeBack(database, row),
+  lockOrCreateFlowKey: ({ database }, ...args) => flowKeys.createFlowKey(database, ...args),
+  takeBackUnstarted: ({ database }, row) => flowKeys.takeBackUnstarted(database, row),
   setFlowLimits: ({ database }, row, limits) => void flowKeys.setLimits(database, row, limits),
   admitWaiting: ({ database }, { account_id, key }, now) => void flowKeys.admitWaiting(database, account_id, key, now),
-  flowKeyCounts: ({ database }, [first]) => [flowKeys.count(database, first!, SHOWN_COUNTS)],
+  flowKeyCounts: ({ database }, [first]) => [flowKeys.countKey(database, first!, SHOWN_COUNTS)],
+  addJournal: ({ caches }, ...args) => caches.journal.add(...args),
   cancel: ({ database, caches }, ...args) => cancel(database, caches, ...args),
   deleteDeadLetters: ({ database, caches }, ...args) => deleteDeadLetters(database, caches, ...args),
   retryDeadLetters: ({ database, caches }, ...args) => retryDeadLetters(database, caches, ...args),
@@ -37,7 +38,7 @@ type OnContext<F> = F extends (...args: infer A) => infer R ? (context: VerbCont
 
 const texts = new Map<string, string>();
 
-/** The SQL text for SQLite. It needs no row locks, because there is one writer. It gets a list as JSON. */
+/** Turns common SQL into that of SQLite: without row locks, because there is one writer, and with lists as JSON. */
 function inDialect(sql: string): string {
   let text = texts.get(sql);
   if (text === undefined) {
@@ -58,7 +59,8 @@ function isList(value: Value): value is readonly string[] {
   return Array.isArray(value);
 }
 
-export function perform<R>(context: VerbContext, steps: Steps<R>): R {
+/** Runs the steps of a verb one after the other, and returns its result. */
+export function runSteps<R>(context: VerbContext, steps: Steps<R>): R {
   let turn = steps.next();
   while (!turn.done) turn = steps.next(take(context, turn.value));
   return turn.value;
@@ -72,8 +74,8 @@ type OnThread<T> = {
   readonly [V in keyof T]: T[V] extends { steps: (...args: infer A) => Steps<infer R> } ? Verb<A, R> : never;
 };
 
-/** The verbs of a table, in the form in which this adapter lists its verbs. */
-export function onThread<T extends SharedVerbs>(table: T): OnThread<T> {
+/** Turns the verbs of a common table into verbs of this adapter, which run on a thread. */
+export function toThreadVerbs<T extends SharedVerbs>(table: T): OnThread<T> {
   const verbs = Object.entries(table).map(([name, { steps, reads, makesWork, locksAccount: _, ...marks }]) => [
     name,
     {
@@ -81,7 +83,7 @@ export function onThread<T extends SharedVerbs>(table: T): OnThread<T> {
       // A verb that reads what was just written runs on the writer's thread.
       ...(reads !== 'written' && { reads }),
       ...(makesWork && { makesWorkAt: (reply: never, ...args: never) => makesWork(reply, ...args).dueAt }),
-      run: (context: VerbContext, ...args: never) => perform(context, steps(...args)),
+      run: (context: VerbContext, ...args: never) => runSteps(context, steps(...args)),
     },
   ]);
   return Object.fromEntries(verbs) as OnThread<T>;

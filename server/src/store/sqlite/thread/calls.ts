@@ -1,6 +1,7 @@
 // How the store calls its verbs, each on the thread that its marks name. After the commit, the engine and the live
 // streams are notified as the marks say.
 
+import { withNote } from '../../shared/audit-note.ts';
 import type { Hints } from '../../shared/hints.ts';
 import { News } from '../../shared/news.ts';
 import type { StandingOffer } from '../../shared/standing-offer.ts';
@@ -13,7 +14,7 @@ export type AsyncVerbs<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
 
-/** The executors of the verbs that only read. Without reader threads, this is the writer. */
+/** Where verbs that only read run: look-ups by name, and lists. Without reader threads, both are the writer. */
 export interface Readers<R> {
   readonly lookUp: R;
   readonly list: R;
@@ -37,9 +38,11 @@ export class Calls {
 
   /** Calls a verb, and notifies the listeners after the commit. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    const { reads, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
+    const { reads, makesWorkAt, schedulesAt, writesJournal, changesAccess, audits } = marksOf(verb);
     if (reads) return this.#readers[reads].call(verb, ...args);
-    const asked = this.writer.call(verb, ...args);
+    const asked = audits
+      ? withNote(audits, (row) => this.writer.callAudited(row, verb, ...args))
+      : this.writer.call(verb, ...args);
     if (!makesWorkAt && !schedulesAt && !writesJournal && !changesAccess) return asked;
     return asked.then((reply) => {
       this.tell(verb, reply, ...args);
@@ -56,19 +59,19 @@ export class Calls {
       if (dueAt !== null) this.#hints?.work();
     }
     if (schedulesAt) {
-      for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
+      for (const at of schedulesAt(reply, ...args)) this.#offer.noteSchedule(at);
       this.#hints?.work();
     }
     if (writesJournal === true || writesJournal?.(reply)) this.news.noteJournal();
     if (changesAccess) this.news.noteAccess();
   }
 
-  /** Tells other nodes that this node has no room for the messages that are left. Another node may have room. */
-  noteLeft(): void {
+  /** Tells other nodes that this node left ready messages, for which it has no slot. Another node may have one. */
+  hintAtLeftMessages(): void {
     this.#hints?.work();
   }
 
-  /** Gives all verbs of a table that the store passes on unchanged. */
+  /** For each verb of the table: a function that calls the verb through `ask`. */
   all<T extends Partial<Record<VerbName, unknown>>>(table: T): AsyncVerbs<T> {
     const names = Object.keys(table) as VerbName[];
     const asking = names.map((name) => [name, (...args: never[]) => this.ask(name, ...(args as never))]);

@@ -16,7 +16,7 @@ export interface TransactionWatcher {
 
 interface Prepared {
   readonly statement: StatementSync;
-  /** Groups with rows that are not inserted yet. The statement would not see these rows. */
+  /** The groups of the tables that the statement names. Their rows are inserted first, so that it sees them. */
   readonly groups: readonly RowGroup[];
 }
 
@@ -36,9 +36,7 @@ export class Database {
     this.#begin = isReader ? 'BEGIN' : 'BEGIN IMMEDIATE';
   }
 
-  /**
-   * The rows of a query. Each distinct SQL text is prepared once and kept: texts are constants, values are parameters.
-   */
+  /** The rows of a query. Each SQL text is prepared once and kept: texts are constants, values are parameters. */
   all<T>(sql: string, ...values: SQLInputValue[]): T[] {
     return this.#prepared(sql).all(...values) as T[];
   }
@@ -58,18 +56,16 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
-  /** This method and the next are for statements that cannot affect rows still in a group of the same table. */
-  getBesideGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
+  /** This method and the next do not first insert the rows in groups. Such rows must not matter for the statement. */
+  getWithoutGroups<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
     return this.#find(sql).statement.get(...values) as T | undefined;
   }
 
-  runBesideGroups(sql: string, ...values: SQLInputValue[]): number {
+  runWithoutGroups(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#find(sql).statement.run(...values).changes);
   }
 
-  /**
-   * Returns the rowid of the new row. This is cheaper than RETURNING, which first stores its rows in a temporary table.
-   */
+  /** Returns the rowid of the new row. Cheaper than RETURNING, which first stores its rows in a temporary table. */
   insert(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#prepared(sql).run(...values).lastInsertRowid);
   }
@@ -80,7 +76,7 @@ export class Database {
     this.#connection.exec(sql);
   }
 
-  /** A group for rows that are added in a transaction. It must not be used outside one. */
+  /** Creates a group that collects rows of a table during a transaction. It must not be used outside one. */
   group(table: string, columns: readonly string[]): RowGroup {
     const group = new RowGroup(table, columns, (sql, values) => this.#find(sql).statement.run(...values));
     this.#groups.push(group);
@@ -109,8 +105,7 @@ export class Database {
       try {
         this.#undo();
       } catch {
-        // The rollback failed for lack of memory. The next transaction tries it again. The caller needs the first
-        // error.
+        // The rollback failed for lack of memory. The next transaction tries again. The caller needs the first error.
       }
       throw error;
     }

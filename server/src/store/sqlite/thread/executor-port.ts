@@ -16,9 +16,7 @@ export interface Executor {
    * cancelled messages. An executor that serves only one store does not need this.
    */
   onOthers?(node: string, listener: (hasCancelled: boolean) => void): void;
-  /**
-   * Copies the write-ahead log into the database: all of it, if there is no reader. The next write restarts the log.
-   */
+  /** Copies the write-ahead log into the database: all of it, if it has no reader. The next write restarts the log. */
   emptyLog?(): Promise<void>;
   /** A port over which another thread can have its own executor. */
   connect?(): MessagePort;

@@ -4,13 +4,22 @@
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { startThread } from '../../../shipped-files.ts';
+import type { OnCommit } from '../../ports/store.ts';
 import { DATABASE_FILE } from '../files/directory.ts';
 import { LogKeeper } from '../files/log-keeper.ts';
-import { openBeside } from '../files/open.ts';
+import { openBesideService } from '../files/open.ts';
 import type { StartCheck } from '../files/start-check.ts';
+import {
+  CHECKPOINTER_STATES,
+  type CheckpointerData,
+  isCheckpointerOpen,
+  markCheckpointerNotStarted,
+  newCheckpointerState,
+  type SharedCheckpointerState,
+  setCheckpointerOpen,
+} from './checkpointer.ts';
 import type { Database } from './database.ts';
 import type { Executor } from './executor-port.ts';
-import { isOpen, MOVING, type MoverData, type Moving, markNotStarted, newMoving, setOpen } from './log-mover.ts';
 import { PortCalls } from './port-executor.ts';
 import { type Command, createVerbs, marksOf, runBatch } from './verbs.ts';
 
@@ -30,17 +39,30 @@ export function inlineExecutor(database: Database): Executor {
 }
 
 /** Runs commands in the caller's thread, on a file that a running service may use at the same time. */
-export function besideExecutor(directory: string): Executor {
-  const { database, close } = openBeside(directory);
+export function besideServiceExecutor(directory: string): Executor {
+  const { database, close } = openBesideService(directory);
   return { ...inlineExecutor(database), close: async () => close() };
+}
+
+/** The same executor, which reports each batch that it has run. */
+export function timedExecutor(executor: Executor, nowMs: () => number, onCommit: OnCommit): Executor {
+  return {
+    ...executor,
+    async execute(commands, from, onTook) {
+      const sentAtMs = nowMs();
+      const replies = await executor.execute(commands, from, onTook);
+      onCommit(nowMs() - sentAtMs, commands.length);
+      return replies;
+    },
+  };
 }
 
 /** What a thread needs to begin. A reader can open a directory only after a writer has opened it. */
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
-  /** For the writer: its shared state with the thread that moves its log. */
-  readonly moving: Moving | null;
+  /** For the writer: its shared state with the thread that copies its log. */
+  readonly copying: SharedCheckpointerState | null;
 }
 
 /** Orders to a thread, besides batches. After `connect`, another thread may send batches over that port. */
@@ -48,8 +70,8 @@ export type ThreadOrder = 'close' | 'emptyLog' | { readonly connect: MessagePort
 
 /**
  * Runs commands on a separate thread; the writer's thread owns the data directory. Rejects with a text for people if
- * the directory cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used.
- * `onFound` gets what the writer found when it opened the database.
+ * the directory cannot be opened. `onEnd` is called once, when the thread has ended or can no longer be used. `onFound`
+ * gets what the writer found when it opened the database.
  */
 export async function threadExecutor(
   directory: string,
@@ -57,13 +79,13 @@ export async function threadExecutor(
   onEnd: (error: Error) => void = () => {},
   onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
-  const moving: Moving | null = role === 'writer' ? newMoving() : null;
-  const workerData: ThreadData = { directory, role, moving };
+  const copying: SharedCheckpointerState | null = role === 'writer' ? newCheckpointerState() : null;
+  const workerData: ThreadData = { directory, role, copying };
   const worker = startThread('store/sqlite/thread/thread', { workerData, name: role });
   const neighbours = new Neighbours();
   const fail = (error: unknown) => calls.fail(error instanceof Error ? error : new Error(String(error)));
-  const mover = moving && new LogMover({ directory, moving }, fail);
-  const calls = new PortCalls(worker, onEnd, () => mover?.start());
+  const checkpointer = copying && new Checkpointer({ directory, copying }, fail);
+  const calls = new PortCalls(worker, onEnd, () => checkpointer?.start());
   worker.on('error', fail);
   worker.on('exit', () => calls.fail(new Error('The store is closed.')));
   const opened = await calls.next();
@@ -85,7 +107,7 @@ export async function threadExecutor(
     },
     emptyLog: () => calls.order('emptyLog'),
     async close() {
-      await mover?.close();
+      await checkpointer?.close();
       if (!calls.isBroken) {
         keeper?.close();
         await calls.order('close');
@@ -96,24 +118,27 @@ export async function threadExecutor(
   };
 }
 
-/** The thread that moves the log of an open directory. It starts when it is first needed. */
-class LogMover {
-  readonly #data: MoverData;
+/** The thread that makes the checkpoints of an open directory. It starts when it is first needed. */
+class Checkpointer {
+  readonly #data: CheckpointerData;
   readonly #onError: (error: unknown) => void;
   #ended: Promise<void> | null = null;
   #isClosed = false;
 
-  constructor(data: MoverData, onError: (error: unknown) => void) {
+  constructor(data: CheckpointerData, onError: (error: unknown) => void) {
     this.#data = data;
     this.#onError = onError;
   }
 
   start(): void {
     if (this.#isClosed) return;
-    const { moving } = this.#data;
-    setOpen(moving, false);
+    const { copying } = this.#data;
+    setCheckpointerOpen(copying, false);
     try {
-      const worker = startThread('store/sqlite/thread/log-mover-thread', { workerData: this.#data, name: 'log mover' });
+      const worker = startThread('store/sqlite/thread/checkpointer-thread', {
+        workerData: this.#data,
+        name: 'checkpointer',
+      });
       let why: unknown = null;
       worker.on('error', (error) => {
         why = error;
@@ -125,25 +150,25 @@ class LogMover {
         });
       });
     } catch {
-      // The system allows no further thread now.
-      markNotStarted(moving);
+      // The system allows no further thread now. A later order tries again.
+      markCheckpointerNotStarted(copying);
     }
   }
 
   /**
    * If the thread ended before it opened the database, it could not start, for example for lack of file handles. Then
-   * the writer moves the log alone, and starts the thread again later.
+   * the writer copies the log alone, and starts the thread again later.
    */
   #end(why: unknown): void {
-    if (!isOpen(this.#data.moving)) markNotStarted(this.#data.moving);
+    if (!isCheckpointerOpen(this.#data.copying)) markCheckpointerNotStarted(this.#data.copying);
     else if (why !== null) this.#onError(why);
-    else if (!this.#isClosed) this.#onError(new Error('the thread that moves the log has ended'));
+    else if (!this.#isClosed) this.#onError(new Error('the thread that copies the log has ended'));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    Atomics.store(this.#data.moving, 0, MOVING.close);
-    Atomics.notify(this.#data.moving, 0);
+    Atomics.store(this.#data.copying, 0, CHECKPOINTER_STATES.close);
+    Atomics.notify(this.#data.copying, 0);
     await this.#ended;
   }
 }

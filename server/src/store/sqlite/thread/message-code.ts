@@ -3,7 +3,16 @@
 
 import type { NewMessage } from '../../../rules/delivery/message.ts';
 import type { RowState } from '../../rows/message-columns.ts';
-import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../../rows/message-columns.ts';
+import {
+  aheadColumn,
+  debounceCountColumn,
+  debounceKeyColumn,
+  debounceLatestColumn,
+  deduplicationColumn,
+  descendantsColumn,
+  flowKeyColumn,
+  flowLimitsColumn,
+} from '../../rows/message-columns.ts';
 import { ACCEPTED_COLUMNS } from '../../rows/message-fields.ts';
 import type { RowGroup } from '../deliveries/row-group.ts';
 import {
@@ -28,14 +37,19 @@ export function putMessage(to: Packing, message: NewMessage): void {
   to.putBody(message.body);
   to.put(message.retriesMax);
   to.put(message.retryDelay);
+  to.put(message.retryJitter);
   to.put(message.timeoutMs);
   to.put(message.queueName);
   to.put(message.orderKey);
+  to.put(message.priority);
+  to.put(message.outage);
+  to.put(message.awaitAckMs);
   to.put(message.flow);
   to.put(message.scheduleId);
   putEach(to, message.labels, putValue);
   to.put(message.redaction);
   to.put(message.deduplication);
+  to.put(message.debounce);
   to.put(message.topicName);
   to.put(message.endpointName);
   to.put(message.callback);
@@ -46,6 +60,7 @@ export function putMessage(to: Packing, message: NewMessage): void {
   to.put(message.descendantsLeft);
   to.put(message.createdAt);
   to.put(message.dueAt);
+  to.put(message.mustStartBefore);
 }
 
 /** The properties of an object literal are taken in the order in which they are written. */
@@ -61,14 +76,19 @@ export function takeMessage(from: Unpacking): NewMessage {
     body: from.takeBody(),
     retriesMax: from.take(),
     retryDelay: from.take(),
+    retryJitter: from.take(),
     timeoutMs: from.take(),
     queueName: from.take(),
     orderKey: from.take(),
+    priority: from.take(),
+    outage: from.take(),
+    awaitAckMs: from.take(),
     flow: from.take(),
     scheduleId: from.take(),
     labels: takeEach(from, takeValue<string>),
     redaction: from.take(),
     deduplication: from.take(),
+    debounce: from.take(),
     topicName: from.take(),
     endpointName: from.take(),
     callback: from.take(),
@@ -79,6 +99,7 @@ export function takeMessage(from: Unpacking): NewMessage {
     descendantsLeft: from.take(),
     createdAt: from.take(),
     dueAt: from.take(),
+    mustStartBefore: from.take(),
   };
 }
 
@@ -119,15 +140,22 @@ export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void
     JSON.stringify(message.headers),
     message.retriesMax,
     message.retryDelay,
+    message.retryJitter,
     message.timeoutMs,
     message.queueName,
     message.orderKey,
+    aheadColumn(message),
+    message.outage,
+    message.awaitAckMs,
     flowKeyColumn(message),
     flowLimitsColumn(message),
     message.scheduleId,
     message.labels.length > 0 ? JSON.stringify(message.labels) : null,
     message.redaction && JSON.stringify(message.redaction),
     deduplicationColumn(message),
+    debounceKeyColumn(message),
+    debounceLatestColumn(message),
+    debounceCountColumn(message),
     message.topicName,
     message.endpointName,
     message.callback && JSON.stringify(message.callback),
@@ -138,6 +166,7 @@ export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void
     descendantsColumn(message),
     message.createdAt,
     message.dueAt,
+    message.mustStartBefore,
     start.state,
     start.firstDueAt,
     claim?.lease ?? null,

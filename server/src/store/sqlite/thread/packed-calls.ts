@@ -24,7 +24,7 @@ import { type Command, type FailedReply, failedReply, type Reply } from './verbs
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
-/** The size from which on a body is transferred. Smaller bodies are copied, because a transfer takes longer. */
+/** From this size on, the body in a claim is transferred. Smaller bodies are copied, which takes less time. */
 const LARGE_BYTES = 16 * 1024;
 const NOTHING: ArrayBuffer[] = [];
 
@@ -124,8 +124,8 @@ export function unpackReplies(packed: Packed): Reply[] {
   return replies;
 }
 
-/** The result is parallel to `list`: why an entry cannot be transferred, or null. A function, for example, cannot. */
-export function untransferable<T>(
+/** For each entry of `list`: why it cannot be sent to another thread (as a function cannot), or null if it can. */
+export function transferErrors<T>(
   list: readonly T[],
   pack: (one: T, index: number) => Packed,
 ): readonly (FailedReply | null)[] {
@@ -147,7 +147,7 @@ function putAccept(to: Packing, command: AcceptCommand): void {
   to.put(command.dayMax);
 }
 
-// From here on, the properties of an object literal are evaluated in the order in which they are written.
+// An object literal evaluates its properties in the order of the text, which must be the order of packing.
 function takeAccept(from: Unpacking): AcceptCommand {
   return {
     messages: takeEach(from, takeMessage),
@@ -167,6 +167,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   to.put(settlement.isPlain);
   to.put(settlement.row);
   to.put(settlement.lagMs);
+  to.put(settlement.ack ?? null);
   to.put(settlement.retried);
   to.put(settlement.interrupted);
   to.put(settlement.aloneAtCrash);
@@ -184,12 +185,18 @@ function takeSettlement(from: Unpacking): Settlement {
     isPlain: from.take(),
     row: from.take(),
     lagMs: from.take(),
+    ...takeAck(from),
     retried: from.take(),
     interrupted: from.take(),
     aloneAtCrash: from.take(),
     next: from.take(),
     followUps: takeEach(from, takeMessage),
   };
+}
+
+function takeAck(from: Unpacking): Pick<Settlement, 'ack'> {
+  const ack = from.take<NonNullable<Settlement['ack']> | null>();
+  return ack === null ? {} : { ack };
 }
 
 function putAttempt(to: Packing, attempt: Attempt): void {
@@ -224,9 +231,11 @@ function putAcceptReply(to: Packing, reply: AcceptReply): void {
   putEach(to, reply.duplicates, putValue);
   to.put(reply.isOverQuota);
   to.put(reply.dueAt);
-  // An object that is in many replies of a batch is sent once.
+  // Replies for the same account have the same object, which is sent once.
   putEach(to, reply.accounts, putValue);
   putEach(to, reply.rows, putValue);
+  to.put(reply.debounced);
+  to.put(reply.misplaced);
 }
 
 function takeAcceptReply(from: Unpacking): AcceptReply {
@@ -236,5 +245,7 @@ function takeAcceptReply(from: Unpacking): AcceptReply {
     dueAt: from.take(),
     accounts: takeEach(from, takeValue<AccountAtClaim | null>),
     rows: takeEach(from, takeValue<number | null>),
+    debounced: from.take(),
+    misplaced: from.take(),
   };
 }

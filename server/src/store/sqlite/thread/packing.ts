@@ -14,8 +14,8 @@ export interface Packed {
 const SAME_BODY = -1;
 
 /**
- * Holds the values until their number is known, because a list that grows value by value would be copied several times.
- * One such list is enough: no code awaits between the first value and `packed`.
+ * Collects the values until their number is known. It is used for every packing, because a new list that grows value by
+ * value would be copied several times. No code awaits between the first value and `packed`, so one list is enough.
  */
 let scratch: unknown[] = [];
 /** A longer list is not kept for the next packing. */

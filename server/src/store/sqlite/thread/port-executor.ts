@@ -8,9 +8,9 @@ import {
   largeBodies,
   packCommands,
   packReplies,
+  transferErrors,
   unpackCommands,
   unpackReplies,
-  untransferable,
 } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import type { BatchTimes } from './shared-transaction.ts';
@@ -21,8 +21,8 @@ export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed; readonly took: BatchTimes | null }
   | { readonly kind: 'closed' | 'emptied' }
-  /** Not a reply: the log has become long for the first time, so the moving thread must be started. */
-  | { readonly kind: 'moverWanted' }
+  /** Not a reply: the log has become long, and the checkpointer must be started. */
+  | { readonly kind: 'checkpointerWanted' }
   | { readonly kind: 'broken'; readonly message: string };
 
 /** Sends requests to a thread, and receives the replies in the order of the requests. */
@@ -33,12 +33,12 @@ export class PortCalls {
   #broken: Error | null = null;
 
   /** `onEnd` is called once, when the other side has ended or can no longer be used. */
-  constructor(port: Worker | MessagePort, onEnd: (error: Error) => void, onMoverWanted = () => {}) {
+  constructor(port: Worker | MessagePort, onEnd: (error: Error) => void, onCheckpointerWanted = () => {}) {
     this.#port = port;
     this.#onEnd = onEnd;
     port.on('message', (message: ThreadMessage) => {
       if (message.kind === 'broken') this.fail(new Error(message.message));
-      else if (message.kind === 'moverWanted') onMoverWanted();
+      else if (message.kind === 'checkpointerWanted') onCheckpointerWanted();
       else this.#waiting.shift()?.resolve(message);
     });
     port.on('messageerror', (error: Error) => this.fail(error));
@@ -81,7 +81,7 @@ export class PortCalls {
   }
 }
 
-/** For a port that `servePort` serves at its other end, or a thread that opened the store. */
+/** An executor over a port. At its other end, `servePort` or the thread of the writer runs the commands. */
 export function portExecutor(port: MessagePort, onEnd: (error: Error) => void = () => {}): Executor {
   const calls = new PortCalls(port, onEnd);
   port.on('close', () => calls.fail(new Error('The store is closed.')));
@@ -119,7 +119,7 @@ export function postReplies(
   try {
     post(replies);
   } catch {
-    const failed = untransferable(replies, (reply, index) => packReplies([commands[index]!], [reply]));
+    const failed = transferErrors(replies, (reply, index) => packReplies([commands[index]!], [reply]));
     post(replies.map((reply, index) => failed[index] ?? reply));
   }
 }
@@ -142,7 +142,7 @@ function send(
   } catch {
     // At least one command cannot be transferred, so none was sent.
   }
-  const refused = untransferable(commands, (command) => packCommands([command]));
+  const refused = transferErrors(commands, (command) => packCommands([command]));
   const sent = commands.filter((_, index) => refused[index] === null);
   try {
     if (sent.length > 0) post(sent);

@@ -1,9 +1,8 @@
-// A thread that reads; its first read starts it. It changes nothing, so the process survives the end of the thread: its
-// calls are refused, and after a pause a new thread starts. All lanes of a node share the thread, and accounts take
-// turns.
+// A thread that reads; the first read starts it. It changes nothing, so if it ends, the process continues: reads are
+// refused, and after a pause a new thread starts. All lanes of a node share the thread, and accounts take turns.
 
 import type { Clock } from '../../../runtime/world.ts';
-import { AccountLine } from '../../turns/account-line.ts';
+import { TurnsOfAccounts } from '../../turns/turns-of-accounts.ts';
 import { threadExecutor } from './executor.ts';
 import type { Executor } from './executor-port.ts';
 import type { ReadsUnderWay } from './reads-under-way.ts';
@@ -25,7 +24,7 @@ export interface ReaderOptions {
 /** Reads a directory that a writer has opened. */
 export class Reader implements Executor {
   readonly #options: ReaderOptions;
-  readonly #line: AccountLine;
+  readonly #turns: TurnsOfAccounts;
   /** Null while no thread runs. */
   #thread: Executor | null = null;
   /** The start that is under way, or null. */
@@ -37,12 +36,12 @@ export class Reader implements Executor {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
-    this.#line = new AccountLine(1, () => options.timers.monotonicMs());
+    this.#turns = new TurnsOfAccounts(1, () => options.timers.monotonicMs());
   }
 
   /** Runs one read after the other. Several lanes send reads, each for the account whose turn it is in that lane. */
   execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
-    return this.#line.run(accountOf(commands), () => this.#read(commands, from));
+    return this.#turns.run(accountOf(commands), () => this.#read(commands, from));
   }
 
   async #read(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
@@ -71,7 +70,7 @@ export class Reader implements Executor {
     this.#options.log('error', { err: new Error(reply.error) }, 'a part of the store cannot be read');
   }
 
-  /** This is also called for a thread that never opened the store. Such a thread is not in use. */
+  /** Does nothing for a thread that ended before it had opened the store: `#startThread` handles that error. */
   #onEnd(error: Error): void {
     const thread = this.#thread;
     if (this.#isClosed || !thread) return;
@@ -114,7 +113,7 @@ export class Reader implements Executor {
   }
 }
 
-/** The account whose turn it is. All reads of a batch share its turn, but a lane sends one read at a time. */
+/** The account of the first read, in whose turn the whole batch runs. Usually a lane sends only one read at a time. */
 function accountOf([first]: readonly Command[]): string {
   const account = first?.args[0];
   return typeof account === 'string' ? account : '';

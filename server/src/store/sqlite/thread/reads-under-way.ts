@@ -1,5 +1,5 @@
-// The running reads of all reader threads. The writer's log cannot be emptied during a read, so a log that has grown is
-// emptied at a moment without reads.
+// Counts the running reads of all reader threads. The write-ahead log cannot be emptied during a read. So when it has
+// grown, new reads wait, and it is emptied when the running reads have ended.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export class ReadsUnderWay {
   /** The emptying of the log that is under way. New reads wait for its end. */
   #emptying: Promise<void> | null = null;
   #onLastEnd = () => {};
-  /** The state of the log when it was last emptied. While that state is unchanged, there is nothing to empty. */
+  /** The state of the log file when it was last emptied. If the state is still the same, there is nothing to empty. */
   #emptied = '';
 
   /** `emptyLog` empties the log of the writer of this directory. */
@@ -53,7 +53,7 @@ export class ReadsUnderWay {
     return bytes > nodeMax('logBytes') && text !== this.#emptied;
   }
 
-  /** The file size and time of the log. A log that was emptied and has restarted is at most as large as the budget. */
+  /** The size and time of the log file. SQLite cuts a log that has restarted to the size that the budget allows. */
   #stateOfLog(): { readonly bytes: number; readonly text: string } {
     const stat = statSync(this.#log, { throwIfNoEntry: false });
     return { bytes: stat?.size ?? 0, text: `${stat?.size} ${stat?.mtimeMs}` };

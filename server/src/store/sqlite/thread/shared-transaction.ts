@@ -18,30 +18,43 @@ const OVERRUN = 2;
 const COMMITS_LOOKED_AT = 8;
 /** Times of a transaction that is shorter than this are not reported. */
 const TOLD_MS_MIN = 5;
-/** Limit for a unit's part of the commit time: a longer commit has other causes, a busy disk or a moved log. */
+/** The most of a long commit that one unit of work is charged. The rest has other causes, such as a busy disk. */
 const COMMIT_UNIT_US = 100;
 
 /** A command with more units of work than this takes long, and other commands would wait for its end. */
 const LONG_UNITS = 200;
 
+/** A claim that took this long is long work: others would wait for the claims of all lanes. */
+const LONG_CLAIM_MS = 2;
+/** A claim has its own transaction if it takes this part of a commit: each transaction has a commit. */
+export const OWN_FROM_COMMIT_PART = 0.5;
+
+/** A batch with a long command of an account, one with a long claim, or one with neither. */
+export type BatchKind = 'short' | 'claim' | 'long';
+
 /**
- * The numbers of the batches that run first: all batches without a long command as one transaction, or the first batch
- * with a long command alone. The two kinds take turns. `hasLongWaited`: batches without a long command ran last.
+ * The indexes of the batches that run next: all short batches as one transaction, or one of the others alone. Short ones
+ * take turns with the others, and of the others those with claims take turns with those with long commands.
+ * `last`: the kinds that ran before, the last one first.
  */
-export function nextTogether(
+export function chooseBatches(
   batches: readonly (readonly Command[])[],
-  hasLongWaited: boolean,
-): { readonly chosen: readonly number[]; readonly areLong: boolean } {
-  const all = [...batches.keys()];
-  if (all.length === 1) return { chosen: all, areLong: false };
-  const long = all.filter((index) => batches[index]!.some(isLong));
-  if (long.length === 0) return { chosen: all, areLong: false };
-  if (long.length === all.length || hasLongWaited) return { chosen: long.slice(0, 1), areLong: true };
-  return { chosen: all.filter((index) => !long.includes(index)), areLong: false };
+  last: readonly BatchKind[] = [],
+  areClaimsLong = false,
+): { readonly chosen: readonly number[]; readonly kind: BatchKind } {
+  const kinds = batches.map((batch) => kindOf(batch, areClaimsLong));
+  const ofKind = (kind: BatchKind) => kinds.flatMap((each, index) => (each === kind ? [index] : []));
+  const [short, claims, long] = [ofKind('short'), ofKind('claim'), ofKind('long')];
+  if (short.length > 0 && (last[0] !== 'short' || short.length === batches.length)) {
+    return { chosen: short, kind: 'short' };
+  }
+  const isClaim = claims.length > 0 && (long.length === 0 || last.find((kind) => kind !== 'short') !== 'claim');
+  return isClaim ? { chosen: claims.slice(0, 1), kind: 'claim' } : { chosen: long.slice(0, 1), kind: 'long' };
 }
 
-function isLong({ verb, args }: Command): boolean {
-  return (marksOf(verb).work?.(...args).units ?? 0) > LONG_UNITS;
+function kindOf(batch: readonly Command[], areClaimsLong: boolean): BatchKind {
+  if (batch.some(({ verb, args }) => (marksOf(verb).work?.(...args).units ?? 0) > LONG_UNITS)) return 'long';
+  return areClaimsLong && batch.some(({ verb }) => marksOf(verb).takesLong) ? 'claim' : 'short';
 }
 
 /** The measured times of a batch. */
@@ -64,6 +77,8 @@ export class SharedTransactions {
   readonly #nowMs: () => number;
   #commitMs = 0;
   readonly #commits: number[] = [];
+  /** How long the last claim took. */
+  #claimUs = 0;
 
   constructor(database: Database, verbs: Verbs, nowMs: () => number) {
     this.#database = database;
@@ -71,7 +86,13 @@ export class SharedTransactions {
     this.#nowMs = nowMs;
   }
 
-  /** The result is parallel to `batches`. Batches share the time equally; work of the node itself always runs. */
+  /** Whether a claim needs its own transaction, so that the commands of other lanes do not wait for it. */
+  get areClaimsLong(): boolean {
+    const ms = this.#claimUs / 1000;
+    return ms >= LONG_CLAIM_MS && ms >= this.#commitMs * OWN_FROM_COMMIT_PART;
+  }
+
+  /** Returns one result for each batch. Batches share the time equally; work of the node itself is never put off. */
   run(batches: readonly (readonly Command[])[]): RanBatch[] {
     const commands = batches.length === 1 ? batches[0]! : batches.flat();
     const partMs = (OVERRUN * transactionMs(this.#commitMs)) / batches.length;
@@ -95,6 +116,7 @@ export class SharedTransactions {
         const nowMs = this.#nowMs();
         commandsUs[index] = (nowMs - lastMs) * 1000;
         lastMs = nowMs;
+        if (marksOf(commands[index]!.verb).takesLong) this.#claimUs = commandsUs[index]!;
         hasRun ||= isOfAccount(commands[index]!);
       },
     });
@@ -139,6 +161,7 @@ function endsOf(batches: readonly (readonly Command[])[]): number[] {
   });
 }
 
+/** How long the commands of accounts may run in a transaction, if a commit takes `commitMs`. */
 export function transactionMs(commitMs: number): number {
   return Math.max(TRANSACTION_MS, commitMs);
 }

@@ -1,16 +1,18 @@
 // The thread of the writer or of a reader: takes batches of commands, runs them in one transaction, and replies after
-// the fsync. Each sending thread has its own port. The batches that have arrived share a transaction and its time, but
-// a batch with a long command has its own.
+// the fsync. Each sending thread has its own port. Batches that have arrived share one transaction and the time
+// that it may take, but a batch with a long command has a transaction of its own.
 
+import { constants } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { setOwnPriority } from '../../../runtime/thread-priority.ts';
 import { systemWorld } from '../../../runtime/world.ts';
 import { openDirectory, openReader } from '../files/open.ts';
+import { WriterCheckpoints } from './checkpointer.ts';
 import type { ThreadData, ThreadOrder } from './executor.ts';
-import { WriterLogMover } from './log-mover.ts';
 import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { postReplies, type ThreadMessage } from './port-executor.ts';
-import { nextTogether, type RanBatch, SharedTransactions } from './shared-transaction.ts';
+import { type BatchKind, chooseBatches, type RanBatch, SharedTransactions } from './shared-transaction.ts';
 import { type Command, createVerbs, runBatch } from './verbs.ts';
 
 /** A batch, and the port from which it came. */
@@ -18,6 +20,9 @@ interface Batch {
   readonly port: MessagePort;
   readonly commands: readonly Command[];
 }
+
+/** The kinds of batches that ran last: short ones come between the others. */
+const KINDS_KEPT = 2;
 
 const owner = parentPort!;
 const ports = new Set<MessagePort>([owner]);
@@ -27,7 +32,7 @@ function sayBroken(error: unknown): void {
   for (const port of ports) port.postMessage(message);
 }
 
-/** The next batch that has arrived at a port, or null. Orders that arrived before the batch are carried out. */
+/** Takes the next message of a port, if one has arrived. Returns a batch. Carries out an order, and returns null. */
 function received(port: MessagePort, obey: (order: ThreadOrder) => void): Packed | null {
   const next = receiveMessageOnPort(port) as { readonly message: Packed | ThreadOrder } | undefined;
   if (!next) return null;
@@ -41,15 +46,19 @@ function isBatch(message: Packed | ThreadOrder): message is Packed {
 }
 
 try {
-  const { directory, role, moving } = workerData as ThreadData;
+  const { directory, role, copying } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
+  // One read may take long, and is done for one account.
+  if (role === 'reader') setOwnPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const { clock } = systemWorld();
   const nowMs = clock.monotonicMs;
   const verbs = createVerbs(file.database, nowMs);
   const shared = new SharedTransactions(file.database, verbs, nowMs);
   const log =
-    moving &&
-    new WriterLogMover(file.database, moving, () => owner.postMessage({ kind: 'moverWanted' } satisfies ThreadMessage));
+    copying &&
+    new WriterCheckpoints(file.database, copying, () =>
+      owner.postMessage({ kind: 'checkpointerWanted' } satisfies ThreadMessage),
+    );
   const obey = (order: ThreadOrder) => {
     if (order === 'close') {
       file.close();
@@ -60,7 +69,7 @@ try {
     } else listen(order.connect);
   };
   let waiting: Batch[] = [];
-  let hasLongWaited = false;
+  let last: readonly BatchKind[] = [];
   let isSoon = false;
   const runNext = () => {
     // A port sends its next batch only after the reply to the one before, so no port has more than one batch here.
@@ -69,10 +78,11 @@ try {
       if (other) waiting.push({ port, commands: unpackCommands(other) });
     }
     const batches = waiting.map(({ commands }) => commands);
-    const { chosen, areLong } = nextTogether(batches, hasLongWaited);
+    const { chosen, kind } = chooseBatches(batches, last, shared.areClaimsLong);
     const together = chosen.map((index) => waiting[index]!);
     waiting = waiting.filter((batch) => !together.includes(batch));
-    hasLongWaited = !areLong && waiting.length > 0;
+    // Short ones that ran while nothing waited need not let a long one go before the next of them.
+    last = kind === 'short' && waiting.length === 0 ? [] : [kind, ...last].slice(0, KINDS_KEPT);
     const ran = shared.run(together.map(({ commands }) => commands));
     together.forEach(({ port, commands }, index) => {
       const { replies, took } = ran[index]!;

@@ -5,15 +5,15 @@ import type { Journal } from '../deliveries/journal.ts';
 import type { NewMessages } from '../deliveries/new-messages.ts';
 import type { RequestedFlowLimits } from '../deliveries/requested-flow-limits.ts';
 import type { ActivityCounts } from '../messages/activity.ts';
-import type { Stored } from '../messages/stored.ts';
-import type { Usage } from '../messages/usage.ts';
+import type { StoredByteCounts } from '../messages/stored.ts';
+import type { UsageCounts } from '../messages/usage.ts';
 import type { AccountsAtClaim } from '../resources/accounts-at-claim.ts';
 
 export interface TransactionCaches {
   readonly newMessages: NewMessages;
   readonly journal: Journal;
-  readonly usage: Usage;
-  readonly stored: Stored;
+  readonly usage: UsageCounts;
+  readonly stored: StoredByteCounts;
   readonly activity: ActivityCounts;
   readonly accountsAtClaim: AccountsAtClaim;
   readonly requestedFlowLimits: RequestedFlowLimits;

@@ -20,15 +20,17 @@ export interface Marks<A extends readonly unknown[], R> {
   /** There may be something to claim after this verb, from the time that its reply or its arguments give. */
   readonly makesWorkAt?: (reply: R, ...args: A) => number | null;
   /** The verb changes when schedules run. */
-  readonly schedulesAt?: (...args: A) => readonly (number | null)[];
+  readonly schedulesAt?: (reply: R, ...args: A) => readonly (number | null)[];
   readonly writesJournal?: true | ((reply: R) => boolean);
   /** The verb changes permissions. */
   readonly changesAccess?: true;
+  /** The audit has a row for each call that has changed something: returns whether it has. */
+  readonly audits?: (reply: R) => boolean;
   /** The verb may cancel messages that another node has claimed. */
   readonly cancels?: true;
   /** The verb works for an account and waits for that account's turn. Verbs without this mark are work of the node. */
   readonly work?: (...args: A) => AccountWork;
-  /** The verb is long work of the node. It runs without work of the accounts of its lane while they take turns. */
+  /** The verb is long work of the node. While accounts take turns, it does not share a transaction with their work. */
   readonly takesLong?: true;
 }
 
@@ -54,8 +56,8 @@ export function lookingUp<A extends unknown[], R>(verb: (database: Database, ...
   return on(verb, { reads: 'lookUp' });
 }
 
-/** A verb that needs the connection and its caches. */
-export function writing<A extends unknown[], R>(
+/** A verb that also needs the caches of the transaction. */
+export function withCaches<A extends unknown[], R>(
   verb: (database: Database, caches: TransactionCaches, ...args: A) => R,
   marks: Marks<A, R> = {},
 ): Verb<A, R> {

@@ -1,7 +1,8 @@
 // The verbs of the store over one connection, and the transaction that many of them share. They run on the thread of
 // the connection: the writer's, a reader's, or the caller's in the simulation.
 
-import { ACCESS_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../../resources/verbs.ts';
+import type { AuditRow } from '../../../rules/accounts/audit.ts';
+import { ACCESS_VERBS, ACK_VERBS, HOST_VERBS, LINE_VERBS, RESOURCE_VERBS } from '../../resources/verbs.ts';
 import { ExpiredTurns } from '../../shared/expired.ts';
 import { Claimer } from '../deliveries/claim.ts';
 import { DELIVERY_VERBS } from '../deliveries/delivery-verbs.ts';
@@ -11,10 +12,10 @@ import { RequestedFlowLimits } from '../deliveries/requested-flow-limits.ts';
 import { brokenText, isFull, SQLITE, sqliteCode } from '../files/errors.ts';
 import { ActivityCounts } from '../messages/activity.ts';
 import { MESSAGE_VERBS } from '../messages/message-verbs.ts';
-import { Stored } from '../messages/stored.ts';
-import { Usage } from '../messages/usage.ts';
+import { StoredByteCounts } from '../messages/stored.ts';
+import { UsageCounts } from '../messages/usage.ts';
 import { AccountsAtClaim } from '../resources/accounts-at-claim.ts';
-import { onThread } from '../resources/steps.ts';
+import { toThreadVerbs } from '../resources/steps.ts';
 import { ACCOUNT_VERBS, UPKEEP_VERBS } from '../resources/verbs.ts';
 import type { Database } from './database.ts';
 import type { TransactionCaches } from './transaction-caches.ts';
@@ -24,10 +25,12 @@ const VERBS = {
   ...DELIVERY_VERBS,
   ...UPKEEP_VERBS,
   ...MESSAGE_VERBS,
-  ...onThread(LINE_VERBS),
-  ...onThread(RESOURCE_VERBS),
+  ...toThreadVerbs(LINE_VERBS),
+  ...toThreadVerbs(HOST_VERBS),
+  ...toThreadVerbs(ACK_VERBS),
+  ...toThreadVerbs(RESOURCE_VERBS),
   ...ACCOUNT_VERBS,
-  ...onThread(ACCESS_VERBS),
+  ...toThreadVerbs(ACCESS_VERBS),
 };
 
 export type VerbName = keyof typeof VERBS;
@@ -43,11 +46,11 @@ export type Verbs = {
 
 /** `nowMs` is a clock that never goes back. If the clock stands still, nothing is bounded in time. */
 export function createVerbs(database: Database, nowMs: () => number = () => 0): Verbs {
-  const stored = new Stored(database);
+  const stored = new StoredByteCounts(database);
   const caches: TransactionCaches = {
     newMessages: new NewMessages(database, stored),
     journal: new Journal(database),
-    usage: new Usage(database),
+    usage: new UsageCounts(database),
     stored,
     activity: new ActivityCounts(database),
     accountsAtClaim: new AccountsAtClaim(database),
@@ -70,11 +73,12 @@ export function marksOf(verb: VerbName): Marks<readonly unknown[], unknown> {
 export interface Command {
   readonly verb: VerbName;
   readonly args: readonly unknown[];
+  /** The row for the audit, written in the same transaction if the verb has changed something. */
+  readonly audit?: AuditRow;
 }
 
 /**
- * Why a command failed, if that is known: the disk is full, the thread has ended, the file cannot be read, or the reply
- * was lost.
+ * Why a command failed, if known: the disk is full, the thread has ended, the file cannot be read, the reply was lost.
  */
 export type FailureReason = 'full' | 'unavailable' | 'unreadable' | 'doubtful';
 
@@ -95,7 +99,7 @@ export function failedReply(error: unknown, reason: FailureReason | null = null)
   return { error: error instanceof Error ? error.message : String(error), reason };
 }
 
-/** The file no longer holds what we write for certain. A failed fsync is never tried again. */
+/** It is not certain any more that the file holds what was written. A failed fsync is never tried again. */
 export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
@@ -141,8 +145,10 @@ export function runBatch(
   return parts.flatMap((part) => runBatch(database, verbs, part, role));
 }
 
-function runVerb(verbs: Verbs, { verb, args }: Command): unknown {
-  return (verbs[verb] as (...args: readonly unknown[]) => unknown)(...args);
+function runVerb(verbs: Verbs, { verb, args, audit }: Command): unknown {
+  const reply = (verbs[verb] as (...args: readonly unknown[]) => unknown)(...args);
+  if (audit && marksOf(verb).audits?.(reply)) verbs.saveAudit([audit]);
+  return reply;
 }
 
 function reasonOf(error: unknown): FailureReason | null {

@@ -1,0 +1,73 @@
+// The row of the audit for the call that is carried out. The first verb of the call that changes something, and that its
+// table marks with `audits`, takes the row and writes it in its own transaction. So neither is there without the other.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type AuditRow, auditTarget } from '../../rules/accounts/audit.ts';
+import { StoreUnavailable } from '../ports/store.ts';
+
+/** The row of a call that may change something. */
+export class AuditNote {
+  row: AuditRow;
+  /** Whether verbs write the row. */
+  readonly isKept: boolean;
+  /** Whether a verb has changed something, or is about to. */
+  isTaken = false;
+  /** Whether a verb has written the row. */
+  isStored = false;
+  /** The call has changed nothing, so it has no row. */
+  isDropped = false;
+
+  constructor(row: AuditRow, isKept = true) {
+    this.row = row;
+    this.isKept = isKept;
+  }
+
+  /** Names what the call is about. Call it before the change. */
+  about(target: string): void {
+    this.row = { ...this.row, target: auditTarget(target) };
+  }
+
+  drop(): void {
+    this.isDropped = true;
+  }
+}
+
+const noting = new AsyncLocalStorage<AuditNote>();
+
+/** Carries out a call whose change the note is about. */
+export function runWithNote<T>(note: AuditNote, call: () => Promise<T>): Promise<T> {
+  return noting.run(note, call);
+}
+
+/** Keeps the note of the current call for work that starts later, after that of other calls. */
+export function keepNote<T>(work: () => T): () => T {
+  const note = noting.getStore();
+  return note === undefined ? work : () => noting.run(note, work);
+}
+
+/**
+ * Calls a verb with the row that it must write if it changes something, or with null. A disk that is full takes changes
+ * that free space, or that need hardly any. None of them is refused because its row finds no space: it is made without.
+ */
+export async function withNote<R>(
+  hasChanged: (reply: R) => boolean,
+  call: (row: AuditRow | null) => Promise<R>,
+): Promise<R> {
+  const note = noting.getStore();
+  if (note === undefined || note.isTaken) return call(null);
+  note.isTaken = true;
+  let hasRow = note.isKept;
+  try {
+    const reply = await call(hasRow ? note.row : null).catch((error: unknown) => {
+      if (!hasRow || !(error instanceof StoreUnavailable) || error.reason !== 'full') throw error;
+      hasRow = false;
+      return call(null);
+    });
+    note.isTaken = hasChanged(reply);
+    note.isStored = note.isTaken && hasRow;
+    return reply;
+  } catch (error) {
+    note.isTaken = false;
+    throw error;
+  }
+}
