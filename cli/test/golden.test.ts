@@ -208,6 +208,7 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('keys show');
   await cli('keys rotate --yes');
   await cli('usage');
+  await cli('audit --target shop');
 
   const config = join(folder, 'config.json');
   await cli(`config set --config ${config} --url https://postrider.example.com`);

@@ -14,7 +14,9 @@ const MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 /** The share of the processors' time that must be unused before one more file starts. */
 const IDLE_MIN = 0.3;
 const LOOK_MS = 1000;
-const TIMEOUT_MS = 900_000;
+/** Of a test, and of a process with its files: a test that never ends is cut off and named, so that the others are still counted. */
+const TEST_MS_MAX = 600_000;
+const PROCESS_MS_MAX = 1_200_000;
 
 export interface Job {
   /** Relative to `cwd`. Several run in one process. */
@@ -30,6 +32,8 @@ export interface PoolOptions {
   readonly signal: AbortSignal;
   /** One at a time, beside nothing else. */
   readonly isAlone?: boolean;
+  /** A process that runs longer has failed. */
+  readonly processMsMax?: number;
   /** What a file reports: at its end, unless there is no other, so that the lines of two are never mixed. */
   readonly onEvent: (job: Job, event: TestEvent) => void;
 }
@@ -66,16 +70,15 @@ export async function runFiles(jobs: readonly Job[], options: PoolOptions): Prom
 }
 
 async function runFile(job: Job, isOnly: boolean, options: PoolOptions): Promise<boolean> {
-  const { cwd, preload, signal, onEvent } = options;
+  const { cwd, preload, signal, onEvent, processMsMax = PROCESS_MS_MAX } = options;
   const isGroup = job.files.length > 1;
   const stream = run({
     files: isGroup ? [GROUP] : [...job.files],
     cwd,
     env: isGroup ? { ...job.env, POSTRIDER_TEST_GROUP: JSON.stringify(job.files) } : job.env,
-    execArgv: ['--import', preload, `--test-timeout=${TIMEOUT_MS}`],
-    timeout: TIMEOUT_MS,
+    execArgv: ['--import', preload, `--test-timeout=${TEST_MS_MAX}`],
     concurrency: 1,
-    signal,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(processMsMax)]),
   });
   const events: TestEvent[] = [];
   let isGood = false;

@@ -4,7 +4,7 @@ import type { AcksOptions } from '../acks/acks.ts';
 import type { EngineEvent } from '../delivery/engine/engine.ts';
 import type { Attempt, MessageKind, Settlement } from '../rules/delivery/message.ts';
 import { afterCancel } from '../rules/delivery/settle.ts';
-import type { AcceptResult, LastKeptTime } from '../store/ports/delivery-store.ts';
+import type { AcceptResult } from '../store/ports/delivery-store.ts';
 import type { Store } from '../store/ports/store.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -75,13 +75,7 @@ export function countingStore(
   return {
     ...store,
     async heartbeat(node, ttlMs, time) {
-      let heard: LastKeptTime;
-      try {
-        heard = await store.heartbeat(node, ttlMs, time);
-      } catch (error) {
-        noteWrite(error);
-        throw error;
-      }
+      const heard = await store.heartbeat(node, ttlMs, time).catch(failed);
       noteWrite(null);
       return heard;
     },

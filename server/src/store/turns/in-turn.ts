@@ -180,6 +180,9 @@ function changesInTurn(store: Store, turns: TurnsOfAccounts) {
     createToken: (token, ...rest) => turns.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),
     touchToken: (...rest) => turns.run(NOBODY, () => store.touchToken(...rest)),
+    // Counts of calls, of several accounts at once, are the node's own work.
+    saveAudit: (rows, ...rest) =>
+      turns.run((rows.length === 1 && rows[0]!.accountId) || NOBODY, () => store.saveAudit(rows, ...rest)),
     // Each token and each session has turns like an account here: an account has few tokens, and a token has few
     // sessions.
     createSession: (session, ...rest) => turns.run(session.tokenId, () => store.createSession(session, ...rest)),

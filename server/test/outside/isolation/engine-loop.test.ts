@@ -156,6 +156,7 @@ test('retention asks once for hundreds of accounts, and deletes a bounded number
     deleteIdleQueues: runs,
     deleteOldJobs: runs,
     deleteIdleHosts: runs,
+    deleteAudit: runs,
     foldStored: runs,
     deleteUsage: runs,
     deleteJournal: runs,

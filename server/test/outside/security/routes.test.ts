@@ -76,6 +76,7 @@ const NEEDED: Readonly<Record<Scope, readonly string[]>> = {
     'GET /v2/dev/clock',
   ],
   manage: [
+    'GET /v2/audit',
     'POST /v2/schedules/http://127.0.0.1:1/',
     'DELETE /v2/messages/:messageId',
     'DELETE /v2/messages',
@@ -123,6 +124,7 @@ const NEEDED: Readonly<Record<Scope, readonly string[]>> = {
   ],
   admin: [
     'GET /v2/admin/accounts',
+    'GET /v2/admin/audit',
     'POST /v2/admin/accounts',
     'PATCH /v2/admin/accounts/:accountId',
     'GET /v2/nodes',
@@ -325,14 +327,17 @@ suite('every call', () => {
 
   test('answers for what belongs to another account as for what does not exist', async () => {
     const stranger = await rider.account('stranger');
+    // The audit of the stranger names what it called for, so another asks for it.
+    const silent = await rider.account('silent');
     const foreign = { ...mine(), tokenId: 'tok_none' };
     for (const each of calls.filter(({ scope }) => scope !== null && scope !== 'admin')) {
       // Making something under a name that another account uses is no trespass.
       if (each.path === ENDLESS || `${each.method} ${each.path}` === 'POST /v2/topics/:name/endpoints') continue;
+      const { token } = each.path === '/v2/audit' ? silent : stranger;
       for (const name of [belongings.name, belongings.topicId]) {
         const asked = { ...foreign, name };
-        const ofForeign = await call(each, stranger.token, asked);
-        const ofMissing = await call(each, stranger.token, { ...foreign, ...MISSING });
+        const ofForeign = await call(each, token, asked);
+        const ofMissing = await call(each, token, { ...foreign, ...MISSING });
         assert.equal(ofForeign.status, ofMissing.status, `${each.method} ${each.path}`);
         const named = Object.values(asked).reduce((text, value) => text.replaceAll(value, ''), ofForeign.text);
         requireNothingOf(named, each);

@@ -171,6 +171,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'serviceKey',
     'countBacklog',
     'countReady',
+    'deleteAudit',
   ],
   // One row, before a publish is refused.
   'storedBytes',

@@ -4,14 +4,18 @@
 import { COUNT_KINDS } from '../../../rules/accounts/activity.ts';
 import { hasEvent, OVERTAKEN_KEPT_MS, standingForAll } from '../../../rules/publish/debounce.ts';
 import { CANCELLED, updatedStep } from '../../rows/rows.ts';
-import type { OpenMessage } from '../deliveries/open-message.ts';
 import type { Database } from '../thread/database.ts';
 import type { TransactionCaches } from '../thread/transaction-caches.ts';
 
-type Waiting = Pick<OpenMessage, 'account_id' | 'seq' | 'queue_name' | 'order_key' | 'flow_key'> & {
+interface Waiting {
   readonly id: string;
+  readonly account_id: string;
+  readonly seq: number;
+  readonly queue_name: string | null;
+  readonly order_key: string | null;
+  readonly flow_key: string | null;
   readonly debounced: number;
-};
+}
 
 /** What has expired ends by that. */
 const WAITING = `SELECT id, account_id, seq, queue_name, order_key, flow_key, debounced FROM messages
