@@ -84,12 +84,18 @@ export class Contract {
   }
 }
 
-let known: Contract | null = null;
+const byRoutes = new WeakMap<readonly RouteEntry[], Contract>();
+const byPaths = new Map<string, Contract>();
 
-/** The same for every service a test file starts: the routes are always the same, and only the prefix of headers differs. */
+/** The same for every service of a process with these routes: `dev` has some that `serve` has not. Only the prefix of headers differs. */
 export function contractOf(routes: readonly RouteEntry[]): Contract {
-  known ??= new Contract(openApiDocument(routes, '0', 'Service-'));
-  return known;
+  const known = byRoutes.get(routes);
+  if (known) return known;
+  const paths = routes.map(({ method, path }) => `${method} ${path}`).join();
+  const contract = byPaths.get(paths) ?? new Contract(openApiDocument(routes, '0', 'Service-'));
+  byPaths.set(paths, contract);
+  byRoutes.set(routes, contract);
+  return contract;
 }
 
 function takesAll(template: string): boolean {

@@ -203,7 +203,7 @@ test('no more doubts are kept than the table allows: the oldest go', async () =>
   const database = {
     all: async (sql: string, ...values: readonly string[][]) => {
       if (sql.includes('pg_stat_activity')) return [{ pid: 7 }];
-      asked.push(values[1]!);
+      if (!sql.includes('debounce_key')) asked.push(values[1]!);
       return [];
     },
   } as unknown as Database;
