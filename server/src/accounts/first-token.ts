@@ -1,7 +1,8 @@
 // The first admin token of `serve`: one that is made and printed, or one that the operator gives or wants in a file,
 // which is never printed.
 
-import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Random } from '../runtime/world.ts';
 import type { Accounts } from './accounts.ts';
 import { newSecret } from './tokens.ts';
@@ -50,6 +51,8 @@ async function makeInto(file: string, accounts: Accounts, { takenOver, random, w
   // If the process ends after this, the token is in the file, and the next start uses it.
   writeToken(file, text);
   if (await accounts.createFirstToken(ACCOUNT, takenOver, text)) return;
+  // Another node may have read the file meanwhile, and made its token the first one.
+  if (await isAdmin(accounts, text)) return;
   rmSync(file);
   warn(`the store has an admin token already, so none was made and ${file} was not written`);
 }
@@ -61,7 +64,13 @@ async function isAdmin(accounts: Accounts, text: string): Promise<boolean> {
 function readToken(file: string): string | null {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8').trim();
+    const opened = openSync(file, 'r');
+    try {
+      requirePrivate(file, opened);
+      text = readFileSync(opened, 'utf8').trim();
+    } finally {
+      closeSync(opened);
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new Error(`--admin-token-file: ${(error as Error).message}`);
@@ -72,17 +81,42 @@ function readToken(file: string): string | null {
   );
 }
 
-/** Only its owner can read the file. It is on disk before the store knows the token. */
+const OTHERS_MAY_WRITE = 0o002;
+
+/** Who can write the file decides who administers the service. On Windows a file has no such mode. */
+function requirePrivate(file: string, opened: number): void {
+  const own = process.getuid?.();
+  if (own === undefined) return;
+  const { mode, uid } = fstatSync(opened);
+  if ((mode & OTHERS_MAY_WRITE) !== 0) throw new Error(`everybody can write ${file}; chmod 600 ${file}`);
+  if (uid !== 0 && uid !== own) throw new Error(`${file} belongs to another user; chown it to the user of the service`);
+}
+
+/**
+ * Only its owner can read the file. It is on disk before the store knows the token, and it has the whole token or does
+ * not exist.
+ */
 function writeToken(file: string, text: string): void {
+  const part = `${file}.${process.pid}.part`;
   try {
-    const opened = openSync(file, 'wx', 0o600);
-    try {
-      writeSync(opened, `${text}\n`);
-      fsyncSync(opened);
-    } finally {
-      closeSync(opened);
-    }
+    rmSync(part, { force: true });
+    withFile(part, 'wx', (opened) => writeSync(opened, `${text}\n`));
+    // Unlike a rename, a link fails if the name is taken.
+    linkSync(part, file);
+    if (process.platform !== 'win32') withFile(dirname(file), 'r', () => {});
   } catch (error) {
     throw new Error(`--admin-token-file: ${(error as Error).message}`);
+  } finally {
+    rmSync(part, { force: true });
+  }
+}
+
+function withFile(path: string, flags: string, work: (opened: number) => void): void {
+  const opened = openSync(path, flags, 0o600);
+  try {
+    work(opened);
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
   }
 }

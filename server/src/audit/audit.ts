@@ -1,7 +1,16 @@
 // The audit of a node: carries out calls that change something so that their rows are written with the change, counts
 // refused calls, and writes a line to the log for each row.
 
-import { type AuditFacts, type AuditKind, type AuditRow, auditResult, auditTarget } from '../rules/accounts/audit.ts';
+import {
+  type AuditFacts,
+  type AuditKind,
+  type AuditRow,
+  type AuditRowKind,
+  auditResult,
+  auditTarget,
+  CHANGES_OF_TOKEN_MAX,
+  countedFrom,
+} from '../rules/accounts/audit.ts';
 import { type NewId, numbered } from '../rules/requests/id.ts';
 import type { ProblemCode } from '../rules/requests/problem.ts';
 import type { AccessStore } from '../store/ports/access-store.ts';
@@ -41,6 +50,9 @@ export class Audit {
   /** New rows that wait to be written. */
   #firsts: AuditRow[] = [];
   #writing: Promise<void> | null = null;
+  /** How many changes each token has made in this minute. */
+  readonly #changes = new Map<string, number>();
+  #minute = 0;
   #numberedAt = 0;
   #number = 0;
 
@@ -60,7 +72,8 @@ export class Audit {
   ): Promise<T> {
     const { now, isKept } = this.#options;
     const at = now();
-    const note = new AuditNote({ ...facts, id: this.#newId(at), at, lastAt: at, count: 1 }, isKept);
+    const kind = this.#kindOfChange(facts, at);
+    const note = new AuditNote({ ...facts, id: this.#newId(at), at, lastAt: at, count: 1, kind }, isKept);
     const value = await this.#run(note, call);
     if (note.isDropped) return value;
     const status = statusOf();
@@ -105,8 +118,12 @@ export class Audit {
     try {
       return await runWithNote(note, () => call(note));
     } catch (error) {
-      // The change was made and has its row, but the call could not be completed.
-      if (note.isTaken) this.#log(note.row, this.#options.isKept && !note.isStored);
+      // Something was changed, but the call could not be completed.
+      if (note.isTaken || note.hasChanged) {
+        const row = { ...note.row, status: note.isTaken ? note.row.status : null };
+        const isStored = note.isStored || (!note.isTaken && this.#options.isKept && (await this.#save([row])));
+        this.#log(row, this.#options.isKept && !isStored);
+      }
       throw error;
     }
   }
@@ -136,6 +153,16 @@ export class Audit {
     this.#writing ??= this.#writeFirsts().finally(() => {
       this.#writing = null;
     });
+  }
+
+  /** A token that changes much does not take the place of what others have changed. */
+  #kindOfChange({ tokenId }: AuditFacts, at: number): AuditRowKind {
+    if (tokenId === null) return 'change';
+    if (countedFrom(at) !== this.#minute) this.#changes.clear();
+    this.#minute = countedFrom(at);
+    const changes = (this.#changes.get(tokenId) ?? 0) + 1;
+    this.#changes.set(tokenId, changes);
+    return changes > CHANGES_OF_TOKEN_MAX ? 'frequent' : 'change';
   }
 
   /** Rows of one millisecond are listed in the order of their calls. */

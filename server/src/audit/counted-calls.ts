@@ -1,4 +1,4 @@
-// Counts equal calls of a minute in one row: refused calls, and calls for single messages. However many calls come, they
+// Counts equal calls of a minute in one row: refused calls, calls for single messages, and sign-ins. However many calls come, they
 // make a limited number of rows: an attacker without a token cannot fill the store or the log.
 
 import { hash } from 'node:crypto';
@@ -8,6 +8,7 @@ import {
   COUNTED_MS,
   countedFrom,
   countedKey,
+  countedKind,
   OTHER_CALLS,
 } from '../rules/accounts/audit.ts';
 import { accountMax, nodeMax } from '../rules/limits/budgets.ts';
@@ -59,7 +60,7 @@ export class CountedCalls {
     if (other) return count(other, at);
     // Lanes and nodes that count the same write the same row, so their counts are added up.
     const id = idOf('aud', this.#from, hash('sha256', key, 'buffer').subarray(0, 16));
-    const row: AuditRow = { ...kept, id, at, lastAt: at, count: 1 };
+    const row: AuditRow = { ...kept, id, at, lastAt: at, count: 1, kind: countedKind(kept) };
     this.#counted.set(key, { row, lastAt: at, total: 1, uncounted: 0 });
     return row;
   }

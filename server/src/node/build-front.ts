@@ -137,7 +137,7 @@ export async function buildFront(
     crossOrigin: config.allowOrigin.length > 0 ? new CrossOrigin(config.allowOrigin, headerPrefix) : null,
     isForQstashClients: context.isForQstashClients,
     reader: config.httpReader,
-    newRequestId: requestIdMaker(`${base.node.slice(-10).toLowerCase()}-`),
+    newRequestId: requestIdMaker(`${base.node.slice(-10).toLowerCase()}-`, base.world.random.bytes(8)),
     onFault,
   });
   // Only the first lane opens this listener: it has the statistics of all lanes.

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Audit } from '../../src/audit/audit.ts';
-import type { AuditFacts, AuditRow } from '../../src/rules/accounts/audit.ts';
+import { type AuditFacts, type AuditRow, CHANGES_OF_TOKEN_MAX, COUNTED_MS } from '../../src/rules/accounts/audit.ts';
 import { idMaker } from '../../src/rules/requests/id.ts';
 import { StoreUnavailable } from '../../src/store/ports/store.ts';
-import { withNote } from '../../src/store/shared/audit-note.ts';
+import { keepNote, noteChange, withNote } from '../../src/store/shared/audit-note.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const FACTS: AuditFacts = {
@@ -141,6 +141,48 @@ test('a call that fails has no row of its own, but a change that it has made kee
     /refused/,
   );
   assert.deepEqual([given.saved.length, given.lines.length], [0, 1]);
+});
+
+test('a call of several transactions that fails after one of them has a row without a status', async () => {
+  const given = new Given();
+  const changed = async () => {
+    noteChange();
+    throw new Error('away');
+  };
+  await assert.rejects(given.carryOut(changed), /away/);
+  assert.deepEqual(
+    given.saved.flat().map(({ status, code, target }) => [status, code, target]),
+    [[null, null, 'orders']],
+  );
+  assert.equal(given.lines.length, 1);
+});
+
+test('what a token changes very often is kept apart from other changes, minute by minute', async () => {
+  const given = new Given();
+  const kinds = async (calls: number, facts = FACTS) => {
+    const from = given.saved.length;
+    for (let call = 0; call < calls; call += 1)
+      await given.audit.carryOut(
+        facts,
+        () => 200,
+        async () => {},
+      );
+    return given.saved.slice(from).flatMap((rows) => rows.map(({ kind }) => kind));
+  };
+  const first = await kinds(CHANGES_OF_TOKEN_MAX + 2);
+  assert.equal(first.indexOf('frequent'), CHANGES_OF_TOKEN_MAX);
+  assert.deepEqual(first.slice(CHANGES_OF_TOKEN_MAX), ['frequent', 'frequent']);
+  assert.deepEqual(await kinds(1, { ...FACTS, tokenId: 'tok_2' }), ['change']);
+  given.now += COUNTED_MS;
+  assert.deepEqual(await kinds(1), ['change']);
+});
+
+test('work that has no row of its own gets none of the call that ended before it', async () => {
+  const written: (AuditRow | null)[] = [];
+  const given = new Given();
+  const later = keepNote(() => verb(written));
+  await given.carryOut(later);
+  assert.deepEqual(written, [null]);
 });
 
 test('without an audit nothing is written, and the log has the same lines', async () => {

@@ -25,6 +25,7 @@ export function auditRow(some: Partial<AuditRow> = {}): AuditRow {
     at,
     lastAt: at,
     count: 1,
+    kind: 'change',
     accountId: ACCOUNT,
     via: 'token',
     tokenId: 'tok_1',
@@ -130,17 +131,25 @@ export function auditConformance(factory: HarnessFactory): void {
       assert.deepEqual(await listed(a), [{ ...one, count: 7, lastAt: one.at + 500, status: 202 }]);
     });
 
-    test('an account keeps its newest rows, and refused calls do not take the place of changes', async ({ a }) => {
-      const kept = { done: 3, refused: 2 };
-      const refusal = { status: 403, code: 'forbidden' } as const;
+    test('an account keeps its newest rows of each kind, and none takes the place of another', async ({ a }) => {
+      const kept = { change: 3, frequent: 4, refused: 2 };
       const other = row({ accountId: OTHER_ACCOUNT });
       const changes = Array.from({ length: 5 }, () => row());
-      const refusals = Array.from({ length: 6 }, () => row(refusal));
+      const refusals = Array.from({ length: 6 }, () => row({ kind: 'refused', status: 403, code: 'forbidden' }));
+      const frequent = Array.from({ length: 7 }, () => row({ kind: 'frequent' }));
       await a.store.saveAudit([other], kept);
       for (const each of [...changes, ...refusals]) await a.store.saveAudit([each], kept);
-      assert.deepEqual(await listed(a), [...refusals.slice(4).reverse(), ...changes.slice(2).reverse(), other]);
+      // Many at once.
+      await a.store.saveAudit(frequent, kept);
+      const left = [
+        ...frequent.slice(3).reverse(),
+        ...refusals.slice(4).reverse(),
+        ...changes.slice(2).reverse(),
+        other,
+      ];
+      assert.deepEqual(await listed(a), left);
       await a.store.saveAudit([row()], kept);
-      assert.equal((await listed(a, { results: ['done'], accountIds: [ACCOUNT] })).length, 3);
+      assert.equal((await listed(a, { results: ['done'], accountIds: [ACCOUNT] })).length, 3 + 4);
     });
 
     test('rows are deleted by time, some at once', async ({ a }) => {

@@ -7,6 +7,7 @@ import type { Account } from '../../rules/accounts/account.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../../store/ports/message-store.ts';
+import { noteChange } from '../../store/shared/audit-note.ts';
 
 /** How long a caller waits until the nodes confirm. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
@@ -48,7 +49,9 @@ export class CancelCall {
     const now = clock.now();
     const expiresAt = await room.cancelledUntil(this.#account, now);
     const { cancelled, requested, awaited } = await store.cancel(this.#account.id, ids, now, expiresAt);
-    this.#cancelled += cancelled.length + requested.length + awaited.length;
+    const count = cancelled.length + requested.length + awaited.length;
+    if (count > 0) noteChange();
+    this.#cancelled += count;
     this.#claimed.push(...requested, ...awaited);
   }
 

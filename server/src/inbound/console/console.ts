@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../../accounts/accounts.ts';
 import type { Audit } from '../../audit/audit.ts';
-import type { AuditFacts } from '../../rules/accounts/audit.ts';
+import { type AuditFacts, SIGN_OUT } from '../../rules/accounts/audit.ts';
 import { PROBLEMS, type ProblemCode } from '../../rules/requests/problem.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 import { auditFacts } from '../api/audit-facts.ts';
@@ -128,14 +128,10 @@ export class Console {
     return auditFacts({ principal, address, call: `${method} ${SESSION}`, target: null, status, code, requestId });
   }
 
-  #carryOut<T>(request: IncomingMessage, principal: Principal, change: () => Promise<T>): Promise<T> {
-    return this.#audit.carryOut(this.#facts(request, principal, null), () => 204, change);
-  }
-
   async #signOut(request: IncomingMessage, secret: string): Promise<void> {
     const principal = await this.#accounts.authenticateSession(secret);
-    const end = () => this.#accounts.endSession(secret);
-    await (principal ? this.#carryOut(request, principal, end) : end());
+    await this.#accounts.endSession(secret);
+    if (principal) this.#audit.count({ ...this.#facts(request, principal, null), call: SIGN_OUT });
   }
 
   /** An error for the caller, which the audit counts. */
@@ -170,9 +166,10 @@ export class Console {
           'sign out first, or send {"switch": true}',
       );
     }
-    const signIn = () => this.#accounts.createSession(principal.token.id);
-    const secret = await this.#carryOut(request, principal, signIn);
-    if (before !== null) await this.#accounts.endSession(before);
+    const secret = await this.#accounts.createSession(principal.token.id);
+    // Counted: a token may sign in as often as it likes, and must not take the place of changes.
+    this.#audit.count(this.#facts(request, principal, null));
+    if (before !== null) await this.#signOut(request, before);
     return secret;
   }
 

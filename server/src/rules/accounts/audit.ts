@@ -7,6 +7,13 @@ import type { ProblemCode } from '../requests/problem.ts';
 export const AUDIT_VIAS = ['token', 'session', 'command', 'none'] as const;
 export type AuditVia = (typeof AUDIT_VIAS)[number];
 
+/**
+ * Rows of each kind have a limit of their own, so that many of one kind never take the place of another. `frequent`: calls
+ * that programs or people repeat, which say little each: counted ones, and the many changes of one token.
+ */
+export const AUDIT_ROW_KINDS = ['change', 'frequent', 'refused'] as const;
+export type AuditRowKind = (typeof AUDIT_ROW_KINDS)[number];
+
 export interface AuditRow {
   /** Begins with the time of the row, so rows sort by time. */
   readonly id: string;
@@ -15,6 +22,7 @@ export interface AuditRow {
   readonly lastAt: number;
   /** How many equal calls the row stands for. */
   readonly count: number;
+  readonly kind: AuditRowKind;
   /** The account that was called for. Null if the caller was not known. */
   readonly accountId: string | null;
   readonly via: AuditVia;
@@ -41,7 +49,7 @@ export interface AuditRow {
 export type AuditKind = 'change' | 'message' | 'none';
 
 /** A row before it has its time and its id. */
-export type AuditFacts = Omit<AuditRow, 'id' | 'at' | 'lastAt' | 'count'>;
+export type AuditFacts = Omit<AuditRow, 'id' | 'at' | 'lastAt' | 'count' | 'kind'>;
 
 /** Stands in place of a call where too many different calls were counted. */
 export const OTHER_CALLS = '*';
@@ -53,6 +61,14 @@ export function auditResult({ code }: Pick<AuditRow, 'code'>): AuditResult {
   return code === null ? 'done' : 'refused';
 }
 
+/** The kind of a row that counts calls. */
+export function countedKind({ code }: Pick<AuditRow, 'code'>): AuditRowKind {
+  return code === null ? 'frequent' : 'refused';
+}
+
+/** How many changes of one token in a minute are rows of the kind `change`. */
+export const CHANGES_OF_TOKEN_MAX = 30;
+
 /** How long equal calls are counted in one row. */
 export const COUNTED_MS = 60_000;
 
@@ -61,27 +77,30 @@ export function countedFrom(at: number): number {
   return at - (at % COUNTED_MS);
 }
 
-/** The call that signs somebody in to the console. */
+/** The calls that sign somebody in to the console, and out. */
 export const SIGN_IN = 'POST /console/session';
+export const SIGN_OUT = 'DELETE /console/session';
 
 /**
  * What the calls that one row counts have in common. Of callers that are not known, this is only their network, and
- * whether they tried to sign in: otherwise they could make as many rows as there are calls.
+ * whether they tried to sign in: otherwise they could make as many rows as there are calls. Calls that were carried out
+ * are counted together whatever the address is: a program may run on many machines.
  */
 export function countedKey({ accountId, via, tokenId, address, call, target, status, code }: AuditFacts): string {
-  return JSON.stringify(
-    accountId === null ? [address, call === SIGN_IN] : [accountId, via, tokenId, address, call, target, status, code],
-  );
+  if (accountId === null) return JSON.stringify([address, call === SIGN_IN]);
+  return JSON.stringify([accountId, via, tokenId, code === null ? null : address, call, target, status, code]);
 }
 
 const TARGET_LENGTH_MAX = 200;
 
+/** Controls, and what changes the direction of the text around it, or splits a line. Also halves of surrogate pairs. */
+const UNSAFE = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
 /** A target as a row keeps it: on one line, and cut. */
 export function auditTarget(text: string): string {
-  const line = text
-    .slice(0, TARGET_LENGTH_MAX + 1)
-    .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/g, '\ufffd');
-  return line.length > TARGET_LENGTH_MAX ? `${line.slice(0, TARGET_LENGTH_MAX)}…` : line;
+  const isCut = text.length > TARGET_LENGTH_MAX;
+  const line = text.slice(0, TARGET_LENGTH_MAX).replaceAll(UNSAFE, '\ufffd');
+  return isCut ? `${line}…` : line;
 }
 
 /** Rows must match every filter that is given, and one value of each. */
@@ -105,7 +124,7 @@ export function matchesAudit(filter: AuditFilter, row: AuditRow): boolean {
     isOneOf(accountIds, row.accountId) &&
     isOneOf(tokens, row.tokenId, row.tokenName) &&
     isOneOf(calls, row.call) &&
-    isOneOf(targets, row.target) &&
+    isOneOf(targets, row.target, ...(row.target?.split('/') ?? [])) &&
     isOneOf(results, auditResult(row), String(row.status), row.code) &&
     isOneOf(addresses, row.address) &&
     (fromAt === undefined || row.lastAt >= fromAt) &&

@@ -381,9 +381,15 @@ export const BUDGETS = budgets({
     beyond: 'of those that have ended, the oldest are no longer listed',
   },
   auditRows: {
-    what: 'Rows of the audit for calls that were carried out',
+    what: 'Rows of the audit for calls that changed something',
     unit: 'rows',
     account: 10_000,
+    beyond: 'the oldest are deleted',
+  },
+  auditFrequent: {
+    what: 'Rows of the audit for what is called often: counted calls that were carried out, sign-ins and sign-outs of the console, and what one token changes beyond 30 calls in a minute',
+    unit: 'rows',
+    account: 5_000,
     beyond: 'the oldest are deleted',
   },
   auditRefusals: {

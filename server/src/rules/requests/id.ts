@@ -27,7 +27,7 @@ export function idMaker(now: () => number, randomBytes: (length: number, into: U
 
 /** The lowest text that an id of this time may have, for a look-up of ids by their time. */
 export function idsFrom(prefix: IdPrefix, atMs: number): string {
-  return `${prefix}_${timeText(Math.max(0, atMs))}`;
+  return `${prefix}_${timeText(Math.min(Math.max(0, atMs), TIME_MAX))}`;
 }
 
 /** An id whose last part is made of 16 given bytes: the same bytes at the same time give the same id. */
@@ -42,6 +42,8 @@ export function numbered(id: string, number: number): string {
 }
 
 const NUMBER_LENGTH = 4;
+/** The last time that ten characters can hold. */
+const TIME_MAX = 32 ** 10 - 1;
 
 function timeText(nowMs: number): string {
   return baseText(nowMs, 10);

@@ -11,11 +11,24 @@ export function givenRequestId(header: string | readonly string[] | undefined): 
   return typeof header === 'string' && GIVEN.test(header) ? header : null;
 }
 
-/** Makes ids that nobody else makes, if `start` is unique: it is followed by a number. */
-export function requestIdMaker(start: string): () => string {
-  let count = 0;
+/**
+ * Makes ids that nobody else makes, if `start` is unique: it is followed by a number. `random`: eight bytes. Their order is secret: a caller cannot
+ * see from two ids how many requests came in between, or guess the id of another.
+ */
+export function requestIdMaker(start: string, random: Uint8Array): () => string {
+  const view = new DataView(random.buffer, random.byteOffset, 8);
+  let count = view.getUint32(0);
+  const secret = view.getUint32(4);
   return () => {
-    count += 1;
-    return start + count.toString(36);
+    count = (count + 1) >>> 0;
+    return start + scrambled(count, secret).toString(36);
   };
+}
+
+/** A number of 32 bits for each number of 32 bits, and never the same for two. */
+function scrambled(number: number, secret: number): number {
+  let mixed = number ^ secret;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35 ^ (secret << 1));
+  return (mixed ^ (mixed >>> 16) ^ secret) >>> 0;
 }

@@ -1,7 +1,7 @@
 // Access: tokens, sessions of the console, and the audit of what was done with them.
 
 import type { Account, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
-import type { AuditFilter, AuditRow } from '../../rules/accounts/audit.ts';
+import type { AuditFilter, AuditRow, AuditRowKind } from '../../rules/accounts/audit.ts';
 import type { ReadAmount } from '../../rules/reads/read-amount.ts';
 import type { ListPiece, ListPieceRequest } from './list-piece.ts';
 import type { PageRequest } from './message-store.ts';
@@ -42,11 +42,8 @@ export interface AuditPiece {
   readonly looked: number;
 }
 
-/** How many rows of calls that were carried out, and of refused ones, an account keeps. */
-export interface AuditKept {
-  readonly done: number;
-  readonly refused: number;
-}
+/** How many rows of each kind an account keeps. */
+export type AuditKept = Readonly<Record<AuditRowKind, number>>;
 
 export interface AccessStore {
   // ——— tokens ———
@@ -102,8 +99,7 @@ export interface AccessStore {
 
   /**
    * Writes rows. If there is a row with the same id, their counts are added up, and the status becomes the newer one. An
-   * account keeps a limited number of rows: the oldest are deleted. Refused calls have a limit of their own, so that they
-   * never take the place of changes.
+   * account keeps a limited number of rows of each kind: the oldest are deleted.
    */
   saveAudit(rows: readonly AuditRow[], kept?: AuditKept): Promise<void>;
 

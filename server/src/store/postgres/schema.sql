@@ -100,7 +100,7 @@ CREATE TABLE attempts (
 CREATE TABLE audit (
   id         text COLLATE "C" NOT NULL,
   account_id text COLLATE "C" NOT NULL,
-  is_refused boolean NOT NULL,
+  kind       text COLLATE "C" NOT NULL,
   number     bigint NOT NULL,
   at         bigint NOT NULL,
   last_at    bigint NOT NULL,
@@ -116,7 +116,7 @@ CREATE TABLE audit (
   request_id text COLLATE "C",
   CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
-CREATE INDEX audit_numbers ON audit USING btree (account_id, is_refused, number);
+CREATE INDEX audit_numbers ON audit USING btree (account_id, kind, number);
 CREATE INDEX audit_of_account ON audit USING btree (account_id, id);
 
 CREATE TABLE bodies (

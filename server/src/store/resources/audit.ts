@@ -1,16 +1,27 @@
 // The audit table. Rows are found by their ids, which begin with their time.
 
-import { type AuditFilter, type AuditRow, auditResult, countedFrom, matchesAudit } from '../../rules/accounts/audit.ts';
+import {
+  AUDIT_ROW_KINDS,
+  type AuditFilter,
+  type AuditRow,
+  type AuditRowKind,
+  countedFrom,
+  matchesAudit,
+} from '../../rules/accounts/audit.ts';
 import { accountMax } from '../../rules/limits/budgets.ts';
 import { idsFrom } from '../../rules/requests/id.ts';
 import type { AuditKept, AuditPage, AuditPiece } from '../ports/access-store.ts';
 import { BEHIND_ALL } from '../ports/list-piece.ts';
 import { all, get, run, type Steps } from './steps.ts';
 
-const COLUMNS = `id, at, last_at AS "lastAt", count, account_id AS "accountId", via, token_id AS "tokenId",
+const COLUMNS = `id, at, last_at AS "lastAt", count, kind, account_id AS "accountId", via, token_id AS "tokenId",
   token_name AS "tokenName", address, call, target, status, code, request_id AS "requestId"`;
 
-const KEPT: AuditKept = { done: accountMax('auditRows'), refused: accountMax('auditRefusals') };
+const KEPT: AuditKept = {
+  change: accountMax('auditRows'),
+  frequent: accountMax('auditFrequent'),
+  refused: accountMax('auditRefusals'),
+};
 
 /** Stands for the account of a caller that is not known. */
 const NOBODY = '';
@@ -18,19 +29,31 @@ const NOBODY = '';
 export function* saveAudit(rows: readonly AuditRow[], kept: AuditKept = KEPT): Steps<void> {
   // In one order, so that two nodes that write the same rows do not wait for each other.
   const sorted = [...rows].sort((one, other) => (one.id < other.id ? -1 : 1));
-  for (const row of sorted) yield* saveRow(row, kept);
+  for (const row of sorted) yield* saveRow(row);
+  // After all rows: a delete in between would lock rows out of that order.
+  const accounts = Map.groupBy(sorted, (row) => row.accountId ?? NOBODY);
+  for (const [accountId, own] of accounts) {
+    for (const kind of AUDIT_ROW_KINDS) {
+      if (own.some((row) => row.kind === kind)) yield* deleteOldest(accountId, kind, kept[kind]);
+    }
+  }
 }
 
-function* saveRow(row: AuditRow, kept: AuditKept): Steps<void> {
-  const isRefused = auditResult(row) === 'refused';
+function* newestNumber(accountId: string, kind: AuditRowKind): Steps<number> {
+  const sql = 'SELECT number FROM audit WHERE account_id = ? AND kind = ? ORDER BY number DESC LIMIT 1';
+  return (yield* get<{ number: number }>(sql, [accountId, kind]))?.number ?? 0;
+}
+
+function* deleteOldest(accountId: string, kind: AuditRowKind, kept: number): Steps<void> {
+  const last = (yield* newestNumber(accountId, kind)) - kept;
+  yield* run('DELETE FROM audit WHERE account_id = ? AND kind = ? AND number <= ?', [accountId, kind, last]);
+}
+
+function* saveRow(row: AuditRow): Steps<void> {
   const accountId = row.accountId ?? NOBODY;
-  const newest = yield* get<{ number: number }>(
-    'SELECT number FROM audit WHERE account_id = ? AND is_refused = ? ORDER BY number DESC LIMIT 1',
-    [accountId, isRefused],
-  );
-  const number = (newest?.number ?? 0) + 1;
+  const number = (yield* newestNumber(accountId, row.kind)) + 1;
   yield* run(
-    `INSERT INTO audit (id, account_id, is_refused, number, at, last_at, count, via, token_id, token_name, address, call,
+    `INSERT INTO audit (id, account_id, kind, number, at, last_at, count, via, token_id, token_name, address, call,
          target, status, code, request_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE
@@ -38,7 +61,7 @@ function* saveRow(row: AuditRow, kept: AuditKept): Steps<void> {
     [
       row.id,
       accountId,
-      isRefused,
+      row.kind,
       number,
       row.at,
       row.lastAt,
@@ -54,11 +77,6 @@ function* saveRow(row: AuditRow, kept: AuditKept): Steps<void> {
       row.requestId,
     ],
   );
-  yield* run('DELETE FROM audit WHERE account_id = ? AND is_refused = ? AND number <= ?', [
-    accountId,
-    isRefused,
-    number - (isRefused ? kept.refused : kept.done),
-  ]);
 }
 
 /** The filter is applied here, not by the database: a statement that looks for a rare row would read without a limit. */

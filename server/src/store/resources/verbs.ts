@@ -42,9 +42,9 @@ export const ACCESS_VERBS = {
   createFirstAdmin: writing(tokens.createFirstAdmin, AUDITED_IF_CHANGED),
   accountsKnownBy: reading(tokens.accountsKnownBy),
 
-  createSession: writing(sessions.createSession, AUDITED),
+  createSession: writing(sessions.createSession),
   findSession: reading(sessions.findSession),
-  endSession: writing(sessions.endSession, { ...ACCESS, ...AUDITED }),
+  endSession: writing(sessions.endSession, ACCESS),
   areAdmitted: reading(sessions.areAdmitted),
 
   saveAudit: writing(audit.saveAudit),

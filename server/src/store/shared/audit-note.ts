@@ -14,6 +14,8 @@ export class AuditNote {
   isTaken = false;
   /** Whether a verb has written the row. */
   isStored = false;
+  /** Whether a change was made that no verb writes the row of. */
+  hasChanged = false;
   /** The call has changed nothing, so it has no row. */
   isDropped = false;
 
@@ -32,17 +34,23 @@ export class AuditNote {
   }
 }
 
-const noting = new AsyncLocalStorage<AuditNote>();
+const noting = new AsyncLocalStorage<AuditNote | undefined>();
 
 /** Carries out a call whose change the note is about. */
 export function runWithNote<T>(note: AuditNote, call: () => Promise<T>): Promise<T> {
   return noting.run(note, call);
 }
 
-/** Keeps the note of the current call for work that starts later, after that of other calls. */
+/** Keeps the note of the current call, or that it has none, for work that starts later, after that of other calls. */
 export function keepNote<T>(work: () => T): () => T {
   const note = noting.getStore();
-  return note === undefined ? work : () => noting.run(note, work);
+  return () => noting.run(note, work);
+}
+
+/** A call that takes several transactions has changed something. If it fails after that, it has a row all the same. */
+export function noteChange(): void {
+  const note = noting.getStore();
+  if (note) note.hasChanged = true;
 }
 
 /**

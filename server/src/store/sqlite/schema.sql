@@ -443,7 +443,7 @@ CREATE INDEX acks_due_of_account ON acks (account_id, deadline_at) WHERE is_awai
 CREATE TABLE audit (
   id         TEXT PRIMARY KEY,
   account_id TEXT NOT NULL,
-  is_refused INTEGER NOT NULL CHECK (is_refused IN (0, 1)),
+  kind       TEXT NOT NULL,
   number     INTEGER NOT NULL,
   at         INTEGER NOT NULL,
   last_at    INTEGER NOT NULL,
@@ -460,7 +460,7 @@ CREATE TABLE audit (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX audit_of_account ON audit (account_id, id);
-CREATE INDEX audit_numbers ON audit (account_id, is_refused, number);
+CREATE INDEX audit_numbers ON audit (account_id, kind, number);
 CREATE INDEX messages_of_debounce_key ON messages
   (account_id, substr(debounce_key, 1, instr(debounce_key || char(10), char(10)) - 1), seq) WHERE debounce_key IS NOT NULL;
 

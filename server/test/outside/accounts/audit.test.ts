@@ -226,16 +226,53 @@ suite('the audit', () => {
     const reader = await rider.account('console-refused', 'free', ['manage']);
     refusal(await signIn(rider, reader.token), 403, 'forbidden');
     assert.deepEqual(
-      (await entries(rider, '?order=oldestFirst', made.token)).map((each) => [each.via, ...brief(each)]),
+      (await entries(rider, '?order=oldestFirst', made.token)).map((each) => [each.via, ...brief(each)]).toSorted(),
       [
-        ['token', 'POST /console/session', null, 204],
-        ['session', 'POST /v2/queues', 'q', 200],
         ['session', 'DELETE /console/session', null, 204],
+        ['session', 'POST /v2/queues', 'q', 200],
+        ['token', 'POST /console/session', null, 204],
       ],
     );
     assert.deepEqual((await entries(rider, '', reader.token)).map(brief), [
       ['POST /console/session', null, 403, 'forbidden'],
     ]);
+  });
+
+  test('who signs in and out all the time has one row a minute for it', async () => {
+    const rider = shared();
+    const made = await rider.account('restless');
+    for (let time = 0; time < 20; time += 1) assert.equal((await signIn(rider, made.token)).status, 204);
+    const rows = await entries(rider, '', made.token);
+    assert.deepEqual(
+      rows.map(({ call, count }) => [call, count]),
+      [['POST /console/session', 20]],
+    );
+  });
+
+  test('a queue whose messages were cancelled has a row, although the call failed in the end', async () => {
+    const rider = shared();
+    const made = await rider.account('forced');
+    const { token } = made;
+    const enqueue = () =>
+      rider.accepted('http://127.0.0.1:1/', { token, queue: 'busy', headers: { 'Service-Delay': '1d' } });
+    await enqueue();
+    // Others enqueue each time before the queue is deleted.
+    let isEnqueuing = true;
+    const enqueuing = (async () => {
+      while (isEnqueuing) await enqueue();
+    })();
+    const statuses: number[] = [];
+    while (!statuses.includes(409) && statuses.length < 50) {
+      statuses.push((await rider.call('DELETE', '/v2/queues/busy?force=true', { token })).status);
+    }
+    isEnqueuing = false;
+    await enqueuing;
+    assert.ok(statuses.includes(409), String(statuses));
+    const rows = (await entries(rider, '', token)).filter(({ call }) => call === 'DELETE /v2/queues/{queueName}');
+    assert.ok(
+      rows.some(({ result, status }) => result === 'done' && status === undefined),
+      JSON.stringify(rows),
+    );
   });
 
   test('an account sees only its own rows; with the scope admin, all are listed, also by account', async () => {

@@ -78,6 +78,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   smallJobBytes: 'outside/isolation/stored-bytes.test.ts',
   jobsKept: 'conformance/stored.ts',
   auditRows: 'conformance/audit.ts',
+  auditFrequent: 'conformance/audit.ts',
   auditRefusals: 'conformance/audit.ts',
   auditKinds: 'audit/counted-calls.test.ts',
   auditNetworks: 'audit/counted-calls.test.ts',

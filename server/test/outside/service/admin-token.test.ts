@@ -1,9 +1,12 @@
 // The first admin token from a file or a variable: it works, and nothing that the service writes has it.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { Accounts } from '../../../src/accounts/accounts.ts';
+import { makeFirstToken } from '../../../src/accounts/first-token.ts';
+import type { Random } from '../../../src/runtime/world.ts';
 import { ask } from '../../support/client.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 import { type Process, startProcess } from '../../support/process.ts';
@@ -45,6 +48,41 @@ test('without the file, a token is made and written to it, for its owner alone, 
   assert.equal(readFileSync(file, 'utf8').trim(), written);
   await stop(again);
   assert.doesNotMatch(again.stderr, /admin token/);
+});
+
+test('a file that others may write, or that has no token, ends the start with its reason', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'token');
+  writeFileSync(file, GIVEN);
+  chmodSync(file, 0o666);
+  const open = serve(t, folder, ['--admin-token-file', file]);
+  assert.notEqual(await open.exit, 0);
+  assert.match(open.stderr, /everybody can write .*token; chmod 600/);
+  assert.ok(!open.stderr.includes(GIVEN));
+});
+
+test('of two nodes that start with the same file, both keep it with the token that works', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'token');
+  const found = await Promise.all(
+    [1, 2].map(async () => {
+      const first: string[] = [];
+      const accounts = {
+        // The other node was faster, with the token that it read from the file.
+        createFirstToken: async (_name: string, _account: null, text: string) => {
+          first.push(text);
+          return false;
+        },
+        authenticate: async (text: string) => (first.includes(text) ? { token: { scopes: ['admin'] } } : null),
+      } as unknown as Accounts;
+      const options = { given: null, takenOver: null, isPublic: () => false, warn: () => {} };
+      const random = { bytes: (length: number) => new Uint8Array(length).fill(7) } as unknown as Random;
+      await makeFirstToken(accounts, { ...options, file, random }).catch(() => {});
+      return readFileSync(file, 'utf8').trim();
+    }),
+  );
+  assert.equal(new Set(found).size, 1);
+  assert.deepEqual(readdirSync(folder), ['token'], 'no part of a file is left');
 });
 
 test('a token that is given in a file or a variable is the first admin token, and is not printed', async (t) => {

@@ -13,6 +13,7 @@ const ROW: AuditRow = {
   at: 1000,
   lastAt: 3000,
   count: 2,
+  kind: 'refused',
   accountId: 'acc_1',
   via: 'token',
   tokenId: 'tok_1',
@@ -26,7 +27,9 @@ const ROW: AuditRow = {
 };
 
 test('a target is kept on one line, and cut', () => {
-  assert.equal(auditTarget('orders/é 🎉'.replace(' 🎉', '')), 'orders/é');
+  assert.equal(auditTarget('orders/é 🎉'), 'orders/é 🎉');
+  assert.equal(auditTarget('a\u202eb\u2066c'), 'a\ufffdb\ufffdc', 'nothing turns the text around');
+  assert.equal(auditTarget(`${'x'.repeat(199)}🎉`), `${'x'.repeat(199)}\ufffd…`);
   assert.equal(auditTarget('a\nb\u0000c\u2028d\u007fe'), 'a\ufffdb\ufffdc\ufffdd\ufffde');
   assert.equal(auditTarget('a\ud800b'), 'a\ufffdb');
   assert.equal(auditTarget('x'.repeat(200)), 'x'.repeat(200));
@@ -55,6 +58,11 @@ test('several values of a filter mean any of them, several filters all of them; 
     'a command has no status',
   );
   assert.equal(matchesAudit({ results: [] }, ROW), false);
+  const named = { ...ROW, target: 'acc_1/laptop/read+admin' };
+  for (const target of ['acc_1', 'laptop', 'acc_1/laptop/read+admin']) {
+    assert.equal(matchesAudit({ targets: [target] }, named), true, target);
+  }
+  assert.equal(matchesAudit({ targets: ['acc_1/laptop'] }, named), false);
 });
 
 test('equal calls are counted from the start of the minute, and rows are kept for whole days', () => {

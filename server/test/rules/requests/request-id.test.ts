@@ -12,11 +12,22 @@ test('an id that a caller gives is taken if it is short and needs no escaping', 
   }
 });
 
-test('made ids begin alike and differ', () => {
-  const make = requestIdMaker('node-');
-  const ids = Array.from({ length: 40 }, make);
-  assert.deepEqual([ids[0], ids[1], ids[35]], ['node-1', 'node-2', 'node-10']);
-  assert.equal(new Set(ids).size, 40);
+test('made ids begin alike and differ, also when their number starts again', () => {
+  const make = requestIdMaker('node-', new Uint8Array([255, 255, 255, 0, 7, 7, 7, 7]));
+  const ids = Array.from({ length: 10_000 }, make);
+  assert.ok(ids.every((id) => /^node-[0-9a-z]{1,7}$/.test(id)));
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('two ids do not show how many requests came in between', () => {
+  const numbersOf = (secret: number) => {
+    const make = requestIdMaker('', new Uint8Array([0, 0, 0, 0, secret, 1, 2, 3]));
+    return Array.from({ length: 1000 }, () => Number.parseInt(make(), 36));
+  };
+  const numbers = numbersOf(9);
+  const steps = numbers.slice(1).map((number, index) => number - numbers[index]!);
+  assert.equal(new Set(steps).size, steps.length, 'no step is like another');
+  assert.notDeepEqual(numbersOf(10), numbers);
 });
 
 test('ids can be looked up by their time, numbered, and made of given bytes', () => {
@@ -26,6 +37,7 @@ test('ids can be looked up by their time, numbered, and made of given bytes', ()
   );
   assert.ok(newId('aud') > idsFrom('aud', 1000) && newId('aud') < idsFrom('aud', 1001));
   assert.equal(idsFrom('aud', -5), idsFrom('aud', 0));
+  assert.ok(idsFrom('aud', Number.MAX_SAFE_INTEGER) > newId('aud'), 'a time that no id can have is after all');
   const id = newId('aud');
   assert.equal(numbered(id, 33), `${idsFrom('aud', 1000)}0011ZZZZZZZZZZZZ`);
   assert.equal(numbered(id, 1).length, id.length);

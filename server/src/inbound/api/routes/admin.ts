@@ -15,6 +15,8 @@ import Type from '../shapes/schema.ts';
 const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
 const AccountId = Type.Object({ accountId: Type.String() });
+/** What the audit calls a change of `suspended` to false or true. */
+const SUSPENSION = ['resumed', 'suspended'] as const;
 
 type Context = RouteContext<AccountStore & AccessStore & Pick<DeliveryStore, 'listNodes'>>;
 
@@ -76,10 +78,15 @@ function accountRoutes(api: Api, context: Context): void {
       { tier: Type.Optional(TierBody), suspended: Type.Optional(Type.Boolean()) },
       { additionalProperties: false },
     ),
-    handle: async ({ params, body }) => {
+    handle: async ({ params, body, about }) => {
       const { tier, suspended } = body;
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
+      about(
+        [accountId, tier, suspended === undefined ? undefined : SUSPENSION[Number(suspended)]]
+          .filter(Boolean)
+          .join('/'),
+      );
       if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
       if (suspended !== undefined && !(await accounts.setSuspended(accountId, suspended))) {
         throw unknownAccount(accountId);
@@ -144,7 +151,7 @@ function tokenRoutes(api: Api, context: Context): void {
     ),
     handle: async ({ body, reply, about }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
-      about(`${body.accountId}/${body.name}`);
+      about(`${body.accountId}/${body.name}/${body.scopes.join('+')}`);
       await requireAccount(context, body.accountId);
       const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
       reply.status(201);

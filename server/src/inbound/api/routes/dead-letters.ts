@@ -21,6 +21,7 @@ import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
 import { messageWeight } from '../../../rules/reads/page-weight.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
 import type { MessageStore, PageRequest } from '../../../store/ports/message-store.ts';
+import { noteChange } from '../../../store/shared/audit-note.ts';
 import { parseBody } from '../../publish/batch.ts';
 import { descentOf } from '../../publish/descent-of.ts';
 import { requireQuota, requireRoom } from '../../publish/quota.ts';
@@ -233,6 +234,7 @@ async function retryAll(
   const now = world.clock.now();
   const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);
   requireQuota(isRetried === 'overQuota', tier, now, (name, value) => reply.header(name, value));
+  noteChange();
   return isRetried === 'overQuota' ? [] : isRetried;
 }
 
@@ -265,7 +267,10 @@ async function deleteMatching(
   for (let left = page.limit; left > 0; ) {
     const found = await store.searchMessages(accountId, filter, { ...page, ...SEARCH_FOR_CHANGE, limit: left, cursor });
     const ids = found.messages.map(({ id }) => id);
-    if (ids.length > 0) deleted += await store.deleteDeadLetters(accountId, ids);
+    if (ids.length > 0) {
+      deleted += await store.deleteDeadLetters(accountId, ids);
+      noteChange();
+    }
     left -= ids.length;
     cursor = found.cursor;
     if (cursor === null || ids.length === 0) break;

@@ -44,9 +44,10 @@ function parkRoutes(api: Api, { store, world }: RouteContext<HostStore>, parking
     params: Host,
     summary: 'Park a host: messages that park wait for it until it is resumed',
     answer: HostAnswer,
-    handle: async ({ principal, params }) => {
+    handle: async ({ principal, params, about }) => {
       const { id } = principal.account;
       const name = (await knownAs(store, id, params.host)) ?? newName(params.host);
+      about(name);
       const max = accountMax('parkedHosts');
       const parked = await store.parkHost(id, name, world.clock.now(), max, accountMax('hosts'));
       if (parked === 'full') {
@@ -64,9 +65,10 @@ function parkRoutes(api: Api, { store, world }: RouteContext<HostStore>, parking
     params: Host,
     summary: 'Resume a parked host: messages are sent to it again, in steps',
     answer: HostAnswer,
-    handle: async ({ principal, params }) => {
+    handle: async ({ principal, params, about }) => {
       const { id } = principal.account;
       const name = await knownAs(store, id, params.host);
+      if (name !== null) about(name);
       if (name === null || !(await store.resumeHost(id, name, world.clock.now()))) throw unknownHost(params.host);
       parking.lookAgain();
       return read(id, name);

@@ -1,10 +1,11 @@
 -- What the calls have changed, and what was refused: rules/accounts/audit.ts says what the columns hold. id: begins with
--- the time. account_id: of the caller; '' if it is not known. number: counts the rows of an account, those of refused
--- calls apart, so that the oldest are found when there are too many.
+-- the time. account_id: of the caller; '' if it is not known. kind: 'change',
+-- 'frequent' or 'refused'. number: counts the rows of an account of one kind, so that the oldest are found when there are
+-- too many.
 CREATE TABLE audit (
   id         TEXT PRIMARY KEY,
   account_id TEXT NOT NULL,
-  is_refused INTEGER NOT NULL CHECK (is_refused IN (0, 1)),
+  kind       TEXT NOT NULL,
   number     INTEGER NOT NULL,
   at         INTEGER NOT NULL,
   last_at    INTEGER NOT NULL,
@@ -20,4 +21,4 @@ CREATE TABLE audit (
   request_id TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX audit_of_account ON audit (account_id, id);
-CREATE INDEX audit_numbers ON audit (account_id, is_refused, number);
+CREATE INDEX audit_numbers ON audit (account_id, kind, number);
