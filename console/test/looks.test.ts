@@ -227,7 +227,7 @@ suite('looks', IN_BROWSER_WITH_CURL, () => {
     await page.getByText('3 calls').waitFor();
     assert.ok(await page.getByRole('cell', { name: 'Service-Flow-Control-Value' }).first().isVisible());
     await page.keyboard.press('Escape');
-    await page.getByRole('searchbox').fill('pause queue');
+    await page.getByRole('searchbox').fill('pause a queue no more messages');
     await page.getByText('1 call').waitFor();
     // The example is the command of this service, and works as it is pasted.
     await service().client.saveQueue({ queueName: 'orders' });

@@ -34,14 +34,14 @@ console.log(receive({ keys: [prompt()] }, () => {}));`;
 const ALL = `import { Postrider } from 'postrider-sdk';
 console.log(new Postrider({ baseUrl: prompt() }));`;
 
-test('one call is at most 2 KB, with retries 2.4 KB, a receiver 2.2 KB, and the whole client 6.2 KB', async () => {
+test('one call is at most 2 KB, with retries 2.4 KB, a receiver 2.2 KB, and the whole client 6.3 KB', async () => {
   const sizes = {
     oneCall: await bytesOf(ONE_CALL),
     withRetries: await bytesOf(WITH_RETRIES),
     receiver: await bytesOf(RECEIVER),
     all: await bytesOf(ALL),
   };
-  const isSmall = sizes.oneCall <= 2040 && sizes.withRetries <= 2470 && sizes.receiver <= 2200 && sizes.all <= 6250;
+  const isSmall = sizes.oneCall <= 2040 && sizes.withRetries <= 2470 && sizes.receiver <= 2200 && sizes.all <= 6300;
   assert.ok(isSmall, JSON.stringify(sizes));
   // A bundle that has lost what it should do would be small as well.
   assert.ok(sizes.oneCall > 800 && sizes.all > sizes.oneCall * 2, JSON.stringify(sizes));

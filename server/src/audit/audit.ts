@@ -14,10 +14,10 @@ import {
 import { type NewId, numbered } from '../rules/requests/id.ts';
 import type { ProblemCode } from '../rules/requests/problem.ts';
 import type { AccessStore } from '../store/ports/access-store.ts';
-import { AuditNote, runWithNote } from '../store/shared/audit-note.ts';
+import { AuditNote, noteChange, runWithNote } from '../store/shared/audit-note.ts';
 import { CountedCalls } from './counted-calls.ts';
 
-export type { AuditNote };
+export { type AuditNote, noteChange };
 
 /** How often the counts of calls are written. A crash loses what was counted since. */
 const EVERY_MS = 15_000;
@@ -118,14 +118,18 @@ export class Audit {
     try {
       return await runWithNote(note, () => call(note));
     } catch (error) {
-      // Something was changed, but the call could not be completed.
-      if (note.isTaken || note.hasChanged) {
-        const row = { ...note.row, status: note.isTaken ? note.row.status : null };
-        const isStored = note.isStored || (!note.isTaken && this.#options.isKept && (await this.#save([row])));
-        this.#log(row, this.#options.isKept && !isStored);
-      }
+      if (note.isTaken || note.hasChanged) await this.#keepFailed(note);
       throw error;
     }
+  }
+
+  /** Something was changed, but the call could not be completed. */
+  async #keepFailed({ row, isTaken, isStored }: AuditNote): Promise<void> {
+    const { isKept } = this.#options;
+    // Only a verb that has taken the row could have written it, with the usual status of the call.
+    const failed = isTaken ? row : { ...row, status: null };
+    const hasRow = isStored || (isKept && !isTaken && (await this.#save([failed])));
+    this.#log(failed, isKept && !hasRow);
   }
 
   /**

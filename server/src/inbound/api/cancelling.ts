@@ -2,12 +2,12 @@
 // claimed some of the messages confirm that no attempt for them can still start.
 
 import type { FastifyReply } from 'fastify';
+import { noteChange } from '../../audit/audit.ts';
 import type { StoredRoom } from '../../publish/stored-room.ts';
 import type { Account } from '../../rules/accounts/account.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
 import type { Clock } from '../../runtime/world.ts';
 import type { MessageStore } from '../../store/ports/message-store.ts';
-import { noteChange } from '../../store/shared/audit-note.ts';
 
 /** How long a caller waits until the nodes confirm. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;

@@ -9,6 +9,7 @@ import { type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../
 import { lacks } from '../../support/machine.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { isOnPostgres } from '../../support/store-under-test.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const startRider = ridersOfOneService();
 
@@ -101,8 +102,10 @@ test('messageFailed and failureRate: a message that expires, or that gets no ack
   const late = { 'Service-Expires': '5s', 'Service-Label': 'late' };
   const ids = [await rider.accepted(receiver.url, { queue: 'stopped', headers: late })];
   const job = { 'Service-Await-Ack': '5s', 'Service-Retries': '0', 'Service-Label': 'job' };
-  ids.push(await rider.published(receiver.url, { headers: job }));
-  await receiver.received(1);
+  const unheard = await rider.published(receiver.url, { headers: job });
+  ids.push(unheard);
+  // The time for its ack begins with the 202, which is processed after the receiver has sent it.
+  await waitFor('the 202', async () => 'ack' in (await rider.message(unheard)));
   await rider.advance(6000);
   for (const id of ids) assert.equal((await rider.ended(id)).state, 'FAILED');
   await rider.advance(JUDGED_MS);

@@ -31,8 +31,9 @@ test('a schedule whose delivery runs it again ends', async (t) => {
   const made = await rider.call('POST', `/v2/schedules/${relay.url}`, { token, headers });
   const { scheduleId } = made.json<{ scheduleId: string }>();
   assert.equal((await rider.call('POST', `/v2/schedules/${scheduleId}/run`, { token })).status, 201);
-  await waitFor('the last run to be refused', () => answers.includes(400));
-  assert.deepEqual(answers, [201, 201, 201, 201, 201, 400]);
+  // A delivery may come before the response to the call that made it.
+  await waitFor('the last run to be refused', () => answers.includes(400) && answers.length >= 6);
+  assert.deepEqual(answers.toSorted(), [201, 201, 201, 201, 201, 400]);
 });
 
 test('an alert whose test is its own target ends, and a delivery can set no alert', async (t) => {
@@ -50,8 +51,11 @@ test('an alert whose test is its own target ends, and a delivery can set no aler
   const alert = { rule: { type: 'messageFailed' }, target: { url: relay.url } };
   await rider.manage('PUT', '/v2/alerts/loop', alert, token);
   await rider.manage('POST', '/v2/alerts/loop/test', undefined, token);
-  await waitFor('the last test to be refused', () => answers.includes(400) || answers.length > 20);
-  assert.deepEqual(answers, [201, 201, 201, 201, 201, 400]);
+  await waitFor(
+    'the last test to be refused',
+    () => answers.length > 20 || (answers.includes(400) && answers.length >= 6),
+  );
+  assert.deepEqual(answers.toSorted(), [201, 201, 201, 201, 201, 400]);
   const led = { token, headers: { 'Service-Hops': '1' }, body: JSON.stringify(alert) };
   refusal(await rider.call('PUT', '/v2/alerts/loop', led), 400, 'loop_detected');
   refusal(await rider.call('POST', '/v2/alerts', led), 400, 'loop_detected');

@@ -2,6 +2,7 @@
 // that was sent again is listed only on demand (`retried`), but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
+import { noteChange } from '../../../audit/audit.ts';
 import { withDefaults } from '../../../publish/publications.ts';
 import { deadLetterId, messageIdOf } from '../../../rules/delivery/callback.ts';
 import { divideDescendants, NO_DESCENT } from '../../../rules/delivery/descent.ts';
@@ -21,7 +22,6 @@ import type { MessageFilter } from '../../../rules/reads/message-filter.ts';
 import { messageWeight } from '../../../rules/reads/page-weight.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
 import type { MessageStore, PageRequest } from '../../../store/ports/message-store.ts';
-import { noteChange } from '../../../store/shared/audit-note.ts';
 import { parseBody } from '../../publish/batch.ts';
 import { descentOf } from '../../publish/descent-of.ts';
 import { requireQuota, requireRoom } from '../../publish/quota.ts';
