@@ -14,10 +14,10 @@ import {
 import { type NewId, numbered } from '../rules/requests/id.ts';
 import type { ProblemCode } from '../rules/requests/problem.ts';
 import type { AccessStore } from '../store/ports/access-store.ts';
-import { AuditNote, noteChange, runWithNote } from '../store/shared/audit-note.ts';
+import { AuditNote, runWithNote } from '../store/shared/audit-note.ts';
 import { CountedCalls } from './counted-calls.ts';
 
-export { type AuditNote, noteChange };
+export type { AuditNote };
 
 /** How often the counts of calls are written. A crash loses what was counted since. */
 const EVERY_MS = 15_000;

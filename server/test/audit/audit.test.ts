@@ -6,7 +6,7 @@ import { Audit } from '../../src/audit/audit.ts';
 import { type AuditFacts, type AuditRow, CHANGES_OF_TOKEN_MAX, COUNTED_MS } from '../../src/rules/accounts/audit.ts';
 import { idMaker } from '../../src/rules/requests/id.ts';
 import { StoreUnavailable } from '../../src/store/ports/store.ts';
-import { keepNote, noteChange, withNote } from '../../src/store/shared/audit-note.ts';
+import { keepNote, notingChanges, withNote } from '../../src/store/shared/audit-note.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const FACTS: AuditFacts = {
@@ -145,11 +145,16 @@ test('a call that fails has no row of its own, but a change that it has made kee
 
 test('a call of several transactions that fails after one of them has a row without a status', async () => {
   const given = new Given();
-  const changed = async () => {
-    noteChange();
+  const cancelled = { cancelled: ['msg_1'], requested: [], awaited: [] };
+  const nothing = { cancelled: [], requested: [], awaited: [] };
+  const failsAfter = (reply: typeof cancelled | typeof nothing) => async () => {
+    const store = notingChanges({ cancel: async () => reply } as unknown as Parameters<typeof notingChanges>[0]);
+    await store.cancel('acc_1', ['msg_1'], NOW, NOW);
     throw new Error('away');
   };
-  await assert.rejects(given.carryOut(changed), /away/);
+  await assert.rejects(given.carryOut(failsAfter(nothing)), /away/);
+  assert.deepEqual(given.saved, []);
+  await assert.rejects(given.carryOut(failsAfter(cancelled)), /away/);
   assert.deepEqual(
     given.saved.flat().map(({ status, code, target }) => [status, code, target]),
     [[null, null, 'orders']],

@@ -2,7 +2,6 @@
 // claimed some of the messages confirm that no attempt for them can still start.
 
 import type { FastifyReply } from 'fastify';
-import { noteChange } from '../../audit/audit.ts';
 import type { StoredRoom } from '../../publish/stored-room.ts';
 import type { Account } from '../../rules/accounts/account.ts';
 import { eachMax } from '../../rules/limits/budgets.ts';
@@ -49,9 +48,7 @@ export class CancelCall {
     const now = clock.now();
     const expiresAt = await room.cancelledUntil(this.#account, now);
     const { cancelled, requested, awaited } = await store.cancel(this.#account.id, ids, now, expiresAt);
-    const count = cancelled.length + requested.length + awaited.length;
-    if (count > 0) noteChange();
-    this.#cancelled += count;
+    this.#cancelled += cancelled.length + requested.length + awaited.length;
     this.#claimed.push(...requested, ...awaited);
   }
 

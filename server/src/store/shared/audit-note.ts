@@ -3,6 +3,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type AuditRow, auditTarget } from '../../rules/accounts/audit.ts';
+import type { MessageStore } from '../ports/message-store.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 
 /** The row of a call that may change something. */
@@ -47,8 +48,33 @@ export function keepNote<T>(work: () => T): () => T {
   return () => noting.run(note, work);
 }
 
-/** A call that takes several transactions has changed something. If it fails after that, it has a row all the same. */
-export function noteChange(): void {
+type ChangesInPieces = Pick<MessageStore, 'cancel' | 'deleteDeadLetters' | 'retryDeadLetters'>;
+
+/**
+ * The verbs of calls that take several transactions, and whose row comes after the last one. If a call fails after one of
+ * them has changed something, it has a row all the same.
+ */
+export function notingChanges(store: ChangesInPieces): ChangesInPieces {
+  return {
+    cancel: async (...rest) => {
+      const reply = await store.cancel(...rest);
+      if (reply.cancelled.length + reply.requested.length + reply.awaited.length > 0) noteChange();
+      return reply;
+    },
+    deleteDeadLetters: async (...rest) => {
+      const deleted = await store.deleteDeadLetters(...rest);
+      if (deleted > 0) noteChange();
+      return deleted;
+    },
+    retryDeadLetters: async (...rest) => {
+      const isRetried = await store.retryDeadLetters(...rest);
+      if (isRetried !== 'overQuota' && isRetried.includes(true)) noteChange();
+      return isRetried;
+    },
+  };
+}
+
+function noteChange(): void {
   const note = noting.getStore();
   if (note) note.hasChanged = true;
 }

@@ -2,6 +2,7 @@
 // by at most one piece of work, and never delays the node's own work.
 
 import type { Store } from '../ports/store.ts';
+import { notingChanges } from '../shared/audit-note.ts';
 import { currentCaller, dropReadsOfGoneCallers, runForAllCallers } from './current-caller.ts';
 import { countingInPieces, listingInPieces, searchingInPieces } from './pages-in-pieces.ts';
 import { TurnsOfAccounts } from './turns-of-accounts.ts';
@@ -81,9 +82,9 @@ const READS = [
   'getHost',
 ] as const satisfies readonly (keyof Store)[];
 
-/** The store for calls of the API: the reads of a caller that has disconnected are dropped. */
+/** The store for calls of the API: the reads of a caller that has disconnected are dropped, and changes are noted. */
 export function storeForApiCalls(store: Store): Store {
-  return dropReadsOfGoneCallers(store, READS);
+  return { ...dropReadsOfGoneCallers(store, READS), ...notingChanges(store) };
 }
 
 function listsInTurn(store: Store, turns: TurnsOfAccounts) {

@@ -15,8 +15,6 @@ import Type from '../shapes/schema.ts';
 const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
 const AccountId = Type.Object({ accountId: Type.String() });
-/** What the audit calls a change of `suspended` to false or true. */
-const SUSPENSION = ['resumed', 'suspended'] as const;
 
 type Context = RouteContext<AccountStore & AccessStore & Pick<DeliveryStore, 'listNodes'>>;
 
@@ -82,11 +80,7 @@ function accountRoutes(api: Api, context: Context): void {
       const { tier, suspended } = body;
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
-      about(
-        [accountId, tier, suspended === undefined ? undefined : SUSPENSION[Number(suspended)]]
-          .filter(Boolean)
-          .join('/'),
-      );
+      about(changedText(accountId, body));
       if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
       if (suspended !== undefined && !(await accounts.setSuspended(accountId, suspended))) {
         throw unknownAccount(accountId);
@@ -186,4 +180,10 @@ async function requireAccount({ store }: Context, accountId: string): Promise<vo
 
 function unknownAccount(accountId: string): ApiError {
   return new ApiError('account_not_found', `there is no account "${accountId}"`);
+}
+
+/** What the audit says of a changed account. */
+function changedText(accountId: string, { tier, suspended }: { readonly tier?: string; readonly suspended?: boolean }) {
+  const suspension = suspended ? ['suspended'] : ['resumed'];
+  return [accountId, ...(tier === undefined ? [] : [tier]), ...(suspended === undefined ? [] : suspension)].join('/');
 }

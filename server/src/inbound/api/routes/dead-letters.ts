@@ -2,7 +2,6 @@
 // that was sent again is listed only on demand (`retried`), but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
-import { noteChange } from '../../../audit/audit.ts';
 import { withDefaults } from '../../../publish/publications.ts';
 import { deadLetterId, messageIdOf } from '../../../rules/delivery/callback.ts';
 import { divideDescendants, NO_DESCENT } from '../../../rules/delivery/descent.ts';
@@ -234,7 +233,6 @@ async function retryAll(
   const now = world.clock.now();
   const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);
   requireQuota(isRetried === 'overQuota', tier, now, (name, value) => reply.header(name, value));
-  noteChange();
   return isRetried === 'overQuota' ? [] : isRetried;
 }
 
@@ -267,10 +265,7 @@ async function deleteMatching(
   for (let left = page.limit; left > 0; ) {
     const found = await store.searchMessages(accountId, filter, { ...page, ...SEARCH_FOR_CHANGE, limit: left, cursor });
     const ids = found.messages.map(({ id }) => id);
-    if (ids.length > 0) {
-      deleted += await store.deleteDeadLetters(accountId, ids);
-      noteChange();
-    }
+    if (ids.length > 0) deleted += await store.deleteDeadLetters(accountId, ids);
     left -= ids.length;
     cursor = found.cursor;
     if (cursor === null || ids.length === 0) break;
