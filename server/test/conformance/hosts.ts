@@ -6,7 +6,7 @@ import { HEALTH_KEPT_MS, type HostHealth, mergeHealth } from '../../src/rules/ho
 import type { HostNews } from '../../src/rules/hosts/parking.ts';
 import { FIRST_PART } from '../../src/store/ports/list-piece.ts';
 import { WALK_START } from '../../src/store/ports/upkeep-store.ts';
-import { ACCOUNT, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
+import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
 
 const HOST = 'a.example:443';
@@ -183,6 +183,52 @@ export function hostsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.listParked(9)).length, 1);
       await a.store.endOpening([opening!]);
       assert.deepEqual(await a.store.listParked(9), []);
+    });
+
+    test('by hand: the first message that is due and parks has the events; without one there are none', async ({
+      a,
+    }) => {
+      const eventsOf = async () => {
+        const { events } = await a.store.listEvents(
+          ACCOUNT,
+          { messages: {}, states: ['PARKED', 'RESUMED'] },
+          { limit: 9, cursor: null, order: 'oldestFirst', withBodies: false },
+        );
+        return events.map((event) => [event.message.id, event.state, event.at]);
+      };
+      const delayed = message({ ...PARKS, dueAt: NOW + DAY });
+      await a.store.accept([delayed, message({ host: HOST }), message({ ...PARKS, accountId: OTHER_ACCOUNT })], NOW);
+      await a.store.parkHost(ACCOUNT, HOST, NOW, 9, 9);
+      await a.store.resumeHost(ACCOUNT, HOST, NOW);
+      assert.deepEqual(await eventsOf(), []);
+      const [low, high] = [message(PARKS), message({ ...PARKS, priority: 9 })] as const;
+      await a.store.accept([low, high], NOW);
+      await a.store.parkHost(ACCOUNT, HOST, NOW + 1, 9, 9);
+      await a.store.parkHost(ACCOUNT, HOST, NOW + 2, 9, 9);
+      await a.store.resumeHost(ACCOUNT, HOST, NOW + 3);
+      assert.deepEqual(await eventsOf(), [
+        [high.id, 'PARKED', NOW + 1],
+        [high.id, 'RESUMED', NOW + 3],
+      ]);
+    });
+
+    test('the probe is the first in the order of priorities, and waiting counts in it', async ({ a }) => {
+      const MINUTE = 60 * SECOND;
+      const [older, high, old, low] = [
+        message({ ...PARKS, priority: 0, dueAt: NOW - 7 * MINUTE }),
+        message({ ...PARKS, priority: 9 }),
+        message({ ...PARKS, dueAt: NOW - MINUTE }),
+        message({ ...PARKS, priority: 0, dueAt: NOW - MINUTE }),
+      ] as const;
+      await a.store.accept([low, old, high, older], NOW);
+      const probes: string[] = [];
+      for (let count = 0; count < 4; count += 1) {
+        probes.push(...idsOf(await a.claims(NOW, { parked: [[ACCOUNT, HOST, 1]] })));
+      }
+      assert.deepEqual(
+        probes,
+        [high, older, old, low].map(({ id }) => id),
+      );
     });
 
     test('messages that park wait for a parked host, others do not, and as many start as the host may get', async ({

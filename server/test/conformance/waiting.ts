@@ -75,8 +75,10 @@ export function waitingConformance(factory: HarnessFactory): void {
       const flow = { key: 'f', limits: { parallelism: 1, rate: null, periodMs: SECOND } };
       const [one, two] = [message({ flow }), message({ flow })] as const;
       await a.store.accept([one, two], NOW);
-      const { flowKey, queue, ahead } = await facts(a, two);
+      const { flowKey, queue, ahead, flowAhead } = await facts(a, two);
       assert.deepEqual([flowKey?.active, flowKey?.waiting, queue, ahead], [1, 1, null, null]);
+      assert.deepEqual(flowAhead, { count: 0, messageId: one.id });
+      assert.equal((await facts(a, one)).flowAhead, null);
     });
 
     test('returns nothing for another account or an unknown message', async ({ a }) => {

@@ -2,7 +2,7 @@
 // the next attempt where that is possible. The store provides the facts.
 
 import type { AwaitedAck } from '../acks/ack.ts';
-import type { Parking } from '../hosts/parking.ts';
+import { isParked, type Parking } from '../hosts/parking.ts';
 import type { FlowKey } from '../lines/flow-key.ts';
 import type { Queue } from '../lines/queue.ts';
 import { canBeReplaced, givenDebounceKey, isDebounced } from '../publish/debounce.ts';
@@ -25,6 +25,15 @@ export interface Ahead {
   readonly isOfKey?: true;
 }
 
+/** A message that has to end before this one may start, and what it waits for itself. */
+export interface First {
+  readonly message: Pick<Message, 'id' | 'state' | 'host'>;
+  /** The ack that its attempt awaits. */
+  readonly ack: AwaitedAck | null;
+  /** What is known of its host, if it parks. */
+  readonly parking: Parking | null;
+}
+
 export function cappedCount(count: number, max: number): Pick<Ahead, 'count' | 'isCountCut'> {
   return count > max ? { count: max, isCountCut: true } : { count };
 }
@@ -36,6 +45,8 @@ export interface WhyInput {
   readonly flowKey: FlowKey | null;
   /** How many messages wait before this one under its flow key. Null if this message does not wait under a flow key. */
   readonly flowAhead: Pick<Ahead, 'count' | 'isCountCut'> | null;
+  /** The first of those before it in its queue, or else one of those that have a place under its flow key. */
+  readonly first?: First | null;
   /** The ack that its attempt awaits. */
   readonly ack?: AwaitedAck | null;
   /** What is known of its host, if the message parks. */
@@ -160,12 +171,13 @@ function whyInItsQueue(input: WhyInput): Why | null {
   const places = ahead.isOfKey ? 1 : (queue?.parallelism ?? 1);
   // With one place, all wait until the first of them may start. With more, the others go on meanwhile.
   const from = places === 1 ? Math.max(now, ahead.dueAt) : now;
-  const estimate = estimated(input, Math.floor(ahead.count / places), ahead.isCountCut, { from });
+  const estimate = estimated(input, places, Math.floor(ahead.count / places), ahead.isCountCut, { from });
+  const waits = waitOf(input.first, now);
   return {
     reason: 'behind',
     text:
       `${ahead.isCountCut ? 'more than ' : ''}${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
-      `first ${ahead.messageId}, which is ${ahead.state}${estimate.text}`,
+      `first ${ahead.messageId}, which is ${ahead.state}${waits ? ` and ${waits.text}` : ''}${estimate.text}`,
     ...estimate.at,
     behindMessageId: ahead.messageId,
     aheadCount: ahead.count,
@@ -254,9 +266,12 @@ function inLine(input: WhyInput, flowKey: FlowKey, flowAhead: NonNullable<WhyInp
   const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
   if (startsAt <= input.now && !waitsForEnds) return null;
   const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
-  const line = `flow key "${flowKey.key}" ${limitsText(flowKey)}; ${ahead === 0 ? 'it is next' : `${many} before it`}`;
+  const wait = waitsForEnds ? waitOf(input.first, input.now) : null;
+  const held = wait ? `, of which ${input.first!.message.id} ${wait.text}` : '';
+  const line = `flow key "${flowKey.key}" ${limitsText(flowKey)}${held}; ${ahead === 0 ? 'it is next' : `${many} before it`}`;
   const rounds = waitsForEnds ? Math.floor((flowKey.active + ahead) / parallelism) : null;
-  const estimate = rounds === null ? NO_ESTIMATE : estimated(input, rounds, isCountCut, { earliest: startsAt });
+  const estimate =
+    rounds === null ? NO_ESTIMATE : estimated(input, parallelism!, rounds, isCountCut, { earliest: startsAt });
   const turn =
     startsAt > input.now
       ? turnAt(startsAt, waitsForEnds || isCountCut === true, input.now)
@@ -294,16 +309,46 @@ const NO_ESTIMATE: Estimate = { text: '', at: {} };
 
 /** About when so many rounds of messages before it have ended, if the first of them starts at `from`. */
 function estimated(
-  { paceMs, now }: WhyInput,
+  { message, first, parking, paceMs, now }: WhyInput,
+  places: number,
   rounds: number,
   isCountCut: true | undefined,
-  { from = now, earliest = now }: { readonly from?: number; readonly earliest?: number },
+  { from: dueFrom = now, earliest = now }: { readonly from?: number; readonly earliest?: number },
 ): Estimate {
-  if (paceMs === null || from === NEVER_AT) return NO_ESTIMATE;
+  const ofFirst = waitOf(first, now);
+  const own = waitOf({ message, ack: null, parking: parking ?? null }, now);
+  const ownText = own && own.text !== ofFirst?.text ? `; it then ${own.text}` : '';
+  const from = Math.max(dueFrom, ofFirst?.until ?? now, own?.until ?? now);
+  // With more places, nothing says whether the others wait for such a thing too.
+  const isUnknown = places > 1 && ofFirst !== null;
+  if (paceMs === null || from === NEVER_AT || isUnknown) return { ...NO_ESTIMATE, text: ownText };
   const estimatedAt = Math.max(earliest, from + Math.max(1, rounds) * paceMs);
   const inMs = remaining(estimatedAt - now);
   const howExact = isCountCut ? 'more than' : 'about';
-  return { text: `; at the usual pace of its host, in ${howExact} ${inMs}`, at: { estimatedAt } };
+  return { text: `${ownText}; at the usual pace of its host, in ${howExact} ${inMs}`, at: { estimatedAt } };
+}
+
+interface Wait {
+  /** `NEVER_AT` if a person ends it. */
+  readonly until: number;
+  readonly text: string;
+}
+
+/** How a message waits for its ack or for its parked host. Null: for neither. */
+function waitOf(first: First | null | undefined, now: number): Wait | null {
+  if (!first) return null;
+  const { message, ack, parking } = first;
+  if (ack) {
+    const text = `waits for its ack until ${new Date(ack.deadlineAt).toISOString()} at the latest`;
+    return { until: Math.max(now, ack.deadlineAt), text };
+  }
+  if (message.state !== 'pending' || !parking || !isParked(parking)) return null;
+  const { probeAt } = parking;
+  if (probeAt === null) {
+    return { until: NEVER_AT, text: `waits until its host ${message.host}, which is parked by hand, is resumed` };
+  }
+  const next = probeAt > now ? `, at ${new Date(probeAt).toISOString()} at the earliest` : '';
+  return { until: Math.max(now, probeAt), text: `waits for a probe of its parked host ${message.host}${next}` };
 }
 
 function limitsText({ limits: { parallelism, rate, periodMs }, active }: FlowKey): string {

@@ -27,8 +27,15 @@ export interface WaitFacts {
   /** For a message in a queue: the message before it that should end first, and how many messages are before it. */
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many messages wait before this one under its flow key. Null if this message does not wait there. */
-  readonly flowAhead: { readonly count: number; readonly isCountCut?: true } | null;
+  /**
+   * How many messages wait before this one under its flow key, and one of those that have a place there: the only one if
+   * there is one place. Null if this message does not wait there.
+   */
+  readonly flowAhead: {
+    readonly count: number;
+    readonly isCountCut?: true;
+    readonly messageId: string | null;
+  } | null;
 }
 
 export interface MessageIdAndState {

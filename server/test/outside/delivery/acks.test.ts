@@ -272,6 +272,35 @@ test('a cancelled message ends without its ack, which is refused then', async (t
   assert.deepEqual((await eventsOf(rider, id)).slice(2), ['AWAITING_ACK', 'CANCEL_REQUESTED', 'ERROR', 'CANCELLED']);
 });
 
+test('a message that awaits its ack cannot be changed', async (t) => {
+  const [rider, receiver] = await riderWith(t);
+  const id = await awaiting(rider, receiver);
+  const change = (body: unknown) => rider.call('PATCH', `/v2/messages/${id}`, { body: JSON.stringify(body) });
+  for (const body of [{ body: 'new' }, { delay: '1m' }, { url: `${receiver.url}/other` }]) {
+    refusal(await change(body), 409, 'message_active');
+  }
+  assert.equal((await acknowledge(rider, ackPath(receiver), { ok: true })).status, 200);
+  assert.deepEqual([(await rider.message(id)).state, receiver.arrivals.length], ['DELIVERED', 1]);
+  refusal(await change({ body: 'new' }), 404, 'message_not_found');
+});
+
+test('a message that expires while it awaits its ack is active until its ack or its deadline', async (t) => {
+  const [rider, receiver] = await riderWith(t);
+  const headers = { 'Service-Expires': '10m', 'Service-Retries': '3' };
+  const [acked, late] = [await awaiting(rider, receiver, headers), await awaiting(rider, receiver, headers)];
+  await rider.advance(20 * MINUTE);
+  for (const id of [acked, late]) assert.equal((await rider.message(id)).state, 'ACTIVE');
+  assert.equal((await acknowledge(rider, ackPath(receiver), { ok: true })).status, 200);
+  assert.equal((await rider.message(acked)).state, 'DELIVERED');
+  await rider.advance(10 * MINUTE);
+  const ended = (await rider.ended(late)) as AwaitingView;
+  assert.deepEqual(
+    [ended.state, ended.failureCode, ended.attempts.map(({ outcome }) => outcome)],
+    ['FAILED', 'expired', ['noAck']],
+  );
+  assert.equal(receiver.arrivals.length, 2, 'no attempt starts after the expiry');
+});
+
 test('an ack before the response counts: progress is kept, and a final word ends the attempt', async (t) => {
   const rider = await startRider(t);
   let release = () => {};

@@ -1,7 +1,10 @@
 // api.md, Parking: what happens to messages that park while their host is down, as their sender and their receiver see it.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../../support/free-port.ts';
 import { Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -24,9 +27,9 @@ interface WhyView {
 }
 
 const PARK = { 'Service-Outage': 'park' };
-const pathOf = ({ url }: Receiver) => `/v2/hosts/${encodeURIComponent(new URL(url).host)}`;
+const pathOf = ({ url }: Pick<Receiver, 'url'>) => `/v2/hosts/${encodeURIComponent(new URL(url).host)}`;
 
-async function hostOf(rider: Rider, receiver: Receiver): Promise<HostView> {
+async function hostOf(rider: Rider, receiver: Pick<Receiver, 'url'>): Promise<HostView> {
   return rider.manage<HostView>('GET', pathOf(receiver));
 }
 
@@ -120,15 +123,73 @@ test('messages that retry go on as before, and one of them that is answered resu
   assert.equal((await rider.ended(parked)).state, 'DELIVERED');
 });
 
-test('a 4xx parks nothing', async (t) => {
+test('a 4xx parks nothing, and ends a row of failures', async (t) => {
   const rider = await startRider(t);
-  const receiver = await startReceiver(t, () => 404);
-  for (let count = 0; count < 12; count += 1) {
+  const statuses = [400, 401, 404, 408, 410, 422, 429, 499];
+  // Nine failures, and then one response that is none.
+  const receiver = await startReceiver(t, (_arrival, index) =>
+    index < 12 ? statuses[index % statuses.length]! : index % 10 === 1 ? 404 : 503,
+  );
+  for (let count = 0; count < 40; count += 1) {
     await rider.ended(await rider.published(receiver.url, { headers: { ...PARK, 'Service-Retries': '0' } }));
+    if (count === 11) assert.equal((await hostOf(rider, receiver)).state, 'well');
   }
   await rider.quiet();
-  assert.equal(receiver.arrivals.length, 12);
-  assert.equal((await hostOf(rider, receiver)).state, 'well');
+  assert.equal(receiver.arrivals.length, 40);
+  assert.equal((await hostOf(rider, receiver)).state, 'failing');
+});
+
+test('a closed port and a receiver that hangs park too; the message that waits arrives when they are back', async (t) => {
+  const rider = await startRider(t);
+  const headers = { ...PARK, 'Service-Retries': '0', 'Service-Timeout': '5s' };
+  const hanging = await startReceiver(t, () => 'hang');
+  const port = await freePort();
+  const closed = { url: `http://127.0.0.1:${port}` };
+  for (const { url } of [hanging, closed]) {
+    const ids = await Promise.all(Array.from({ length: 10 }, () => rider.published(url, { headers })));
+    if (url === hanging.url) {
+      await hanging.received(10);
+      await rider.advance(5 * SECOND);
+    }
+    for (const id of ids) assert.equal((await rider.ended(id)).state, 'FAILED');
+    const { outcome } = (await rider.message(ids[0]!)).attempts[0]!;
+    assert.equal(outcome, url === hanging.url ? 'timedOut' : 'unreachable');
+  }
+  for (const down of [hanging, closed]) {
+    await waitFor('the host to be parked', async () => (await hostOf(rider, down)).state === 'parked');
+  }
+  await rider.quiet();
+  const waiting = [await rider.published(hanging.url, { headers }), await rider.published(closed.url, { headers })];
+  await rider.quiet();
+  assert.equal(hanging.arrivals.length, 10);
+  // A probe of each fails in its own way.
+  await rider.advance(5 * SECOND);
+  await hanging.received(11);
+  await waitFor('the probe to the closed port', async () => (await hostOf(rider, closed)).failedProbes === 1);
+  await rider.advance(5 * SECOND);
+  await waitFor('the probe that hangs', async () => (await hostOf(rider, hanging)).failedProbes === 1);
+  hanging.answer = () => 200;
+  const reopened = createServer((_request, response) => response.end()).listen(port, '127.0.0.1');
+  t.after(() => reopened.close());
+  await once(reopened, 'listening');
+  await rider.advance(10 * SECOND);
+  for (const id of waiting) assert.equal((await rider.ended(id)).state, 'DELIVERED');
+  assert.equal(hanging.arrivals.length, 12);
+});
+
+test('the failures of one account park the host for no other', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startParked(t, rider);
+  const { token } = await rider.account('other');
+  const id = (await rider.publish(receiver.url, { token, headers: PARK })).json<{ messageId: string }>().messageId;
+  await receiver.received(11);
+  await rider.attempted(id, 1, token);
+  const theirs = await rider.manage<HostView>('GET', pathOf(receiver), undefined, token);
+  assert.equal(theirs.state, 'failing');
+  receiver.answer = () => 200;
+  await rider.advance(SECOND);
+  assert.equal((await rider.ended(id, token)).state, 'DELIVERED');
+  assert.equal((await hostOf(rider, receiver)).state, 'parked');
 });
 
 test('a parked message can be cancelled and changed, and expires; the head of a queue keeps its place', async (t) => {
@@ -172,6 +233,27 @@ test('by hand: a host is parked until it is resumed', async (t) => {
   assert.equal((await rider.ended(id)).state, 'DELIVERED');
   refusal(await rider.call('POST', '/v2/hosts/unknown.example/resume'), 404, 'host_not_found');
   refusal(await rider.call('POST', '/v2/hosts/a%2Fb/park'), 400, 'bad_parameter');
+});
+
+test('by hand: the first message that is due and waits for the host has the events', async (t) => {
+  const rider = await startRider(t, { flags: ['--concurrency', '1'] });
+  const other = await startReceiver(t, () => 'hang');
+  const receiver = await startReceiver(t);
+  await rider.published(other.url, { headers: { 'Service-Timeout': '15m', 'Service-Retries': '0' } });
+  await other.received(1);
+  const id = await rider.published(receiver.url, { headers: PARK });
+  await rider.published(receiver.url, { headers: { ...PARK, 'Service-Delay': '1h' } });
+  await rider.manage('POST', `${pathOf(receiver)}/park`);
+  await rider.manage('POST', `${pathOf(receiver)}/resume`);
+  const path = '/v2/events?state=PARKED&state=RESUMED&order=oldestFirst';
+  const { events } = await rider.manage<{ events: { messageId: string; state: string }[] }>('GET', path);
+  assert.deepEqual(
+    events.map(({ messageId, state }) => [messageId, state]),
+    [
+      [id, 'PARKED'],
+      [id, 'RESUMED'],
+    ],
+  );
 });
 
 test('a host has the same name however it is written', async (t) => {
@@ -243,6 +325,39 @@ test('a node that starts sends nothing to a host that is parked', async (t) => {
   await again.ended(await again.published(other.url));
   assert.equal(receiver.arrivals.length, 0);
   assert.equal((await hostOf(again, receiver)).state, 'parked');
+  again.leave();
+});
+
+test('a restart keeps a host that failures have parked, with its failed probes and the time of the next', async (t) => {
+  const data = temporaryFolder(t);
+  const first = await startRider(t, { data });
+  const receiver = await startParked(t, first);
+  const id = await first.published(receiver.url, { headers: PARK });
+  for (const [probe, waitMs] of [5 * SECOND, 10 * SECOND].entries()) {
+    await first.advance(waitMs);
+    await receiver.received(11 + probe);
+    await waitFor('the probe to be counted', async () => (await hostOf(first, receiver)).failedProbes === probe + 1);
+    await first.quiet();
+  }
+  const before = await hostOf(first, receiver);
+  assert.deepEqual([before.failedProbes, before.nextProbeAt], [2, first.clock.now() + 20 * SECOND]);
+  const now = first.clock.now();
+  // Not by the clock: a later time would be that of the next probe.
+  first.leave();
+  await first.postrider.close();
+  const second = await startRider(t, { data, now });
+  const again = new Rider(second.postrider, second.clock, first.token);
+  await again.quiet();
+  const { state, parkedSince, failedProbes, nextProbeAt } = await hostOf(again, receiver);
+  assert.deepEqual(
+    [state, parkedSince, failedProbes, nextProbeAt],
+    ['parked', before.parkedSince, before.failedProbes, before.nextProbeAt],
+  );
+  await again.advance(20 * SECOND - 1);
+  assert.equal(receiver.arrivals.length, 12);
+  receiver.answer = () => 200;
+  await again.advance(1);
+  assert.equal((await again.ended(id)).state, 'DELIVERED');
   again.leave();
 });
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const startRider = ridersOfOneService();
 
@@ -59,6 +60,72 @@ test('GET /v2/messages/{id}/why: behind others it estimates the time from what w
   assert.equal(reason, 'behind');
   assert.match(text, /; at the usual pace of its host, in about \d+s$/);
   assert.ok(estimatedAt! >= rider.clock.now());
+});
+
+/** Two messages of a queue, and two under a flow key that delivers one at a time. */
+async function twoLines(rider: Rider, url: string, headers: Record<string, string>) {
+  const flow = { 'Service-Flow-Control-Key': url, 'Service-Flow-Control-Value': 'parallelism=1' };
+  const inQueue = () => rider.accepted(url, { headers });
+  const underKey = () => rider.published(url, { headers: { ...headers, ...flow } });
+  return { queue: [await inQueue(), await inQueue()], key: [await underKey(), await underKey()] } as const;
+}
+
+test('GET /v2/messages/{id}/why: behind one whose host is parked by hand there is no estimate', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t);
+  await rider.ended(await rider.published(receiver.url));
+  const { host } = new URL(receiver.url);
+  await rider.manage('POST', `/v2/hosts/${encodeURIComponent(host)}/park`);
+  await rider.quiet();
+  const { queue, key } = await twoLines(rider, receiver.url, { 'Service-Outage': 'park' });
+  // A read of the hosts writes what the node has measured until now.
+  const [measured] = await rider.manage<{ p50Ms: number }[]>('GET', '/v2/hosts');
+  assert.ok(measured!.p50Ms > 0);
+  const waits = `waits until its host ${host}, which is parked by hand, is resumed`;
+  for (const [[head, second], reason, text] of [
+    [queue, 'behind', `first ${queue[0]}, which is pending and ${waits}`],
+    [key, 'flowFull', `1 of 1 deliveries under way, of which ${key[0]} ${waits}; it is next`],
+  ] as const) {
+    assert.equal((await why(rider, head)).reason, 'parked');
+    const told = await why(rider, second);
+    assert.deepEqual([told.reason, told.estimatedAt], [reason, undefined]);
+    assert.ok(told.text.includes(text), told.text);
+  }
+});
+
+test('GET /v2/messages/{id}/why: behind one whose host has failed, it is estimated from the next probe', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 503);
+  const headers = { 'Service-Outage': 'park', 'Service-Retries': '0' };
+  for (let count = 0; count < 10; count += 1) await rider.ended(await rider.published(receiver.url, { headers }));
+  await rider.quiet();
+  const { queue, key } = await twoLines(rider, receiver.url, headers);
+  await rider.manage('GET', '/v2/hosts');
+  const probeAt = rider.clock.now() + 5000;
+  for (const [head, second] of [queue, key]) {
+    const ofHead = await why(rider, head);
+    assert.deepEqual([ofHead.reason, ofHead.nextAttemptAt], ['parked', probeAt]);
+    const { text, estimatedAt } = await why(rider, second);
+    assert.ok(estimatedAt! > probeAt, text);
+    assert.match(text, /waits for a probe of its parked host .*, at .*Z at the earliest;.* in about \d+s$/);
+  }
+});
+
+test('GET /v2/messages/{id}/why: behind one that awaits its ack, it is estimated from the deadline', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 202);
+  const { queue, key } = await twoLines(rider, receiver.url, { 'Service-Await-Ack': '30m' });
+  await receiver.received(2);
+  for (const [head, second] of [queue, key]) {
+    const isAwaiting = async () => (await why(rider, head)).reason === 'awaitingAck';
+    await waitFor('the head to await its ack', isAwaiting);
+    await rider.manage('GET', '/v2/hosts');
+    const { text, estimatedAt } = await why(rider, second);
+    const deadline = rider.clock.now() + 30 * 60_000;
+    assert.ok(estimatedAt! > deadline, text);
+    assert.ok(text.includes(`waits for its ack until ${new Date(deadline).toISOString()} at the latest;`), text);
+    assert.match(text, /, in about 30m\d+s$/);
+  }
 });
 
 test('GET /v2/messages/{id}/why: its queue is paused', async (t) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadLetterId, headerMap, messageIdOf, planCallbackMessage } from '../../../src/rules/delivery/callback.ts';
 import type { Attempt, CallbackTarget, Message } from '../../../src/rules/delivery/message.ts';
+import { outageOfCallback } from '../../../src/rules/hosts/parking.ts';
 import type { DeliverySettings, PublishRequest } from '../../../src/rules/publish/publish.ts';
 import { CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, planned, settings, URL_GIVEN } from '../given.ts';
 
@@ -186,4 +187,17 @@ test('the report of a message with anything redacted has a redacted body, becaus
     allHeaders: false,
     headers: ['x-a'],
   });
+});
+
+test('a callback parks if the account does, whatever the message itself says', () => {
+  const outages = [null, 'retry', 'park', 'parkAsAccount'] as const;
+  for (const outage of outages) {
+    const message = source({}, { outage });
+    const expected = outage === 'parkAsAccount' ? 'parkAsAccount' : null;
+    assert.equal(outageOfCallback(outage), expected, String(outage));
+    for (const isFailure of [true, false]) {
+      const planned = planCallbackMessage(message, message.callback!, ATTEMPT, isFailure, 1000, countingIds());
+      assert.equal(planned.outage, expected, String(outage));
+    }
+  }
 });

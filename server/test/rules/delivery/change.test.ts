@@ -35,6 +35,8 @@ const MESSAGE: Message = {
   lastStatus: 500,
 };
 
+const CHANGES_MAX = eachMax('messageChanges');
+
 const plan = (change: Partial<MessageChange>, some: Partial<Message> = {}) =>
   planChange({ ...MESSAGE, ...some }, { ...NO_CHANGE, ...change }, change.body === undefined);
 
@@ -231,8 +233,117 @@ test('only a new time, host or priority changes when and where a message starts'
 });
 
 test('a message is changed at most as often as the limit says', () => {
-  const max = eachMax('messageChanges');
+  const max = CHANGES_MAX;
   assert.equal(changed({ method: 'PUT' }, { changes: max - 1 }).message.changes, max);
   assert.deepEqual(plan({ method: 'PUT' }, { changes: max }), { outcome: 'refused', refusal: { why: 'tooOften' } });
   assert.equal(plan({ method: 'POST' }, { changes: max }).outcome, 'unchanged');
+});
+
+const soon = fc.integer({ min: -1000, max: 1000 }).map((ms) => NOW + ms);
+const headers = fc.constantFrom<HeaderList>([], [['X-A', '1']], [['X-A', '2']]);
+const callback = fc.constantFrom('https://c.example/1', 'https://c.example/2').map((url) => ({
+  ...callbackTo(url),
+  retriesMax: null,
+}));
+
+/** Fields of a message, and the same fields of a change: values that are often alike. */
+const VALUES = {
+  dueAt: soon,
+  mustStartBefore: soon,
+  method: fc.constantFrom('POST', 'PUT'),
+  retriesMax: fc.nat(3),
+  retryDelay: fc.constantFrom('1000', '2000'),
+  retryJitter: fc.nat(2),
+  timeoutMs: fc.integer({ min: 1000, max: 1002 }),
+  labels: fc.subarray(['a', 'b']),
+  priority: fc.nat(2),
+  outage: fc.constantFrom('park', 'retry'),
+  awaitAckMs: fc.constantFrom(1000, 2000),
+} as const;
+const orNull = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 2 });
+const WAITING = fc.record({
+  ...VALUES,
+  mustStartBefore: orNull(soon),
+  state: fc.constantFrom('pending', 'held', 'claimed'),
+  retried: fc.nat(2),
+  changes: fc.constantFrom(0, 1, CHANGES_MAX - 1, CHANGES_MAX),
+  queueName: fc.constantFrom(null, null, 'orders'),
+  kind: fc.constantFrom<MessageKind>('publish', 'callback'),
+  redaction: fc.constantFrom(null, { body: true, allHeaders: false, headers: [] }),
+});
+const CHANGES = fc.record({
+  ...Object.fromEntries(Object.entries(VALUES).map(([name, values]) => [name, orNull<unknown>(values)])),
+  target: orNull(
+    fc.constantFrom({ url: MESSAGE.url, host: MESSAGE.host }, { url: 'https://b.example/', host: 'b:443' }),
+  ),
+  body: orNull(fc.constant(new Uint8Array([1]))),
+  forward: orNull(headers),
+  callback: orNull(callback),
+  failureCallback: orNull(callback),
+  redaction: orNull(
+    fc.constantFrom(
+      { body: true, allHeaders: false, headers: [] },
+      { body: false, allHeaders: false, headers: ['x-a'] },
+    ),
+  ),
+  versions: fc.constantFrom(null, null, ['1-0', '1-1']),
+});
+
+/** What each name covers. A change counts itself in `changes`, and an endpoint loses its name with its URL. */
+const FIELDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['nextDeliveryTime', ['dueAt']],
+  ['url', ['url', 'host', 'endpointName']],
+  ['header', ['headers']],
+  ['maxRetries', ['retriesMax']],
+  ['retryDelayExpression', ['retryDelay']],
+  ['redactFields', ['redaction']],
+  ['expiresAt', ['mustStartBefore']],
+  ['awaitAck', ['awaitAckMs']],
+]);
+
+test('a change names what differs, leaves all else as it is, and gives another version; a refusal changes nothing', () => {
+  const outcomes = new Map<string, number>();
+  fc.assert(
+    fc.property(WAITING, CHANGES, fc.boolean(), (some, asked, isNewBody) => {
+      const before = { ...MESSAGE, ...some } as Message;
+      const change = { ...NO_CHANGE, ...asked } as MessageChange;
+      const isBodySame = change.body === null || !isNewBody;
+      const kept = structuredClone(before);
+      const planned = planChange(before, change, isBodySame);
+      outcomes.set(planned.outcome, (outcomes.get(planned.outcome) ?? 0) + 1);
+      assert.deepEqual(before, kept, 'the message before is not touched');
+      if (planned.outcome !== 'changed') {
+        assert.ok(!('message' in planned));
+        return;
+      }
+      const after = planned.message;
+      const differs = (name: keyof Message) => {
+        try {
+          assert.deepEqual(after[name], before[name]);
+          return false;
+        } catch {
+          return true;
+        }
+      };
+      const names = new Set<string>(planned.names);
+      assert.equal(names.has('body'), !isBodySame);
+      const covered = new Set(['changes', 'body']);
+      for (const name of CHANGEABLE.filter((each) => each !== 'body' && each !== 'debounced')) {
+        const fields = (FIELDS.get(name) ?? [name]) as (keyof Message)[];
+        assert.equal(names.has(name), differs(fields[0]!), name);
+        if (names.has(name)) for (const field of fields) covered.add(field);
+      }
+      for (const field of Object.keys(before) as (keyof Message)[]) {
+        if (covered.has(field)) continue;
+        const given = field === 'headers' ? change.forward : (change as Partial<Record<keyof Message, unknown>>)[field];
+        if (given == null) assert.equal(after[field], before[field], `${field} is the same object`);
+        else assert.deepEqual(after[field], before[field], `${field} was given as it is`);
+      }
+      assert.notEqual(versionOf(after), versionOf(before));
+      const again = planChange(after, { ...change, versions: null }, true);
+      assert.notEqual(again.outcome, 'changed', 'the same change once more makes no difference');
+    }),
+    { numRuns: 2000 },
+  );
+  assert.ok(['changed', 'unchanged', 'refused', 'active', 'otherVersion'].every((each) => outcomes.has(each)));
 });

@@ -2,9 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { Message } from '../../../src/rules/delivery/message.ts';
 import { NEVER_AT } from '../../../src/rules/delivery/recovery.ts';
-import { cappedCount, type WhyInput, waitsForOthers, whyNotDelivered } from '../../../src/rules/delivery/why.ts';
+import {
+  cappedCount,
+  type First,
+  type WhyInput,
+  waitsForOthers,
+  whyNotDelivered,
+} from '../../../src/rules/delivery/why.ts';
+import { type Parking, parkedByHand } from '../../../src/rules/hosts/parking.ts';
 import type { FlowKey } from '../../../src/rules/lines/flow-key.ts';
 import type { Queue } from '../../../src/rules/lines/queue.ts';
 import { claimOf, NOW } from '../given.ts';
@@ -283,6 +291,202 @@ test('behind others it is estimated from the places they share and the usual pac
   assert.equal(underKey({ active: 0, limits: { ...limits, parallelism: 9 } }).reason, 'waitingForSlot');
   assert.ok(waitsForOthers({ ahead, flowAhead: null }) && waitsForOthers({ ahead: null, flowAhead: { count: 0 } }));
   assert.ok(!waitsForOthers({ ahead: null, flowAhead: null }));
+});
+
+const BY_HAND = parkedByHand(null, NOW - HOUR).parking!;
+const PARKED: Parking = { ...BY_HAND, isByHand: false, failures: 10, probeAt: NOW + 5000 };
+const AT_PROBE = new Date(NOW + 5000).toISOString();
+const ACK = { attempt: 1, deadlineAt: NOW + HOUR / 2, progress: null, note: null };
+const UNTIL_ACK = new Date(NOW + HOUR / 2).toISOString();
+
+/** The first of those before a message. */
+function first(some: Partial<First>, state: Message['state'] = 'pending'): First {
+  return { message: { id: 'msg_0', state, host: 'a.example:443' }, ack: null, parking: null, ...some };
+}
+
+test('behind one that awaits its ack or whose host is parked, it is estimated from then on, or not at all', () => {
+  const behind = (some: Partial<WhyInput>, state: 'claimed' | 'pending' = 'pending') => {
+    const ahead = { messageId: 'msg_0', state, dueAt: NOW, count: 2 } as const;
+    const told = why({ ...DUE, queueName: 'orders' }, { queue: QUEUE, ahead, paceMs: 700, ...some });
+    return [told.text.slice(told.text.indexOf('which is')), told.estimatedAt];
+  };
+  assert.deepEqual(behind({ first: first({ ack: ACK }, 'claimed') }, 'claimed'), [
+    `which is claimed and waits for its ack until ${UNTIL_ACK} at the latest; at the usual pace of its host, in about 30m2s`,
+    NOW + HOUR / 2 + 1400,
+  ]);
+  assert.deepEqual(behind({ first: first({ parking: BY_HAND }) }), [
+    'which is pending and waits until its host a.example:443, which is parked by hand, is resumed',
+    undefined,
+  ]);
+  assert.deepEqual(behind({ first: first({ parking: PARKED }) }), [
+    `which is pending and waits for a probe of its parked host a.example:443, at ${AT_PROBE} at the earliest; at the usual pace of its host, in about 7s`,
+    NOW + 6400,
+  ]);
+  assert.deepEqual(behind({ first: first({ parking: { ...PARKED, probeAt: NOW - 1 } }) }), [
+    'which is pending and waits for a probe of its parked host a.example:443; at the usual pace of its host, in about 2s',
+    NOW + 1400,
+  ]);
+  const plain = ['which is pending; at the usual pace of its host, in about 2s', NOW + 1400];
+  const opening = { ...PARKED, probeAt: null, step: 2 };
+  for (const parking of [null, opening, { ...PARKED, parkedAt: null }]) {
+    assert.deepEqual(behind({ first: first({ parking }) }), plain);
+  }
+  const underWay = { first: first({ parking: BY_HAND }, 'claimed') };
+  assert.equal(behind(underWay, 'claimed')[1], NOW + 1400, 'its attempt runs already');
+  const places = { queue: { ...QUEUE, parallelism: 2 } };
+  for (const some of [{ ack: ACK }, { parking: PARKED }]) {
+    assert.equal(behind({ ...places, first: first(some) })[1], undefined, 'the other places may wait for such a thing');
+  }
+});
+
+test('behind others it also waits for its own host then, if it is parked', () => {
+  const ahead = { messageId: 'msg_0', state: 'claimed', dueAt: NOW, count: 1 } as const;
+  const behind = (some: Partial<WhyInput>) => {
+    const { text, estimatedAt } = why({ ...DUE, queueName: 'orders' }, { queue: QUEUE, ahead, paceMs: 700, ...some });
+    return [text.slice(text.indexOf('which is')), estimatedAt];
+  };
+  const { host } = DUE;
+  assert.deepEqual(behind({ parking: BY_HAND }), [
+    `which is claimed; it then waits until its host ${host}, which is parked by hand, is resumed`,
+    undefined,
+  ]);
+  const pace = '; at the usual pace of its host, in about 6s';
+  assert.deepEqual(behind({ parking: PARKED }), [
+    `which is claimed; it then waits for a probe of its parked host ${host}, at ${AT_PROBE} at the earliest${pace}`,
+    NOW + 5700,
+  ]);
+  const same = first({ message: { id: 'msg_0', state: 'pending', host }, parking: PARKED });
+  assert.ok(!String(behind({ first: same, parking: PARKED })[0]).includes('it then'), 'that was said already');
+});
+
+test('under a flow key, it is said what the one with the place waits for', () => {
+  const limits = { parallelism: 1, rate: null, periodMs: 60_000 };
+  const underKey = (some: Partial<First>, state: Message['state'], parallelism = 1) => {
+    const flowKey = { ...KEY, limits: { ...limits, parallelism }, active: parallelism };
+    const { text, estimatedAt } = why(DUE, {
+      flowKey,
+      flowAhead: { count: 0 },
+      first: first(some, state),
+      paceMs: 700,
+    });
+    return [text.slice(text.indexOf('under way')), estimatedAt];
+  };
+  const turn = 'it is next, and its turn comes when 1 more message of the key has ended';
+  assert.deepEqual(underKey({ ack: ACK }, 'claimed'), [
+    `under way, of which msg_0 waits for its ack until ${UNTIL_ACK} at the latest; ${turn}; at the usual pace of its host, in about 30m1s`,
+    NOW + HOUR / 2 + 700,
+  ]);
+  assert.deepEqual(underKey({ parking: BY_HAND }, 'pending'), [
+    `under way, of which msg_0 waits until its host a.example:443, which is parked by hand, is resumed; ${turn}`,
+    undefined,
+  ]);
+  assert.equal(underKey({ parking: PARKED }, 'pending')[1], NOW + 5700);
+  assert.equal(underKey({ parking: PARKED }, 'pending', 2)[1], undefined);
+  assert.deepEqual(underKey({}, 'claimed'), [
+    `under way; ${turn}; at the usual pace of its host, in about 1s`,
+    NOW + 700,
+  ]);
+});
+
+test('a message whose host is parked says since when, and what opens it again', () => {
+  const parked = (parking: Parking) => why(DUE, { parking });
+  const since = `since ${new Date(NOW - HOUR).toISOString()}`;
+  const { host } = DUE;
+  const opening: Parking = { ...PARKED, probeAt: null, step: 4 };
+  assert.deepEqual(parked(opening), {
+    reason: 'parked',
+    text: `its host ${host} was parked ${since} and opens again, 4 messages at once`,
+    parkedSince: NOW - HOUR,
+  });
+  assert.match(parked({ ...opening, step: 1 }).text, /opens again, 1 message at once$/);
+  assert.deepEqual(parked(BY_HAND), {
+    reason: 'parked',
+    text: `its host ${host} is parked by hand ${since}; POST /v2/hosts/${host}/resume to continue`,
+    parkedSince: NOW - HOUR,
+  });
+  const fails = `its host ${host} is parked ${since}: its attempts fail; `;
+  assert.deepEqual(parked(PARKED), {
+    reason: 'parked',
+    text: `${fails}the next probe follows at ${AT_PROBE}, in 5s, and the message waits until one is answered`,
+    parkedSince: NOW - HOUR,
+    nextAttemptAt: NOW + 5000,
+    isEarliest: true,
+  });
+  const due = parked({ ...PARKED, probeAt: NOW });
+  assert.equal(due.text, `${fails}a probe is due, and the message waits until one is answered`);
+  assert.deepEqual([due.nextAttemptAt, due.isEarliest], [NOW, true]);
+  assert.equal(parked({ ...PARKED, parkedAt: null }).reason, 'waitingForSlot', 'only failures are counted');
+});
+
+test('an attempt that awaits its ack says until when, and what was reported', () => {
+  const awaiting = (some: Partial<typeof ACK> | { progress: number } | { note: string }) =>
+    why({ ...DUE, state: 'claimed' }, { ack: { ...ACK, ...some } });
+  const until = `attempt 1 was answered with 202 and waits for its ack until ${UNTIL_ACK}, for 30m`;
+  assert.deepEqual(awaiting({}), { reason: 'awaitingAck', text: until, ackDeadline: NOW + HOUR / 2 });
+  assert.equal(awaiting({ progress: 0.456 }).text, `${until}; its receiver reported 45 %`);
+  assert.equal(awaiting({ note: 'half' }).text, `${until}; its receiver reported "half"`);
+  assert.equal(awaiting({ progress: 0, note: 'half' } as object).text, `${until}; its receiver reported 0 %, "half"`);
+  const late = awaiting({ deadlineAt: NOW }).text;
+  assert.equal(late, `attempt 1 was answered with 202 and waits for its ack until ${new Date(NOW).toISOString()}`);
+  const claimed: Message = { ...DUE, state: 'claimed' };
+  assert.equal(why({ ...claimed, cancelRequestedAt: NOW }, { ack: ACK }).reason, 'cancelRequested');
+  assert.equal(why({ ...claimed, endedAt: NOW, state: 'delivered' }, { ack: ACK }).reason, 'ended');
+});
+
+const SOON = fc.integer({ min: -2 * HOUR, max: 2 * HOUR }).map((ms) => NOW + ms);
+const PARKING: fc.Arbitrary<Parking | null> = fc.option(
+  fc.record({ parkedAt: fc.option(SOON), probeAt: fc.option(SOON), step: fc.constantFrom(0, 0, 1, 8) }).map((some) => ({
+    ...PARKED,
+    ...some,
+  })),
+);
+const STATES = ['pending', 'claimed', 'held'] as const;
+
+test('an estimate is never in the past, nor before the next attempt', () => {
+  const limits = fc.record({
+    parallelism: fc.option(fc.integer({ min: 1, max: 5 })),
+    rate: fc.option(fc.integer({ min: 1, max: 5 })),
+    periodMs: fc.constant(60_000),
+  });
+  const input = fc.record({
+    dueAt: fc.oneof(fc.constant(NOW), SOON),
+    attempts: fc.nat(3),
+    queue: fc.option(fc.integer({ min: 1, max: 3 }).map((parallelism) => ({ ...QUEUE, parallelism }))),
+    ahead: fc.option(
+      fc.record({ dueAt: fc.oneof(SOON, fc.constant(NEVER_AT)), count: fc.integer({ min: 1, max: 99 }) }),
+    ),
+    key: fc.option(fc.record({ limits, active: fc.nat(5), windowCount: fc.nat(9) })),
+    flowCount: fc.option(fc.nat(99)),
+    state: fc.constantFrom(...STATES),
+    ack: fc.option(SOON.map((deadlineAt) => ({ ...ACK, deadlineAt }))),
+    parking: PARKING,
+    ofFirst: PARKING,
+    paceMs: fc.option(fc.nat(100_000)),
+  });
+  let estimates = 0;
+  fc.assert(
+    fc.property(input, ({ dueAt, attempts, queue, ahead, key, flowCount, state, ack, ofFirst, ...rest }) => {
+      const isAwaiting = state === 'claimed' && ack !== null;
+      const told = why(
+        { ...DUE, dueAt, attempts, queueName: queue && 'orders' },
+        {
+          ...rest,
+          queue,
+          ahead: queue && ahead && { messageId: 'msg_0', state, ...ahead },
+          flowKey: key && { ...KEY, ...key },
+          flowAhead: key && flowCount !== null ? { count: flowCount } : null,
+          first: first({ ack: isAwaiting ? ack : null, parking: ofFirst }, state),
+        },
+      );
+      if (told.estimatedAt === undefined) return;
+      estimates += 1;
+      assert.ok(told.estimatedAt >= NOW && told.estimatedAt < NEVER_AT, told.text);
+      assert.ok(told.estimatedAt >= (told.nextAttemptAt ?? NOW), told.text);
+      if (isAwaiting) assert.ok(told.estimatedAt >= ack.deadlineAt, told.text);
+    }),
+    { numRuns: 1000 },
+  );
+  assert.ok(estimates > 50, `${estimates} estimates`);
 });
 
 test('the remaining time is in full seconds, and the time itself is exact', () => {

@@ -286,7 +286,9 @@ async function useFlowKeys(store: Store, claim: (now: number) => Promise<readonl
   const limits = { parallelism: 2, rate: 3, periodMs: SECOND };
   const flowing = () => message({ flow: { key: 'f', limits } });
   await store.accept([flowing(), flowing(), flowing(), { ...flowing(), dueAt: NOW + 2 * SECOND }], NOW + SECOND);
-  await store.accept([message({ flow: { key: 'f', limits: { ...limits, rate: 2 } } })], NOW + SECOND);
+  const behind = message({ flow: { key: 'f', limits: { ...limits, rate: 2 } } });
+  await store.accept([behind], NOW + SECOND);
+  await store.waitFacts(ACCOUNT, behind.id);
   const [one, two] = (await claim(NOW + SECOND)).filter(({ message: { flow } }) => flow !== null);
   await store.release([one!.lease], NOW + SECOND);
   await store.settle([settlementOf(two!, ERROR, NOW + SECOND)], NOW + SECOND);

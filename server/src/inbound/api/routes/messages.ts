@@ -99,6 +99,7 @@ function readRoutes(api: Api, context: Context): void {
       const why = whyNotDelivered({
         ...facts,
         ...(await hostFacts(context, facts, now)),
+        first: await firstAhead(context, facts),
         ack: await awaitedAck(context, facts.message),
         isDraining: !context.isServing(),
         now,
@@ -165,6 +166,16 @@ async function hostFacts({ store }: Context, facts: WaitFacts, now: number) {
     paceMs: known && isInLine ? summaryOf(known.health, now).p50Ms : null,
     parking: known && isParking ? known.parking : null,
   };
+}
+
+/** The first of the messages that this one waits for, with what it waits for itself. */
+async function firstAhead(context: Context, { message: { accountId }, ahead, flowAhead }: WaitFacts) {
+  const { store } = context;
+  const id = (ahead ?? flowAhead)?.messageId ?? null;
+  const message = id === null ? undefined : (await store.waitFacts(accountId, id))?.message;
+  if (!message) return null;
+  const host = parks(message) ? await store.getHost(accountId, message.host) : null;
+  return { message, ack: await awaitedAck(context, message), parking: host?.parking ?? null };
 }
 
 function cancelRoutes(api: Api, context: Context): void {

@@ -29,7 +29,7 @@ export async function waitFacts(database: Database, accountId: string, messageId
   };
 }
 
-/** How many messages the flow key admits before this one. */
+/** How many messages the flow key admits before this one, and one of those that have a place. */
 async function flowAhead(database: Database, row: MessageRow): Promise<WaitFacts['flowAhead']> {
   const max = eachMax('lineCount');
   const found = await database.get<{ n: number }>(
@@ -41,7 +41,13 @@ async function flowAhead(database: Database, row: MessageRow): Promise<WaitFacts
     row.seq,
     max + 1,
   );
-  return cappedCount(found!.n, max);
+  const first = await database.get<{ id: string }>(
+    `SELECT id FROM messages WHERE holds_place AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
+       ORDER BY state LIMIT 1`,
+    row.account_id,
+    row.flow_key,
+  );
+  return { ...cappedCount(found!.n, max), messageId: first?.id ?? null };
 }
 
 /**

@@ -29,7 +29,7 @@ export function waitFacts(context: VerbContext, accountId: string, messageId: st
   };
 }
 
-/** How many messages the flow key of this message admits before it. */
+/** How many messages the flow key of this message admits before it, and one of those that have a place. */
 function flowAhead(database: Database, row: MessageRow): WaitFacts['flowAhead'] {
   const max = eachMax('lineCount');
   const { n } = database.get<{ n: number }>(
@@ -41,7 +41,13 @@ function flowAhead(database: Database, row: MessageRow): WaitFacts['flowAhead'] 
     row.seq,
     max + 1,
   )!;
-  return cappedCount(n, max);
+  const first = database.get<{ id: string }>(
+    `SELECT id FROM messages INDEXED BY messages_within_flow_key
+       WHERE holds_place = 1 AND flow_key IS NOT NULL AND account_id = ? AND flow_key = ? ORDER BY state LIMIT 1`,
+    row.account_id,
+    row.flow_key,
+  );
+  return { ...cappedCount(n, max), messageId: first?.id ?? null };
 }
 
 /**
