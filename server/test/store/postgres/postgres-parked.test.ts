@@ -45,10 +45,10 @@ async function look(url: string, name: string): Promise<void> {
   await store.accept(others, NOW);
   const claims = await claimed();
   assert.equal(claims.length, others.length, name);
-  const hand = await claimDue(store, NOW, limits({ parked: [[ACCOUNT, HOST, 1]] }));
-  assert.equal(hand.claims.length, 1, `${name}: the probe`);
+  const probe = await claimDue(store, NOW, limits({ parked: [[ACCOUNT, HOST, 1]] }));
+  assert.equal(probe.claims.length, 1, `${name}: the probe`);
   await store.release(
-    hand.claims.map(({ lease }) => lease),
+    probe.claims.map(({ lease }) => lease),
     NOW,
   );
   assert.equal(await store.resumeHost(ACCOUNT, HOST, NOW), true);
