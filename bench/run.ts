@@ -9,6 +9,7 @@ const PARTS: Readonly<Record<string, () => Promise<unknown>>> = {
   nodes: () => import('./nodes.ts'),
   growth: () => import('./growth.ts'),
   delayed: async () => (await import('./behind.ts')).measureBehind('delayed'),
+  parked: async () => (await import('./behind.ts')).measureBehind('parked'),
   history: async () => (await import('./behind.ts')).measureBehind('history'),
   fifo: () => import('./fifo.ts'),
   batch: () => import('./batch.ts'),

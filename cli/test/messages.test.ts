@@ -166,15 +166,21 @@ suite('what goes beyond the specification', () => {
       listed.json<{ messageId: string }[]>().map(({ messageId }) => messageId),
       [first.messageId],
     );
-    await ok('messages', 'update', first.messageId as string, '--priority', '1', '--expires', '3h', '--outage', 'park');
+    const update = ['messages', 'update', first.messageId as string, '--await-ack', '45m'];
+    await ok(...update, '--priority', '1', '--expires', '3h', '--outage', 'park');
     const changed = (await ok('messages', 'get', first.messageId as string, '--json')).json<typeof first>();
     assert.deepEqual([changed.priority, changed.outage, typeof changed.expiresAt], [1, 'park', 'number']);
+    assert.equal(changed.awaitAck, '45m');
     await ok('queues', 'set', 'flags', '--priority', '8', '--expires', '10m', '--outage', 'park');
     const inQueue = await view('enqueue', 'flags', url, '--delay', '1h');
     assert.deepEqual([inQueue.priority, inQueue.outage, typeof inQueue.expiresAt], [8, 'park', 'number']);
-    await ok('schedules', 'create', url, '--id', 'flags', '--cron', '@every 1h', '--priority', '2', '--expires', '1m');
+    await ok('queues', 'set', 'flags', '--priority', 'none', '--expires', 'none', '--outage', 'none');
+    const plain = await view('enqueue', 'flags', url, '--delay', '1h');
+    assert.deepEqual([plain.priority, plain.outage, plain.expiresAt], [undefined, undefined, undefined]);
+    const create = ['schedules', 'create', url, '--id', 'flags', '--cron', '@every 1h', '--outage', 'park'];
+    await ok(...create, '--priority', '2', '--expires', '1m');
     const { settings } = (await ok('schedules', 'get', 'flags', '--json')).json<{ settings: Record<string, string> }>();
-    assert.deepEqual([settings.Priority, settings.Expires], ['2', '1m']);
+    assert.deepEqual([settings.Priority, settings.Expires, settings.Outage], ['2', '1m', 'park']);
     assert.match((await ok('account', 'set-outage', 'park')).stdout, /outage: park$/m);
     assert.equal((await view('publish', url, '--delay', '1h')).outage, 'park');
     await ok('account', 'set-outage', 'retry');

@@ -322,6 +322,8 @@ queues:
   - name: mail
     parallelism: 2
     priority: 0
+    expires: 900s
+    outage: park
 topics:
   - name: greetings
     endpoints:
@@ -372,7 +374,7 @@ alerts:
     const dry = await ok('apply', '-f', file, '--dry-run');
     assert.match(
       dry.stdout,
-      /^\+ queue mail\n {4}parallelism: 2\n {4}priority: 0\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n[\s\S]*\+ alert bills\n/,
+      /^\+ queue mail\n {4}parallelism: 2\n {4}expires: 15m\n {4}priority: 0\n {4}outage: park\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n[\s\S]*\+ alert bills\n/,
     );
     assert.match(dry.stderr, /5 changes \(5 created, 0 changed, 0 deleted\) would be made\. Nothing was changed\.\n$/);
     assert.equal((await cli(['apply', '-f', file, '--dry-run', '--exit-code'])).code, EXIT.different);
@@ -386,6 +388,7 @@ alerts:
     assert.equal(statSync(exported).mode & 0o777, 0o600);
     assert.equal((await cli(['export', '-o', exported])).code, EXIT.failed, 'none is overwritten');
     assert.match((await ok('apply', '-f', exported)).stderr, /The service matches the file/);
+    assert.match(readFileSync(exported, 'utf8'), /expires: 15m\n {4}priority: 0\n {4}outage: park\n/);
     assert.match(
       readFileSync(exported, 'utf8'),
       /overlap: skip\n {4}jitter: 1m30s\n[\s\S]*settings:\n {6}[\s\S]*Timeout: 20s/,
@@ -405,6 +408,10 @@ alerts:
     const partly = await cli(['export'], { env: { POSTRIDER_TOKEN: reader } });
     assert.match(partly.stderr, /left out: alerts/);
     assert.doesNotMatch(partly.stdout, /^alerts:/m);
+
+    const without = await cli(['apply', '-f', '-'], { stdin: FILE.replace('outage: park', 'outage: retry') });
+    assert.match(without.stdout, /^~ queue mail\n {4}outage: park → retry\n$/);
+    await ok('apply', '-f', file);
 
     await ok('schedules', 'pause', 'hourly');
     const changed = FILE.replace('parallelism: 2', 'parallelism: 5').replace('"tick"', '"tock\\e"');

@@ -74,7 +74,7 @@ export interface MessageOptions extends DeliveryOptions {
   /** From 0 to 9: of the messages to a host that wait for a free slot, those with the highest go first. Default: 5. */
   readonly priority?: number | undefined;
   /** While its host is down: retry, or park, which waits until the host is back and uses up no retry. Default: retry. */
-  readonly outage?: string | undefined;
+  readonly outage?: 'retry' | 'park' | undefined;
   /** A 202 means that the receiver has taken the message on: it has this long for its ack, such as 30m. */
   readonly awaitAck?: Duration | undefined;
   /** What the API must not show: body, headers, header[Name]. */

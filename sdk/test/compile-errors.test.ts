@@ -57,6 +57,8 @@ test('a misspelt option is a type error, at every depth', () => {
 test('a value of the wrong kind is a type error', () => {
   const requests = [
     // @ts-expect-error
+    calls.publish({ url, outage: 'wait' }),
+    // @ts-expect-error
     calls.publish({ url, retries: '3' }),
     // @ts-expect-error
     calls.publish({ url, delay: '5 minutes' }),
@@ -72,7 +74,7 @@ test('a value of the wrong kind is a type error', () => {
     calls.publish({ json: {} }),
     calls.publish({ url, delay: '1d12h', timeout: 5, notBefore: new Date(), label: ['a'], retries: undefined }),
   ];
-  assert.equal(requests.length, 8);
+  assert.equal(requests.length, 9);
 });
 
 test('an alert has the fields of its rule, and no others', async () => {

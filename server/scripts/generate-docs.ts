@@ -196,6 +196,9 @@ pool. Several accounts that want more than the pool has get equal parts, and ano
 
 ${table(['What', 'Each', 'Account', 'Node', 'When exceeded'], rows)}
 
+A debounce key and an open ack have no limit of their own. The key is a part of the message that waits for it. Of an attempt that
+awaits its ack, one row is kept beside its message. So they are limited as messages are: by \`messagesPerDayMax\` and \`storedBytesMax\`.
+
 The limits of a tier (body size, retries, delay, timeout, endpoints of a topic) are in
 [configuration.md](configuration.md#tiers). \`/metrics\` shows the use of every pool: \`postrider_pool_used\`,
 \`postrider_pool_max\`, \`postrider_pool_refused_total\`.

@@ -16,6 +16,7 @@ const TYPES: Readonly<Record<SettingValue, string>> = {
   headers: 'Readonly<Record<string, string>>',
   limits: 'string | FlowLimits',
   overlap: "'allow' | 'skip'",
+  outage: "'retry' | 'park'",
 };
 
 const ofSetting = (of: Setting['of']) => (SETTING_TABLE as readonly Setting[]).filter((each) => each.of === of);

@@ -165,6 +165,51 @@ suite('three nodes over one database', () => {
     await receiver.received(ids.length);
   });
 
+  test('park a host that fails for all of them together, send one probe at a time, and then 1, 2, 4 … at once', async (t) => {
+    let [isUp, isParked, underWay, answered] = [false, false, 0, 0];
+    const tooMany: string[] = [];
+    const receiver = await startReceiver(t, async () => {
+      underWay += 1;
+      const most = answered === 0 ? 1 : 2 ** Math.floor(Math.log2(answered));
+      if (isParked && underWay > most) tooMany.push(`${underWay} at once after ${answered} answers`);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      underWay -= 1;
+      if (isUp) answered += 1;
+      return isUp ? 200 : 503;
+    });
+    const headers = { 'Service-Outage': 'park' };
+    const publish = (count: number) =>
+      Promise.all(Array.from({ length: count }, (_, at) => nodeFor(at).published(receiver.url, { headers })));
+    const host = async () => {
+      const path = `/v2/hosts/${new URL(receiver.url).host}`;
+      return (await nodes[0]!.call('GET', path)).json<{ state: string; failedProbes?: number }>();
+    };
+    // Four failures at each of them: none alone sees ten in a row.
+    const ids = await publish(4 * NODES);
+    await waitFor('the host to be parked', async () => (await host()).state === 'parked');
+    await waitFor('all nodes to know', async () => {
+      const pages = await Promise.all(nodes.map((node) => node.call('GET', '/metrics')));
+      return pages.every(({ text }) => /^postrider_parked_hosts 1$/m.test(text));
+    });
+    // Each node has claimed since; what it had begun before ends.
+    const others = await startReceiver(t);
+    for (const node of nodes) await node.published(others.url);
+    await others.received(NODES);
+    await waitFor('what had started to end', () => underWay === 0);
+    isParked = true;
+    ids.push(...(await publish(20)));
+    await waitFor('a probe to fail', async () => ((await host()).failedProbes ?? 0) >= 1);
+    isUp = true;
+    for (const id of ids) {
+      await waitFor(`the end of ${id}`, async () => {
+        const { state } = (await nodes[1]!.call('GET', `/v2/messages/${id}`)).json<{ state: string }>();
+        assert.notEqual(state, 'FAILED');
+        return state === 'DELIVERED';
+      });
+    }
+    assert.deepEqual(tooMany, []);
+  });
+
   test('fire a schedule once for every tick', async (t) => {
     const receiver = await startReceiver(t);
     const headers = { 'Service-Cron': '0 0 1 1 *' };

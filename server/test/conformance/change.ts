@@ -116,6 +116,9 @@ export function changeConformance(factory: HarnessFactory): void {
         retryDelay: '1000',
         retryJitter: 20,
         priority: 9,
+        outage: 'park',
+        awaitAckMs: 60 * SECOND,
+        mustStartBefore: LATER + SECOND,
         timeoutMs: 5000,
         callback,
         failureCallback: callback,
@@ -139,6 +142,9 @@ export function changeConformance(factory: HarnessFactory): void {
         retryDelay: '1000',
         retryJitter: 20,
         priority: 9,
+        outage: 'park',
+        awaitAckMs: 60 * SECOND,
+        mustStartBefore: LATER + SECOND,
         timeoutMs: 5000,
         callback: planned,
         failureCallback: planned,
@@ -171,6 +177,9 @@ export function changeConformance(factory: HarnessFactory): void {
             'redactFields',
             'retryJitter',
             'priority',
+            'expiresAt',
+            'outage',
+            'awaitAck',
           ],
           attempts: 0,
           at: NOW + 1,
@@ -362,6 +371,19 @@ export function changeConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW, full), []);
       assert.deepEqual(await change(a, mine, { target: ELSEWHERE }), CHANGED);
       assert.deepEqual(await a.claimedIds(NOW, full), [mine.id]);
+    });
+
+    test('while its host is parked, a message that is changed to retry is claimed, and one changed to park is not', async ({
+      a,
+    }) => {
+      const [parking, retrying] = [message({ outage: 'park' }), message({ outage: 'retry' })];
+      const closed = { parked: [[ACCOUNT, parking.host, 0]] } as const;
+      await a.store.accept([parking, retrying], NOW);
+      assert.deepEqual(await change(a, retrying, { outage: 'park' }), CHANGED);
+      assert.deepEqual(await a.claimedIds(NOW, closed), []);
+      assert.deepEqual(await change(a, parking, { outage: 'retry' }), CHANGED);
+      assert.deepEqual(await a.claimedIds(NOW, closed), [parking.id]);
+      assert.deepEqual(await a.claimedIds(NOW, { parked: [[ACCOUNT, parking.host, 1]] }), [retrying.id]);
     });
 
     test('the start of an attempt that was given back is not an event before the change', async ({ a }) => {

@@ -8,6 +8,7 @@ import { Chance } from '../simulation/chance.ts';
 import { hashOf, type Receiver } from './receiver.ts';
 
 const RETRY_DELAY_MS = 20;
+const EXPIRES = '10d';
 const TOPIC = 'news';
 const TOPIC_PATHS = ['/ok/first', '/ok/second', '/flaky/1/third'];
 /** How many messages of one publisher may be accepted and not yet have arrived: load, but no mountain of it. */
@@ -316,6 +317,9 @@ class AskMaker {
         ...(chance.isTrue(30) && { 'Service-Callback': `${this.#url}/ok/callback` }),
         ...(chance.isTrue(50) && { 'Service-Failure-Callback': `${this.#url}/flaky/1/failure` }),
         ...(queue === null && chance.isTrue(20) && { 'Service-Delay': `${chance.between(1, 300)}ms` }),
+        // A queue has its own order. And no run lasts so long that any of them expires.
+        ...(queue === null && chance.isTrue(20) && { 'Service-Priority': String(chance.below(10)) }),
+        ...(chance.isTrue(20) && { 'Service-Expires': EXPIRES }),
       },
     };
   }

@@ -31,35 +31,48 @@ const ALL_OF = /USING (?:COVERING )?INDEX (?:jobs_running|messages_held)$/;
 
 export class RecordingDatabase extends Database {
   readonly statements = new Set<string>();
+  /** Each statement that was run, in order, with how many rows it returned or wrote. */
+  readonly runs: { readonly sql: string; readonly rows: number }[] = [];
 
   override all<T>(sql: string, ...values: Parameters<Database['all']>[1][]): T[] {
-    this.statements.add(sql);
-    return super.all<T>(sql, ...values);
+    const rows = super.all<T>(sql, ...values);
+    this.#note(sql, rows.length);
+    return rows;
   }
 
   override get<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
-    this.statements.add(sql);
-    return super.get<T>(sql, ...values);
+    const row = super.get<T>(sql, ...values);
+    this.#note(sql, row === undefined ? 0 : 1);
+    return row;
   }
 
   override getWithoutGroups<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
-    this.statements.add(sql);
-    return super.getWithoutGroups<T>(sql, ...values);
+    const row = super.getWithoutGroups<T>(sql, ...values);
+    this.#note(sql, row === undefined ? 0 : 1);
+    return row;
   }
 
   override runWithoutGroups(sql: string, ...values: Parameters<Database['run']>[1][]): number {
-    this.statements.add(sql);
-    return super.runWithoutGroups(sql, ...values);
+    const rows = super.runWithoutGroups(sql, ...values);
+    this.#note(sql, rows);
+    return rows;
   }
 
   override run(sql: string, ...values: Parameters<Database['run']>[1][]): number {
-    this.statements.add(sql);
-    return super.run(sql, ...values);
+    const rows = super.run(sql, ...values);
+    this.#note(sql, rows);
+    return rows;
   }
 
   override insert(sql: string, ...values: Parameters<Database['insert']>[1][]): number {
+    const seq = super.insert(sql, ...values);
+    this.#note(sql, 1);
+    return seq;
+  }
+
+  #note(sql: string, rows: number): void {
     this.statements.add(sql);
-    return super.insert(sql, ...values);
+    this.runs.push({ sql, rows });
   }
 
   plan(sql: string): string[] {

@@ -6,7 +6,7 @@
  * `count`: a whole number. `duration`: such as `90s`, or seconds. `instant`: seconds since 1970. `list`: texts,
  * separated by commas. `flag`: true or false. `callback`: a URL, and settings for the delivery to this URL. `headers`:
  * headers whose names begin with that of the setting. `limits`: the limits of a flow-control key. `overlap`: allow or
- * skip.
+ * skip. `outage`: retry or park.
  */
 export type SettingValue =
   | 'text'
@@ -19,7 +19,8 @@ export type SettingValue =
   | 'callback'
   | 'headers'
   | 'limits'
-  | 'overlap';
+  | 'overlap'
+  | 'outage';
 
 export interface Setting {
   /** The name of the header without the prefix. If it ends in "-", the caller adds the name of a header to forward. */
@@ -245,7 +246,7 @@ export const SETTING_TABLE = [
   {
     name: 'Outage',
     of: 'message',
-    value: 'text',
+    value: 'outage',
     default: 'retry',
     help: 'While its host is down: retry, or park, which waits until the host is back and uses up no retry',
     docs: 'what happens to the message while its host is down: `retry`, or `park`. After ten failed attempts in a row of the account to a host, messages that park wait until the host is back, and use up no retry; see [Parking](#parking). Without it, the queue of the message decides, then the account',

@@ -337,6 +337,24 @@ test('any other success is one as always, and a message without the header has n
   assert.equal(receiver.arrivals[1]!.header('Service-Ack-Url'), undefined);
 });
 
+test('Await-Ack of a topic and of a schedule is that of their messages', async (t) => {
+  const [rider, receiver] = await riderWith(t);
+  await rider.manage('POST', '/v2/topics/jobs/endpoints', { endpoints: [{ url: receiver.url }] });
+  await rider.manage('PATCH', '/v2/topics/jobs', { headers: AWAIT });
+  const [{ messageId }] = (await rider.publish('jobs')).json<[{ messageId: string }]>();
+  await awaited(rider, messageId);
+  const headers = { ...AWAIT, 'Service-Cron': '* * * * *' };
+  assert.equal((await rider.call('POST', `/v2/schedules/${receiver.url}`, { headers })).status, 201);
+  await rider.advance(MINUTE);
+  await receiver.received(2);
+  const tick = receiver.arrivals[1]!.header('Service-Message-Id')!;
+  await awaited(rider, tick);
+  for (const [index, id] of [messageId, tick].entries()) {
+    assert.equal((await acknowledge(rider, ackPath(receiver, index), { ok: true })).status, 200);
+    assert.equal((await rider.ended(id)).state, 'DELIVERED');
+  }
+});
+
 test('bad acks are refused and change nothing', async (t) => {
   const [rider, receiver] = await riderWith(t);
   const id = await awaiting(rider, receiver);

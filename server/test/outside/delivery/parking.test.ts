@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import { accountMax } from '../../../src/rules/limits/budgets.ts';
 import { freePort } from '../../support/free-port.ts';
 import { Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
@@ -296,8 +297,84 @@ test('the setting of a message, its topic, its queue or its account decides, in 
   assert.equal((await rider.manage<{ outage: string }>('PATCH', '/v2/account', { outage: 'retry' })).outage, 'retry');
   await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url }] });
   await rider.manage('PATCH', '/v2/topics/news', { headers: { 'Service-Outage': 'park' } });
-  const [ofTopic] = (await rider.publish('news', { headers: later })).json<[{ messageId: string }]>();
-  assert.equal(await outageOf(ofTopic.messageId), 'park');
+  const toTopic = async (path: string, headers = {}) => {
+    const answer = await rider.call('POST', path, { headers: { ...later, ...headers } });
+    const [{ messageId }] = answer.json<[{ messageId: string }]>();
+    return outageOf(messageId);
+  };
+  assert.equal(await toTopic('/v2/publish/news'), 'park');
+  assert.equal(await toTopic('/v2/publish/news', { 'Service-Outage': 'retry' }), 'retry');
+  assert.equal(await toTopic('/v2/enqueue/retries/news'), 'park', 'the topic before the queue');
+  await rider.manage('PATCH', '/v2/account', { outage: 'park' });
+  await rider.manage('PATCH', '/v2/topics/news', { headers: { 'Service-Outage': 'retry' } });
+  assert.equal(await toTopic('/v2/publish/news'), 'retry', 'the topic before the account');
+  assert.equal(await toTopic('/v2/enqueue/parks/news'), 'retry', 'the topic before the queue');
+  assert.equal(await toTopic('/v2/enqueue/parks/news', PARK), 'park');
+  await rider.manage('PATCH', '/v2/account', { outage: 'retry' });
+  const element = (queue?: string, headers = {}) => ({ destination: url, queue, headers: { ...later, ...headers } });
+  const elements = [
+    element(),
+    element('parks'),
+    element(undefined, PARK),
+    element('parks', { 'Service-Outage': 'retry' }),
+  ];
+  const batch = await rider.call('POST', '/v2/batch', { body: JSON.stringify(elements) });
+  const ofElements = batch.json<{ messageId: string }[]>().map(({ messageId }) => outageOf(messageId));
+  assert.deepEqual(await Promise.all(ofElements), [undefined, 'park', 'park', 'retry']);
+});
+
+test('a tick of a schedule has its setting, or else that of its queue or of the account', async (t) => {
+  const rider = await startRider(t);
+  await rider.manage('POST', '/v2/queues', { queueName: 'parks', outage: 'park' });
+  await rider.manage('POST', '/v2/queues', { queueName: 'retries', outage: 'retry' });
+  const outages = async () => {
+    const settings = [
+      {},
+      PARK,
+      { 'Service-Outage': 'retry', 'Service-Queue-Name': 'parks' },
+      { 'Service-Queue-Name': 'parks' },
+      { 'Service-Queue-Name': 'retries' },
+    ];
+    const ids: string[] = [];
+    for (const setting of settings) {
+      const headers = { 'Service-Cron': '* * * * *', 'Service-Delay': '1h', ...setting };
+      const made = await rider.call('POST', '/v2/schedules/http://127.0.0.1:9/', { headers });
+      ids.push(made.json<{ scheduleId: string }>().scheduleId);
+    }
+    await rider.advance(60 * SECOND);
+    const found: (string | undefined)[] = [];
+    for (const id of ids) {
+      const states = await waitFor('the message of the tick', async () => {
+        type View = { lastScheduleStates?: Readonly<Record<string, string>> };
+        return (await rider.manage<View>('GET', `/v2/schedules/${id}`)).lastScheduleStates ?? false;
+      });
+      const [messageId] = Object.keys(states);
+      found.push((await rider.manage<{ outage?: string }>('GET', `/v2/messages/${messageId}`)).outage);
+      await rider.manage('DELETE', `/v2/schedules/${id}`);
+    }
+    return found;
+  };
+  assert.deepEqual(await outages(), [undefined, 'park', 'retry', 'park', 'retry']);
+  await rider.manage('PATCH', '/v2/account', { outage: 'park' });
+  assert.deepEqual(await outages(), ['park', 'park', 'retry', 'park', 'retry']);
+});
+
+test('no further host is parked by hand than an account may have', async (t) => {
+  const rider = await startRider(t);
+  const max = accountMax('parkedHosts');
+  const park = (host: string) => rider.call('POST', `/v2/hosts/${host}/park`);
+  const { accountId } = await rider.manage<{ accountId: string }>('GET', '/v2/account');
+  const { store } = rider.postrider;
+  for (let count = 1; count < max; count += 1) {
+    await store.parkHost(accountId, `h${count}.example:443`, rider.clock.now(), max, accountMax('hosts'));
+  }
+  assert.equal((await park('h0.example')).status, 200);
+  assert.match(refusal(await park('one-more.example'), 412, 'limit_exceeded'), new RegExp(`\\b${max}\\b`));
+  assert.equal((await park('h0.example')).status, 200, 'it is parked already');
+  await rider.manage('POST', '/v2/hosts/h0.example/resume');
+  const other = await rider.account('other');
+  const ofOther = await rider.call('POST', '/v2/hosts/h0.example/park', { token: other.token });
+  assert.equal(ofOther.status, 200, 'the limit of each account');
 });
 
 test('an account whose messages do not park has no parked host', async (t) => {

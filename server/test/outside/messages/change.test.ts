@@ -105,6 +105,20 @@ test('time, URL, body, headers and settings: the delivery is the changed message
   refusal(await patch(rider, id, { delay: 1 }), 404, 'message_not_found');
 });
 
+test('a message that is changed to await its ack brings an ack URL, and its attempt stays open', async (t) => {
+  const rider = await riderOf(t);
+  const receiver = await startReceiver(t, () => 202);
+  const id = await rider.published(receiver.url, { headers: LATER });
+  await changed(rider, id, { delay: 0, headers: { 'Service-Await-Ack': '30m' } });
+  const [arrival] = await receiver.received(1);
+  const { pathname } = new URL(arrival!.header('Service-Ack-Url')!);
+  type Awaiting = MessageView & { readonly ack?: { readonly attempt: number } };
+  await waitFor('it to await its ack', async () => ((await rider.message(id)) as Awaiting).ack?.attempt === 1);
+  assert.deepEqual((await eventsOf(rider, id)).slice(0, 2), [['CREATED'], ['UPDATED', 'nextDeliveryTime', 'awaitAck']]);
+  assert.equal((await rider.call('POST', pathname, { token: null, body: '{"ok":true}' })).status, 200);
+  assert.equal((await rider.ended(id)).state, 'DELIVERED');
+});
+
 test('between two attempts the next one is changed; while one is under way nothing is', async (t) => {
   const rider = await riderOf(t);
   const broken = await startReceiver(t, inTurn(500, 'hang'));
@@ -211,6 +225,11 @@ test('what is wrong is refused with the error of a publish, and changes nothing'
     [{ headers: { 'Service-Retries': '101' } }, 412, 'limit_exceeded'],
     [{ headers: { 'Service-Timeout': '1d' } }, 412, 'limit_exceeded'],
     [{ headers: { 'Service-Method': 'BREW' } }, 400, 'bad_header'],
+    [{ headers: { 'Service-Outage': 'never' } }, 400, 'bad_header'],
+    [{ headers: { 'Service-Await-Ack': 'soon' } }, 400, 'bad_header'],
+    [{ headers: { 'Service-Await-Ack': '1d1s' } }, 412, 'limit_exceeded'],
+    [{ headers: { 'Service-Expires': '1h', 'Service-Expires-At': '1900000000' } }, 400, 'bad_header'],
+    [{ headers: { 'Service-Retry-Jitter': '101%' } }, 400, 'bad_header'],
     [{ headers: { 'Service-Retry-Delay': '1 +' } }, 400, 'bad_header'],
     [{ headers: { 'Service-Callback': 'nowhere' } }, 400, 'bad_header'],
     [{ headers: { 'Service-Callback-Retries': '1' } }, 400, 'bad_header'],

@@ -150,6 +150,9 @@ test('schedules, topics, retries and changes take no debounce key', async (t) =>
   refused(await rider.call('PATCH', '/v2/topics/news', { body: JSON.stringify(topic) }));
   const id = await rider.published(NOWHERE, { headers: { 'Service-Delay': '1h' } });
   refused(await rider.call('PATCH', `/v2/messages/${id}`, { body: JSON.stringify({ headers: debounce() }) }));
+  const dead = await rider.published(NOWHERE, { headers: { 'Service-Retries': '0' } });
+  await rider.ended(dead);
+  refused(await rider.call('POST', `/v2/dlq/retry/${dead.replace('msg_', 'dlq_')}`, { headers: debounce() }));
 });
 
 test('each endpoint of a topic has a message of its own that waits', async (t) => {

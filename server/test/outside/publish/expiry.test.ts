@@ -183,6 +183,26 @@ test('Expires: of a schedule counts from each tick', async (t) => {
   assert.equal(((await rider.ended(tick!.messageId)) as Expiring).failureCode, 'expired');
 });
 
+test('Expires-At of a schedule: a tick after it makes no message', async (t) => {
+  const rider = await startRider(t);
+  await paused(rider, 'last-ticks');
+  const at = rider.clock.now() / 1000 + 90;
+  const headers = { 'Service-Cron': '* * * * *', 'Service-Expires-At': String(at), 'Service-Queue-Name': 'last-ticks' };
+  await rider.call('POST', `/v2/schedules/${NOWHERE}`, { headers });
+  const ticked = async () =>
+    (await rider.manage<{ messages: readonly Expiring[] }>('GET', '/v2/messages?queueName=last-ticks')).messages;
+  await rider.advance(60 * SECOND);
+  const [tick] = await ticked();
+  assert.equal(tick!.expiresAt, at * 1000);
+  for (let minute = 0; minute < 3; minute += 1) await rider.advance(60 * SECOND);
+  assert.equal(((await rider.ended(tick!.messageId)) as Expiring).failureCode, 'expired');
+  const all = await ticked();
+  assert.deepEqual(
+    all.map(({ messageId }) => messageId),
+    [tick!.messageId],
+  );
+});
+
 test('expires of a queue is for messages that have no expiry, and counts from when they are due', async (t) => {
   const rider = await startRider(t);
   const now = rider.clock.now();

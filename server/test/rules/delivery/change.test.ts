@@ -214,12 +214,13 @@ test('redacted parts are sent to nobody new: not to another host, and not to a c
   assert.equal(plan({ target: other, redaction: hide('body') }).outcome, 'changed');
 });
 
-test('only a new time, host or priority changes when and where a message starts', () => {
+test('only a new time, host, priority or outage setting changes when and where a message starts', () => {
   const start: readonly Partial<MessageChange>[] = [
     { dueAt: NOW + 1 },
     { mustStartBefore: NOW + 10 },
     { target: { url: 'https://b.example/', host: 'b.example:443' } },
     { priority: 9 },
+    { outage: 'park' },
   ];
   const other: readonly Partial<MessageChange>[] = [
     { target: { url: 'https://a.example/other', host: MESSAGE.host } },
@@ -227,6 +228,7 @@ test('only a new time, host or priority changes when and where a message starts'
     { retriesMax: 9 },
     { labels: ['new'] },
     { timeoutMs: 5 },
+    { awaitAckMs: 5 },
   ];
   for (const change of start) assert.equal(isStartChanged(MESSAGE, changed(change).message), true);
   for (const change of other) assert.equal(isStartChanged(MESSAGE, changed(change).message), false);

@@ -21,6 +21,7 @@ test('the tiers differ as documented', () => {
   assert.deepEqual([free.retriesDefault, paid.retriesDefault], [3, 5]);
   assert.deepEqual([free.bodyBytesMax, paid.bodyBytesMax], [1_048_576, 10_485_760]);
   assert.deepEqual([free.timeoutMsMax, paid.timeoutMsMax], [900_000, 7_200_000]);
+  assert.deepEqual([free.awaitAckMsMax, paid.awaitAckMsMax], [86_400_000, 604_800_000]);
   assert.deepEqual([free.endpointsPerTopicMax, paid.endpointsPerTopicMax], [100, 1000]);
   assert.deepEqual([free.retentionMs, paid.retentionMs], [3 * 86_400_000, 7 * 86_400_000]);
 });

@@ -178,6 +178,7 @@ test('each limit of the tier is checked, to the last unit, and the problem names
     [by({ retries: 11 }), { retriesMax: 10 }, 'Service-Retries (11)'],
     [by({ timeoutMs: 10_001 }), { timeoutMsMax: 10_000 }, 'Service-Timeout'],
     [by({ delayMs: 10_001 }), { delayMsMax: 10_000 }, 'Service-Delay'],
+    [{ awaitAckMs: 10_001 }, { awaitAckMsMax: 10_000 }, 'Service-Await-Ack'],
     [{ notBefore: NOW + 10_001 }, { delayMsMax: 10_000 }, 'Service-Not-Before'],
     [{ callback: callbackTo(CALLBACK_URL, { retries: 11 }) }, { retriesMax: 10 }, 'Service-Callback-Retries (11)'],
     [
@@ -208,6 +209,19 @@ test('each limit of the tier is checked, to the last unit, and the problem names
     assert.equal(problemOf(said, { [limit]: max + 1 }), 'no problem', `${what}, exactly at the limit`);
     if (limit !== 'retentionMs')
       assert.equal(problemOf(said, { [limit]: null }), 'no problem', `${what}, without a limit`);
+  }
+});
+
+test('an ack may be awaited for a day, and in the paid tier for a week', () => {
+  for (const [tier, days] of [
+    ['free', 1],
+    ['paid', 7],
+  ] as const) {
+    const by = { accountId: 'acc_1', tier: DEFAULT_TIERS[tier] };
+    const plan = (awaitAckMs: number) => planMessages(request({ awaitAckMs }), by, planContext());
+    assert.ok('messages' in plan(days * DAY_MS), tier);
+    const over = plan(days * DAY_MS + 1);
+    assert.ok('problem' in over && over.problem.message.endsWith(`: ${days}d`), tier);
   }
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  parseAwaitAck,
   parseCallbackUrl,
   parseCount,
   parseDeduplicationId,
@@ -50,6 +51,12 @@ test('a delay may be 0, a timeout may not', () => {
   assert.deepEqual(parseTimeout('250ms'), { value: 250 });
   for (const text of ['0', '0s', 'soon'])
     assert.match(problemOf(parseTimeout(text)) as string, /must be a duration over 0/);
+});
+
+test('an ack is awaited for at least a second', () => {
+  assert.deepEqual(parseAwaitAck('1s'), { value: 1000 });
+  for (const text of ['0', '999ms', 'soon'])
+    assert.equal(problemOf(parseAwaitAck(text)), 'must be a duration of at least 1s, such as 30m');
 });
 
 test('an expression for the delay is kept as it was written, if it can be computed', () => {
