@@ -58,8 +58,11 @@ export function messageCounters(metrics: Metrics) {
       countEnded(ENDS[next.state]);
       if (next.state === 'failed' && next.code === EXPIRED) countExpired();
     },
+    /** Their ends while they waited. */
     expired(by: number): void {
-      if (by > 0) countExpired('', by);
+      if (by === 0) return;
+      countEnded(ENDS.failed, by);
+      countExpired('', by);
     },
     changed(): void {
       countChanged();
@@ -122,18 +125,14 @@ export function countingStore(
       const expired = await store.expireMessages(expirations, now);
       const isExpired = new Set(expired);
       const ofExpired = expirations.filter(({ messageId }) => isExpired.has(messageId));
-      accepted(
-        'failureCallback',
-        ofExpired.reduce((sum, { followUps }) => sum + followUps.length, 0),
-      );
-      ended('failed', expired.length);
+      accepted('failureCallback', ofExpired.flatMap(({ followUps }) => followUps).length);
       expire(expired.length);
       return expired;
     },
-    async changeMessage(accountId, messageId, change, now) {
-      const outcome = await store.changeMessage(accountId, messageId, change, now);
-      if (outcome.outcome === 'changed') changed();
-      return outcome;
+    async changeMessage(...change) {
+      const done = await store.changeMessage(...change);
+      if (done.outcome === 'changed') changed();
+      return done;
     },
     async notifyAlerts(evaluated, now) {
       const results = await store.notifyAlerts(evaluated, now);
