@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { acknowledge } from 'postrider-sdk';
+import { startReceiver } from '../../server/test/support/receiver.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
 import { IN_BROWSER, noticed, openPage, openScreen, sharedBrowser } from './browser.ts';
 import { type Service, sharedService, startService } from './service.ts';
@@ -172,6 +173,31 @@ suite('the screens', IN_BROWSER, () => {
       for (const text of ['expire after 10m', 'priority 8', 'outage: park']) await card.getByText(text).waitFor();
     }));
 
+  test('the expiry, the priority and the outage of a queue are set and removed, and nothing else is changed', () =>
+    onScreen('queues', async (page, { client, url }) => {
+      await client.saveQueue({ queueName: 'given', parallelism: 3, priority: 2 });
+      await page.goto(`${url}/console/queues`);
+      const card = page.getByRole('article', { name: 'Queue given' });
+      await card.getByRole('button', { name: 'Settings of given' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Settings of given' });
+      const save = dialog.getByRole('button', { name: 'Save' });
+      assert.equal(await save.isDisabled(), true, 'nothing was changed yet');
+      await dialog.getByLabel('Expires').fill('10m');
+      await dialog.getByLabel('Priority').fill('');
+      await dialog.getByLabel('While a host is down').selectOption('park');
+      await save.click();
+      await noticed(page, 'The settings of “given” are saved');
+      for (const text of ['expire after 10m', 'outage: park']) await card.getByText(text).waitFor();
+      const { expires, priority, outage, parallelism } = await client.getQueue('given');
+      assert.deepEqual([expires, priority, outage, parallelism], ['10m', undefined, 'park', 3]);
+      await card.getByRole('button', { name: 'Settings of given' }).click();
+      await dialog.getByLabel('Expires').fill('soon');
+      await save.click();
+      await noticed(page, 'Expires');
+      await dialog.getByRole('button', { name: 'Keep as it is' }).click();
+      await client.deleteQueue('given');
+    }));
+
   test('a message that awaits its ack shows how far its receiver is, and then how it has ended', () =>
     onScreen('messages', async (page, { publish, sink, url, token }) => {
       const id = await publish(sink('status/202'), { settings: { 'Await-Ack': '1h' } });
@@ -276,6 +302,35 @@ suite('the screens', IN_BROWSER, () => {
       assert.equal(await button(page, 'Change').count(), 0);
     }));
 
+  test('the settings and headers of a waiting message are changed, and its timeline says which', () =>
+    onScreen('messages', async (page, { publish, sink, url, client }) => {
+      const settings = { Delay: '1h', Retries: '1', 'Forward-Trial': 'before', 'Forward-Kept': 'yes' };
+      const id = await publish(sink('ok?settings'), { settings, body: 'same' });
+      await page.goto(`${url}/console/messages/${id}`);
+      await button(page, 'Change').click();
+      const dialog = page.getByRole('dialog', { name: 'Change this message' });
+      await dialog.getByLabel('Retries').fill('4');
+      await dialog.getByLabel('Priority').fill('8');
+      await dialog.getByLabel('Expires, from now on').fill('2h');
+      await dialog.getByLabel('While its host is down').selectOption('park');
+      await dialog.getByLabel(/^Value of Forward-trial$/i).fill('after');
+      await dialog.getByRole('button', { name: 'Add setting' }).click();
+      await dialog.getByLabel('Name of setting 3').fill('Timeout');
+      await dialog.getByLabel('Value of Timeout').fill('7s');
+      await dialog.getByRole('button', { name: 'Change it' }).click();
+      await noticed(page, 'Changed');
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      await drawer.getByText('Changed', { exact: true }).waitFor();
+      await drawer.getByText('headers, retries, timeout, priority, expiry, outage').waitFor();
+      const made = await client.getMessage(id);
+      assert.deepEqual([made.maxRetries, made.priority, made.outage, made.timeoutMs], [4, 8, 'park', 7000]);
+      assert.ok(made.expiresAt !== undefined);
+      const named = Object.entries(made.header).map(([name, values]) => [name.toLowerCase(), ...values].join(' '));
+      assert.ok(named.includes('trial after') && named.includes('kept yes'), named.join());
+      assert.deepEqual([made.body, made.url], ['same', sink('ok?settings')]);
+      await client.cancelMessage(id);
+    }));
+
   test('a topic is created, edited, reordered, and sent a test message', () =>
     onScreen('topics', async (page, { sink, client }) => {
       await button(page, 'New topic').click();
@@ -346,6 +401,30 @@ suite('the screens', IN_BROWSER, () => {
       await card.getByText(/by hand/).waitFor();
       await card.getByRole('button', { name: 'Resume' }).click();
       await card.getByText(/opens with 1 at once/).waitFor();
+    }));
+
+  test('a host that failed ten times in a row is parked: its next probe, what waits and how long attempts took are shown', (t) =>
+    onScreen('hosts', async (page, { publish, ended, client, url }) => {
+      const { url: failing } = await startReceiver(t, () => 503);
+      const { host } = new URL(failing);
+      const first = await publish(failing, { settings: { Outage: 'park', 'Retry-Delay': '1', Retries: '20' } });
+      const parked = async () => (await client.getHost(host).catch(() => null))?.state === 'parked';
+      await waitFor('the host to be parked', parked);
+      const waiting = await publish(failing, { settings: { Outage: 'park' } });
+      const card = page.getByRole('article', { name: `Host ${host}` });
+      await card.getByText('parked', { exact: true }).waitFor();
+      await card.getByText(/· next probe/).waitFor();
+      await card.getByText(/^[1-9]\d* waiting$/).waitFor();
+      await card.getByText(/^\d+ m?s \/ \d+ m?s$|^\S+ \/ \S+$/).waitFor();
+      assert.equal(await card.getByText(/by hand/).count(), 0);
+      const message = await client.getMessage(first);
+      assert.ok(message.attempts.length >= 10);
+      await page.goto(`${url}/console/messages/${first}`);
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      await drawer.getByText('Host parked', { exact: true }).waitFor();
+      for (const id of [first, waiting]) await client.cancelMessage(id);
+      await ended(waiting);
+      await client.resumeHost(host);
     }));
 
   test('the audit shows who has changed what; a part of an entry, or typed text, narrows it down', () =>
@@ -466,7 +545,7 @@ suite('the screens', IN_BROWSER, () => {
       assert.equal((await client.listBulk()).jobs[0]!.state, 'stopped');
     }));
 
-  test('settings: a token is created, shown once, shown as used, and revoked; keys are rotated', () =>
+  test('settings: a token is created, shown once, shown as used, and revoked; the outage is set; keys are rotated', () =>
     onScreen('settings', async (page, { client, url }) => {
       await page.getByLabel('New token').fill('reader');
       await page.getByRole('checkbox', { name: 'publish' }).uncheck();
@@ -480,6 +559,11 @@ suite('the screens', IN_BROWSER, () => {
       await noticed(page, 'The token is revoked');
       await button(page, 'Revoke reader').waitFor({ state: 'detached' });
       assert.equal((await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status, 401);
+      await page.getByLabel('Outage of the account').selectOption('park');
+      await button(page, 'Set').click();
+      await noticed(page, 'While a host is down, messages park');
+      assert.equal((await client.getAccount()).outage, 'park');
+      await client.setOutage('retry');
       const before = await client.getKeys();
       await button(page, 'Rotate keys').click();
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();

@@ -1,10 +1,10 @@
 // The life of a message, from top to bottom: accepted, delayed, attempts with their responses, the waits between them,
-// its expiry, the end, and the messages it led to.
+// its changes, its expiry, the end, and the messages it led to.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
-import type { ReactNode } from 'react';
+import type { Attempt, ChangedName, Message, MessageEvent, MessageWithAttempts } from 'postrider-sdk';
+import { Fragment, type ReactNode } from 'react';
 import { useClient } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ProblemNotice } from '../ui/page.tsx';
@@ -15,24 +15,16 @@ import { Clock, durationText, exactTime, useNow } from '../ui/time.tsx';
 const DELAY_SHOWN_MS = 500;
 
 export function Timeline({ message }: { readonly message: MessageWithAttempts }) {
-  const { attempts } = message;
-  const isDelayed = message.notBefore - message.createdAt > DELAY_SHOWN_MS;
+  const { data: page, error } = useJournal(message);
   return (
     <ol className="relative">
       <Entry dot="bg-ink-3" title="Accepted" at={message.createdAt}>
         {message.callerIp !== undefined && <>from {message.callerIp}</>}
       </Entry>
-      {isDelayed && (
-        <Entry
-          dot="bg-waiting"
-          title={`Delayed for ${durationText(message.notBefore - message.createdAt)}`}
-          at={message.notBefore}
-        >
-          not before {exactTime(message.notBefore)}
-        </Entry>
-      )}
-      {attempts.map((attempt, index) => (
-        <AttemptEntry key={attempt.number} attempt={attempt} next={attempts[index + 1]} message={message} />
+      {error && !page && <ProblemNotice error={error} />}
+      {page?.cursor !== undefined && <Entry dot="text-line-strong" isHollow title="Earlier changes are not shown" />}
+      {happenings(message, page?.events ?? []).map(({ key, entry }) => (
+        <Fragment key={key}>{entry}</Fragment>
       ))}
       <Now message={message} />
       <Expiry message={message} />
@@ -73,6 +65,90 @@ function Entry({
   );
 }
 
+/** What neither the message nor its attempts show: the newest changes, and the outages of its host. */
+function useJournal(message: MessageWithAttempts) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['journal', message.messageId],
+    queryFn: () =>
+      client.listEvents({ messageIds: [message.messageId], state: ['UPDATED', 'PARKED', 'RESUMED'], count: 50 }),
+    refetchInterval: isOpen(message) ? 2000 : 5000,
+  });
+}
+
+/** The attempts and what happened beside them, the earliest first. The delay comes before the first attempt in any case. */
+function happenings(message: MessageWithAttempts, events: readonly MessageEvent[]) {
+  const { attempts, notBefore, createdAt } = message;
+  const delay = {
+    at: Math.min(notBefore, attempts[0]?.startedAt ?? notBefore),
+    key: 'delay',
+    entry: (
+      <Entry dot="bg-waiting" title={`Delayed for ${durationText(notBefore - createdAt)}`} at={notBefore}>
+        not before {exactTime(notBefore)}
+      </Entry>
+    ),
+  };
+  const ofAttempts = attempts.map((attempt, index) => ({
+    at: attempt.startedAt,
+    key: `attempt ${attempt.number}`,
+    entry: <AttemptEntry attempt={attempt} last={attempts[index - 1]} message={message} />,
+  }));
+  const ofEvents = events.toReversed().map((event, index) => ({
+    at: event.time,
+    key: `${event.state} ${event.time} ${index}`,
+    entry: <EventEntry event={event} />,
+  }));
+  const isDelayed = notBefore - createdAt > DELAY_SHOWN_MS;
+  return [...(isDelayed ? [delay] : []), ...ofAttempts, ...ofEvents].toSorted((one, other) => one.at - other.at);
+}
+
+const CHANGED: Readonly<Record<ChangedName, string>> = {
+  nextDeliveryTime: 'time',
+  url: 'URL',
+  body: 'body',
+  header: 'headers',
+  method: 'method',
+  maxRetries: 'retries',
+  retryDelayExpression: 'retry delay',
+  timeoutMs: 'timeout',
+  callback: 'callback',
+  failureCallback: 'failure callback',
+  labels: 'labels',
+  redactFields: 'redaction',
+  retryJitter: 'retry jitter',
+  priority: 'priority',
+  expiresAt: 'expiry',
+  debounced: 'publishes merged',
+  outage: 'outage',
+  awaitAck: 'time for the ack',
+};
+
+function EventEntry({ event: { state, time, changed = [] } }: { readonly event: MessageEvent }) {
+  if (state === 'PARKED') {
+    return (
+      <Entry dot="bg-retrying" title="Host parked" at={time}>
+        what parks waits until the host is back
+      </Entry>
+    );
+  }
+  if (state === 'RESUMED') {
+    return (
+      <Entry dot="bg-delivered" title="Host resumed" at={time}>
+        what waited starts again, in growing steps
+      </Entry>
+    );
+  }
+  const isMerged = changed.includes('debounced');
+  return (
+    <Entry dot="bg-accent" title={isMerged ? 'Replaced by a newer publish' : 'Changed'} at={time}>
+      {changed
+        .filter((name) => name !== 'debounced')
+        .map((name) => CHANGED[name] ?? name)
+        .join(', ')}
+    </Entry>
+  );
+}
+
 const OUTCOMES: Readonly<Record<Attempt['outcome'], string>> = {
   answered: 'responded',
   rejected: 'the receiver reported a failure',
@@ -89,17 +165,28 @@ function isSuccess({ outcome, responseStatus }: Attempt): boolean {
 
 function AttemptEntry({
   attempt,
-  next,
+  last,
   message,
 }: {
   readonly attempt: Attempt;
-  readonly next: Attempt | undefined;
+  readonly last: Attempt | undefined;
   readonly message: MessageWithAttempts;
 }) {
   const tookMs = attempt.endedAt - attempt.startedAt;
   const hasAnswer = attempt.responseStatus !== undefined;
   return (
     <>
+      {last && (
+        <Entry
+          dot="text-line-strong"
+          isHollow
+          title={
+            <span className="text-xs font-normal text-ink-3">
+              waited {durationText(attempt.startedAt - last.endedAt)}
+            </span>
+          }
+        />
+      )}
       <Entry
         dot={isSuccess(attempt) ? 'bg-delivered' : 'bg-failed'}
         at={attempt.startedAt}
@@ -134,17 +221,6 @@ function AttemptEntry({
           </details>
         )}
       </Entry>
-      {next && (
-        <Entry
-          dot="text-line-strong"
-          isHollow
-          title={
-            <span className="text-xs font-normal text-ink-3">
-              waited {durationText(next.startedAt - attempt.endedAt)}
-            </span>
-          }
-        />
-      )}
     </>
   );
 }

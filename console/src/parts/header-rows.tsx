@@ -3,7 +3,7 @@
 import { useId } from 'react';
 import { useSession } from '../base/session.ts';
 import { Icon } from '../ui/icon.tsx';
-import { KNOWN_SETTINGS } from './setting-table.ts';
+import { KNOWN_SETTINGS, type KnownSetting } from './setting-table.ts';
 import { knownSetting } from './settings-known.ts';
 
 /** The characters that an HTTP header can hold: Latin-1. */
@@ -16,11 +16,13 @@ export type SettingRow = readonly [name: string, value: string];
 export function HeaderRows({
   rows,
   redacted = [],
+  suggested = KNOWN_SETTINGS,
   onChange,
 }: {
   readonly rows: readonly SettingRow[];
   /** Names of headers whose values the service does not show. The user must enter these values. */
   readonly redacted?: readonly string[];
+  readonly suggested?: readonly KnownSetting[];
   readonly onChange: (rows: readonly SettingRow[]) => void;
 }) {
   const { headerPrefix } = useSession().account.service;
@@ -29,7 +31,7 @@ export function HeaderRows({
   return (
     <div className="space-y-2">
       <datalist id={listId}>
-        {KNOWN_SETTINGS.map(({ name, help }) => (
+        {suggested.map(({ name, help }) => (
           <option key={name} value={name}>
             {help}
           </option>
@@ -42,7 +44,7 @@ export function HeaderRows({
           // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity but their place
           <div key={at}>
             <div className="flex gap-2">
-              <div className="flex w-2/5 min-w-0 items-center rounded-md border border-line-strong bg-raised focus-within:border-accent">
+              <div className="flex w-2/5 min-w-0 shrink-0 items-center rounded-md border border-line-strong bg-raised focus-within:border-accent">
                 <span className="mono hidden pl-2.5 text-ink-3 sm:block">{headerPrefix}</span>
                 <input
                   className="mono h-8 w-full min-w-0 bg-transparent px-1 text-sm outline-none max-sm:px-2.5"

@@ -15,6 +15,7 @@ import { EmptyState } from '../ui/empty-state.tsx';
 import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { FlowKeys } from './flow-keys.tsx';
+import { QueueSettings } from './queue-settings.tsx';
 import { QueueWhy } from './queue-why.tsx';
 
 export function QueuesScreen() {
@@ -104,7 +105,7 @@ function QueueCard({
           )}
         </div>
         <Parallelism queue={queue} used={overview && (counts?.placesTaken ?? 0)} />
-        <div className="flex gap-2">
+        <div className="flex flex-wrap gap-2">
           <button
             type="button"
             className="btn"
@@ -114,6 +115,7 @@ function QueueCard({
           >
             Why is it waiting?
           </button>
+          <QueueSettings queue={queue} />
           <PauseAndPurge queue={queue} />
         </div>
       </div>

@@ -1,10 +1,12 @@
 // Settings: tokens, accounts and tiers, usage, signing keys, limits, and facts about this service.
 
 import { useQuery } from '@tanstack/react-query';
-import { calls } from 'postrider-sdk';
+import { calls, type OwnAccount } from 'postrider-sdk';
+import { useState } from 'react';
 import { API_URL } from '../base/address.ts';
 import { useClient, useHasScope, useSession } from '../base/session.ts';
 import { sizeText } from '../parts/payload.tsx';
+import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
@@ -34,6 +36,7 @@ export function SettingsScreen() {
             <p className="text-sm text-ink-3">To see and create them you need a token with the scope “admin”.</p>
           </Section>
         )}
+        <Outage />
         <Limits />
         <About />
       </PageBody>
@@ -80,9 +83,47 @@ function Keys() {
   );
 }
 
+/** What messages of the account that say nothing themselves do while their host is down. */
+function Outage() {
+  const client = useClient();
+  const { data: account, error } = useQuery({ queryKey: ['account'], queryFn: () => client.getAccount() });
+  const [chosen, setChosen] = useState<OwnAccount['outage'] | null>(null);
+  return (
+    <Section title="While a host is down">
+      <ResponseState data={account} error={error} />
+      {account && (
+        <div className="card flex flex-wrap items-center gap-3 px-4 py-3">
+          <p className="min-w-48 grow basis-0 text-xs text-ink-3">
+            For messages that say nothing themselves and come from now on: use up their retries, or wait until the host
+            is back.
+          </p>
+          <select
+            className="input w-auto"
+            aria-label="Outage of the account"
+            value={chosen ?? account.outage}
+            onChange={(event) => setChosen(event.target.value as OwnAccount['outage'])}
+          >
+            <option value="retry">retry</option>
+            <option value="park">park</option>
+          </select>
+          <ActionButton
+            call={() => calls.setOutage(chosen ?? account.outage)}
+            isDisabled={chosen === null || chosen === account.outage}
+            done={(saved) => `While a host is down, messages ${saved.outage}`}
+            onDone={() => setChosen(null)}
+          >
+            Set
+          </ActionButton>
+        </div>
+      )}
+    </Section>
+  );
+}
+
 const LIMITS: ReadonlyMap<string, string> = new Map([
   ['retriesDefault', 'Default retries'],
   ['retriesMax', 'Maximum retries'],
+  ['retryDelayMsMin', 'Shortest wait before a retry'],
   ['bodyBytesMax', 'Largest body'],
   ['delayMsMax', 'Longest delay'],
   ['timeoutMsDefault', 'Default timeout of an attempt'],

@@ -17,13 +17,14 @@ export function registerBacklogMetrics(metrics: Metrics, { read, now }: ShownBac
     });
   show(
     'postrider_messages_open',
-    'Open messages of the whole service: ready to start, claimed by a node, or waiting for their time, their queue, their flow-control key or a person.',
-    ({ open, ready, claimed }) => [
+    'Open messages of the whole service: ready to start, claimed by a node or awaiting an ack, or waiting for their time, their queue, their flow-control key or a person.',
+    ({ open, ready, claimed, acks }) => [
       ['state="ready"', ready],
-      ['state="claimed"', claimed],
-      ['state="waiting"', Math.max(0, open - ready - claimed)],
+      ['state="claimed"', claimed + acks],
+      ['state="waiting"', Math.max(0, open - ready - claimed - acks)],
     ],
   );
+  show('postrider_acks_open', 'Attempts of the whole service that await an ack.', ({ acks }) => [['', acks]]);
   show('postrider_dead_letters', 'Dead letters of the whole service.', ({ deadLetters }) => [['', deadLetters]]);
   const ageSeconds = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1000);
   show(

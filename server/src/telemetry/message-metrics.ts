@@ -2,6 +2,7 @@
 
 import type { AcksOptions } from '../acks/acks.ts';
 import type { EngineEvent } from '../delivery/engine/engine.ts';
+import { EXPIRED } from '../rules/delivery/expiry.ts';
 import type { Attempt, MessageKind, Settlement } from '../rules/delivery/message.ts';
 import { afterCancel } from '../rules/delivery/settle.ts';
 import type { AcceptResult } from '../store/ports/delivery-store.ts';
@@ -28,6 +29,11 @@ export function messageCounters(metrics: Metrics) {
     'Messages accepted, by source: publish, schedule, callback, failure callback, alert, or retry of a dead letter.',
   );
   const countEnded = metrics.counter('postrider_messages_ended_total', 'Messages that have ended, by state.');
+  const countExpired = metrics.counter(
+    'postrider_messages_expired_total',
+    'Messages that failed because they expired. They count as failed too.',
+  );
+  const countChanged = metrics.counter('postrider_messages_changed_total', 'Changes of messages that waited.');
   const countDebounced = metrics.counter(
     'postrider_messages_debounced_total',
     'Accepted messages with a debounce key that took the place of one that waited.',
@@ -45,6 +51,21 @@ export function messageCounters(metrics: Metrics) {
     },
     ended(state: keyof typeof ENDS, by: number): void {
       if (by > 0) countEnded(ENDS[state], by);
+    },
+    /** The end of a message by an attempt or an ack. */
+    endedBy(next: Settlement['next']): void {
+      if (next.state !== 'delivered' && next.state !== 'failed') return;
+      countEnded(ENDS[next.state]);
+      if (next.state === 'failed' && next.code === EXPIRED) countExpired();
+    },
+    /** Their ends while they waited. */
+    expired(by: number): void {
+      if (by === 0) return;
+      countEnded(ENDS.failed, by);
+      countExpired('', by);
+    },
+    changed(): void {
+      countChanged();
     },
     skipped(ticks: number): void {
       if (ticks > 0) countSkipped('', ticks);
@@ -65,7 +86,7 @@ function countIds(ids: readonly (string | null)[]): number {
  */
 export function countingStore(
   store: Store,
-  { accepted, debounced, ended, skipped }: MessageCounters,
+  { accepted, changed, debounced, ended, expired: expire, skipped }: MessageCounters,
   noteWrite: (error: unknown) => void,
 ): Store {
   const failed = (error: unknown) => {
@@ -104,12 +125,14 @@ export function countingStore(
       const expired = await store.expireMessages(expirations, now);
       const isExpired = new Set(expired);
       const ofExpired = expirations.filter(({ messageId }) => isExpired.has(messageId));
-      accepted(
-        'failureCallback',
-        ofExpired.reduce((sum, { followUps }) => sum + followUps.length, 0),
-      );
-      ended('failed', expired.length);
+      accepted('failureCallback', ofExpired.flatMap(({ followUps }) => followUps).length);
+      expire(expired.length);
       return expired;
+    },
+    async changeMessage(...change) {
+      const done = await store.changeMessage(...change);
+      if (done.outcome === 'changed') changed();
+      return done;
     },
     async notifyAlerts(evaluated, now) {
       const results = await store.notifyAlerts(evaluated, now);
@@ -177,23 +200,23 @@ function timesOfAttempts(metrics: Metrics): (event: AttemptEvent) => void {
 /** Counts acks, and the ends of messages by acks. */
 export function ackCounters(
   metrics: Metrics,
-  { accepted, ended }: MessageCounters,
+  { accepted, endedBy }: MessageCounters,
 ): Pick<AcksOptions, 'onEnd' | 'onProgress'> {
   const received = metrics.counter('postrider_acks_received_total', 'Acks of receivers, by what they say.');
   const missing = metrics.counter('postrider_acks_missing_total', 'Attempts that failed because no ack came in time.');
   return {
-    onEnd(kind, { next: { state }, followUps }) {
+    onEnd(kind, { next, followUps }) {
       if (kind === 'none') missing();
       else received(`kind="${kind}"`);
       for (const each of followUps) accepted(each.kind, 1);
-      if (state === 'delivered' || state === 'failed') ended(state, 1);
+      endedBy(next);
     },
     onProgress: () => received('kind="progress"'),
   };
 }
 
 /** Counts attempts, ends and callbacks as the engine reports them. */
-export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounters): (event: EngineEvent) => void {
+export function countEngine(metrics: Metrics, { accepted, endedBy }: MessageCounters): (event: EngineEvent) => void {
   const attempts = metrics.counter(
     'postrider_attempts_total',
     'Attempts that have ended, by outcome and status class.',
@@ -215,10 +238,10 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     'Messages that were leased to this node without its knowledge and were released.',
   );
   const countTimes = timesOfAttempts(metrics);
-  const countNext = (state: Settlement['next']['state']) => {
-    if (state === 'held') held();
-    else if (state === 'awaiting') awaiting();
-    else if (state !== 'pending') ended(state, 1);
+  const countNext = (next: Settlement['next']) => {
+    if (next.state === 'held') held();
+    else if (next.state === 'awaiting') awaiting();
+    else endedBy(next);
   };
   const followUpsOf = ({ settlement, result }: AttemptEvent) => {
     if (result === 'cancelled') return afterCancel(settlement).followUps;
@@ -232,6 +255,6 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     countTimes(event);
     if (event.result === 'lost') return;
     for (const { kind } of followUpsOf(event)) accepted(kind, 1);
-    if (event.result === 'settled') countNext(next.state);
+    if (event.result === 'settled') countNext(next);
   };
 }

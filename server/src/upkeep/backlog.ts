@@ -65,6 +65,7 @@ async function countAll(store: Pick<AccountStore, 'countBacklog' | 'countReady'>
     at: now,
     open: await all('open'),
     claimed: await all('claimed'),
+    acks: await all('acks'),
     ...(await ready(store)),
     deadLetters: await all('deadLetters'),
     queues: await longest(store, 'queues'),

@@ -14,7 +14,7 @@ import { flowKeys } from './flow-rules.ts';
 import type { History } from './history.ts';
 import { retryJitter } from './jitter-rules.ts';
 import { orderKeys } from './order-key-rules.ts';
-import { freeAttempts, parkedHosts } from './parking-rules.ts';
+import { freeAttempts, parkedHosts, parkings, probes } from './parking-rules.ts';
 import { priorities } from './priority-rules.ts';
 import { overtaken, stepsBack } from './queue-rules.ts';
 import { schedules } from './schedule-rules.ts';
@@ -43,6 +43,8 @@ export const RULES = {
   priorities,
   duplicates,
   'debounce keys': debounceKeys,
+  parkings,
+  probes,
   'parked hosts': parkedHosts,
   'parked attempts': freeAttempts,
   acks,

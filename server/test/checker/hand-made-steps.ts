@@ -95,8 +95,20 @@ const hostIs = (state: 'parked' | 'opening' | 'open', isByHand = false, parkedAt
   isByHand,
 });
 const answered = (at = 200): Step => ({ kind: 'answered', host: 'h', at });
+const down = (at = 0, node = 'one'): Step => ({ kind: 'down', host: 'h', node, at });
+const tenDown = (node = 'one') => Array.from({ length: 10 }, (_, index) => down(index, node));
+const parkedUntil = (probeAt: number): Step => ({
+  kind: 'host',
+  host: 'h',
+  state: 'parked',
+  parkedAt: 100,
+  probeAt,
+  isByHand: false,
+});
+const probeClaimed = (at: number, probeAt: number) =>
+  claimed('a', { at, parked: { host: 'h', underWay: 1, isOwner: true, probeAt } });
 const atHost = (id: string, underWay: number, isOwner = true) =>
-  claimed(id, { parked: { host: 'h', underWay, isOwner } });
+  claimed(id, { parked: { host: 'h', underWay, isOwner, probeAt: null } });
 const attempted = (id: string, extra: Partial<AttemptedStep>): Step => ({
   kind: 'attempted',
   id,
@@ -227,6 +239,28 @@ export const BAD_STEPS: readonly BadHistory[] = [
     'flow keys',
     'one more while another awaits its ack',
     did(flow('a', { parallelism: 1 }), flow('b', { parallelism: 1 }), claimed('a'), awaiting('a', 50), claimed('b')),
+  ],
+  ['parkings', 'a host that was parked after nine failures', did(...tenDown().slice(1), hostIs('parked'))],
+  [
+    'parkings',
+    'a host that was parked by responses of a client error',
+    did(...tenDown().map(({ kind: _, ...each }) => ({ ...each, kind: 'answered' }) as Step), hostIs('parked')),
+  ],
+  [
+    'parkings',
+    'ten failures with a response among them',
+    did(
+      ...tenDown().slice(1),
+      { kind: 'answered', host: 'h', node: 'one', at: 20 },
+      down(30),
+      hostIs('parked', false, 9000),
+    ),
+  ],
+  ['probes', 'a first probe less than five seconds after the host was parked', did(parkedUntil(100 + 4999))],
+  [
+    'probes',
+    'a message that is sent to a parked host before its probe is due',
+    did(parkedUntil(5100), probeClaimed(5000, 5100)),
   ],
   ['parked hosts', 'two probes at once', did(hostIs('parked'), atHost('a', 1), atHost('b', 2))],
   ['parked hosts', 'a probe of a node that does not own the host', did(hostIs('parked'), atHost('a', 1, false))],
@@ -477,8 +511,19 @@ export const GOOD_STEPS: readonly (readonly [what: string, history: History])[] 
     did(accepted('a'), claimed('a'), awaiting('a', 50), awaiting('a', 90), waitsAfter('a', 'noAck', 90), claimed('a')),
   ],
   [
+    'a host parked by ten failures that two nodes have seen, and its first probe five seconds later',
+    did(
+      ...tenDown().slice(4),
+      { kind: 'answered', host: 'h', node: 'two', at: 10 },
+      ...tenDown('two').slice(6),
+      hostIs('parked', false, 9000),
+      probeClaimed(14_000, 14_000),
+    ),
+  ],
+  [
     'a parked host that is back, with 1, 2 and 4 at once',
     did(
+      ...tenDown(),
       hostIs('parked'),
       atHost('a', 1),
       attempted('a', {}),
@@ -500,7 +545,7 @@ export const GOOD_STEPS: readonly (readonly [what: string, history: History])[] 
   ],
   [
     'an attempt that used up no retry before the store knew of it',
-    did(attempted('a', { mustBeFree: false }), hostIs('parked')),
+    did(...tenDown(), attempted('a', { mustBeFree: false }), hostIs('parked')),
   ],
   ['an attempt too many, which used up no retry', triedFreely(true)],
   ['the newest with a key', sentAs('n')],

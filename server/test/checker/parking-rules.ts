@@ -1,5 +1,6 @@
-// Parked hosts, by what the store did: one probe at a time, by the node that owns the host; when it is answered, as many at
-// once as were answered before, so 1, 2, 4, 8 …; and no failed attempt there uses up a retry.
+// Parked hosts, by what the store did: a host is parked by ten failures in a row; the first probe follows five
+// seconds later at the earliest; one probe at a time, by the node that owns the host; when it is answered, as many at once as were answered before,
+// so 1, 2, 4, 8 …; and no failed attempt there uses up a retry.
 
 import type { Evidence } from './evidence.ts';
 import type { Step } from './step.ts';
@@ -69,4 +70,66 @@ export function* freeAttempts({ history }: Evidence): Iterable<string> {
 function isParkedLater(steps: readonly Step[], from: Step): boolean {
   const { host } = from as { readonly host: string };
   return steps.slice(steps.indexOf(from)).some((step) => step.kind === 'host' && step.host === host);
+}
+
+const FAILURES_TO_PARK = 10;
+const FIRST_PROBE_MS = 5000;
+/** A claim takes its time a moment before its node says how many may be sent to a parked host. */
+const CLAIM_MS = 20;
+/** A node notes an answer a moment after the store does: later, if the reply of the store is lost. */
+const NOTED_MS = 5000;
+
+interface Result {
+  readonly isDown: boolean;
+  readonly at: number;
+}
+
+/** By host: the results of each node, in their order. A node knows only its own, and what was reported. */
+class Results {
+  readonly #ofHost = new Map<string, Map<string, Result[]>>();
+
+  add({ host, node = '', kind, at }: Extract<Step, { readonly kind: 'answered' | 'down' }>): void {
+    const ofNodes = this.#ofHost.get(host) ?? new Map<string, Result[]>();
+    this.#ofHost.set(host, ofNodes);
+    ofNodes.set(node, [...(ofNodes.get(node) ?? []), { isDown: kind === 'down', at }]);
+  }
+
+  /** The failures of all nodes, of each those since its last answer. */
+  failuresInRow(host: string, parkedAt: number): number {
+    let count = 0;
+    for (const results of this.#ofHost.get(host)?.values() ?? []) {
+      const lastAnswer = results.findLastIndex(({ isDown, at }) => !isDown && at <= parkedAt - NOTED_MS);
+      count += results.slice(lastAnswer + 1).filter(({ isDown }) => isDown).length;
+    }
+    return count;
+  }
+}
+
+/** A host that was open: what a person has parked, and what was parked again while it opened, has other rules. */
+export function* parkings({ history }: Evidence): Iterable<string> {
+  const results = new Results();
+  const states = new Map<string, HostStep['state']>();
+  for (const step of history.steps ?? []) {
+    if (step.kind === 'answered' || step.kind === 'down') results.add(step);
+    if (step.kind !== 'host') continue;
+    const { host, state, parkedAt, isByHand } = step;
+    const wasOpen = (states.get(host) ?? 'open') === 'open';
+    states.set(host, state);
+    if (state !== 'parked' || !wasOpen || isByHand) continue;
+    const failures = results.failuresInRow(host, parkedAt!);
+    if (failures < FAILURES_TO_PARK) yield `${host} was parked after ${failures} failures in a row`;
+  }
+}
+
+export function* probes({ history }: Evidence): Iterable<string> {
+  for (const step of history.steps ?? []) {
+    if (step.kind === 'host' && step.state === 'parked' && step.probeAt) {
+      const waitMs = step.probeAt - step.parkedAt!;
+      if (waitMs < FIRST_PROBE_MS) yield `the first probe of ${step.host} may follow ${waitMs} ms after it was parked`;
+    } else if (step.kind === 'claimed' && step.parked?.probeAt) {
+      const { host, probeAt } = step.parked;
+      if (step.at < probeAt - CLAIM_MS)
+        yield `${step.id} was sent to ${host}, which is parked, ${probeAt - step.at} ms too early`;
+    }
+  }
 }

@@ -45,9 +45,15 @@ export interface ClaimedStep {
   readonly periodStartAt: number | null;
   /**
    * Of a message that parks, if its host is parked or opens, and its node must know it. `underWay`: how many such messages
-   * the node then has under way there, this one included. `isOwner`: the host is the node's.
+   * the node then has under way there, this one included. `isOwner`: the host is the node's. `probeAt`: when the next probe
+   * may follow, if the host is parked and the node must know that too.
    */
-  readonly parked?: { readonly host: string; readonly underWay: number; readonly isOwner: boolean } | null;
+  readonly parked?: {
+    readonly host: string;
+    readonly underWay: number;
+    readonly isOwner: boolean;
+    readonly probeAt: number | null;
+  } | null;
 }
 
 /** An attempt that failed because its host is down. */
@@ -103,10 +109,14 @@ export type Step =
       readonly host: string;
       readonly state: 'parked' | 'opening' | 'open';
       readonly parkedAt: number | null;
+      /** When the first probe may follow. */
+      readonly probeAt?: number | null;
       readonly isByHand: boolean;
     }
   /** An attempt to a host ended with a status below 500. */
-  | { readonly kind: 'answered'; readonly host: string; readonly at: number }
+  | { readonly kind: 'answered'; readonly host: string; readonly node?: string; readonly at: number }
+  /** One of this node ended without a response, or with a 5xx. */
+  | { readonly kind: 'down'; readonly host: string; readonly node: string; readonly at: number }
   /** A publish took the place of the message with this id, which waited under its debounce key. */
   | { readonly kind: 'replaced'; readonly id: string; readonly key: string; readonly at: number }
   | ScheduleStep

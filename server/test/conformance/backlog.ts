@@ -9,7 +9,19 @@ import {
   type ReadyPosition,
 } from '../../src/store/ports/backlog.ts';
 import type { Store } from '../../src/store/ports/store.ts';
-import { ACCOUNT, ERROR, message, messages, NOW, OTHER_ACCOUNT, QUEUE, queued, SECOND, settlementOf } from './given.ts';
+import {
+  ACCOUNT,
+  answered,
+  ERROR,
+  message,
+  messages,
+  NOW,
+  OTHER_ACCOUNT,
+  QUEUE,
+  queued,
+  SECOND,
+  settlementOf,
+} from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
 /** The count of each group, added up over all pieces. */
@@ -50,7 +62,7 @@ export function backlogConformance(factory: HarnessFactory): void {
 
   describe('backlog', () => {
     test('an empty store has no backlog', async ({ a }) => {
-      for (const kind of ['open', 'claimed', 'deadLetters', 'queues', 'flowKeys'] as const) {
+      for (const kind of ['open', 'claimed', 'acks', 'deadLetters', 'queues', 'flowKeys'] as const) {
         assert.deepEqual(await a.store.countBacklog(kind, null, 10), { groups: [], after: null });
       }
       assert.deepEqual(await ready(a.store, 10), { count: 0, oldestAt: null, oldestParkingAt: null });
@@ -72,6 +84,21 @@ export function backlogConformance(factory: HarnessFactory): void {
         assert.deepEqual(await counted(a.store, 'claimed', limit), { ' ': 2 });
         assert.deepEqual(await counted(a.store, 'deadLetters', limit), { ' ': 3 });
         assert.deepEqual(await ready(a.store, limit), { count: 7, oldestAt: NOW, oldestParkingAt: null });
+      }
+    });
+
+    test('attempts that await an ack are counted apart from those that a node has claimed', async ({ a }) => {
+      const awaitAckMs = 600 * SECOND;
+      const awaiting = [...messages(3, { awaitAckMs }), ...messages(2, { accountId: OTHER_ACCOUNT, awaitAckMs })];
+      await a.store.accept(awaiting, NOW);
+      const settled = (await a.claims(NOW)).map((claim) => settlementOf(claim, answered(202), NOW));
+      await a.store.settle(settled, NOW);
+      await a.store.accept(messages(2), NOW);
+      await a.claims(NOW);
+      for (const limit of LIMITS) {
+        assert.deepEqual(await counted(a.store, 'acks', limit), { ' ': 5 });
+        assert.deepEqual(await counted(a.store, 'claimed', limit), { ' ': 2 });
+        assert.deepEqual(await counted(a.store, 'open', limit), { ' ': 7 });
       }
     });
 

@@ -119,6 +119,24 @@ const SCHEDULES: readonly Bug[] = [
 
 const PARKING: readonly Bug[] = [
   [
+    'a host is parked after a few failures',
+    RULES,
+    'export const FAILURES_TO_PARK = 10;',
+    'export const FAILURES_TO_PARK = 4;',
+  ],
+  [
+    'a response with a client error counts as a failure of its host',
+    RULES,
+    'return status >= 500 && status <= 599',
+    'return status >= 400 && status <= 599',
+  ],
+  [
+    'the first probe follows at once',
+    RULES,
+    'readonly number[] = [5_000, 10_000,',
+    'readonly number[] = [500, 10_000,',
+  ],
+  [
     'several probes go to a parked host at once',
     RULES,
     'parking.probeAt && underWay === 0 ? 1 : 0;',

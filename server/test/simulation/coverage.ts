@@ -56,6 +56,8 @@ const EDGES = [
   'change of another version refused',
   'changed the priority',
   'changed the expiry',
+  'changed the outage',
+  'changed how long an ack is awaited',
   'taken for a duplicate',
   'took the place of one that waits',
   'is due at the latest of its key',

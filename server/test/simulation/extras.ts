@@ -30,7 +30,7 @@ const DEDUPLICATION_IDS = 3;
 /** Short: some windows are over before a run is. */
 export const DEDUPLICATION_WINDOW_MS = 20_000;
 
-type ExtraChange = Pick<MessageChange, 'priority' | 'mustStartBefore'>;
+type ExtraChange = Pick<MessageChange, 'priority' | 'mustStartBefore' | 'outage' | 'awaitAckMs'>;
 
 export class Extras {
   readonly #chance: Chance;
@@ -73,6 +73,8 @@ export class Extras {
     return {
       priority: chance.isTrue(20) ? chance.pick(PRIORITIES) : null,
       mustStartBefore: chance.isTrue(15) ? now + chance.between(200, 60_000) : null,
+      outage: chance.isTrue(20) ? chance.pick(['park', 'park', 'retry'] as const) : null,
+      awaitAckMs: chance.isTrue(15) ? chance.pick(AWAIT_ACK_MS) : null,
     };
   }
 

@@ -388,7 +388,7 @@ export class Model {
   }
 
   changed(id: string, change: MessageChange, outcome: ChangeOutcome['outcome']): void {
-    const { dueAt, target, mustStartBefore, versions, priority } = change;
+    const { dueAt, target, mustStartBefore, versions, priority, outage, awaitAckMs } = change;
     const entry = this.entries.get(id);
     const expected = expectedOutcome(entry, change);
     if (outcome !== expected)
@@ -402,6 +402,8 @@ export class Model {
     if (versions !== null) this.#note('change of the version that was read');
     if (priority !== null) this.#note('changed the priority');
     if (mustStartBefore !== null) this.#note('changed the expiry');
+    if (outage !== null) this.#note('changed the outage');
+    if (awaitAckMs !== null) this.#note('changed how long an ack is awaited');
     entry.changes += 1;
     entry.host = target!.host;
     entry.mustStartBefore = mustStartBefore ?? entry.mustStartBefore;

@@ -2,7 +2,7 @@
 // which attempts used up no retry. A node must know of it once it was left in peace for a while.
 
 import type { Message, NewMessage, Settlement } from '../../src/rules/delivery/message.ts';
-import { parks } from '../../src/rules/hosts/parking.ts';
+import { type Parking, parks } from '../../src/rules/hosts/parking.ts';
 import type { Database } from '../../src/store/sqlite/thread/database.ts';
 import type { AttemptedStep, ClaimedStep, Step } from '../checker/step.ts';
 import type { Happening } from './coverage.ts';
@@ -23,6 +23,9 @@ interface Shown {
   readonly sinceMs: number;
   /** Another one each time that the host was open in between. */
   readonly epoch: number;
+  /** When the next probe may follow, and since when nodes may not know it. */
+  readonly probeAt: number | null;
+  readonly probeSinceMs: number;
 }
 interface Leased {
   readonly id: string;
@@ -89,7 +92,7 @@ export class ParkedHosts {
     });
     const row = this.#row(message.accountId, message.host);
     if (underWay.length > 1 && known.step > 0) this.#world.note('two at once at a host that opens');
-    return { host, underWay: underWay.length, isOwner: row?.owner === node };
+    return { host, underWay: underWay.length, isOwner: row?.owner === node, probeAt: this.#knownProbe(host) };
   }
 
   /** The node does not know of these. */
@@ -131,11 +134,12 @@ export class ParkedHosts {
   /** Also what was settled too late: its node has seen the answer. */
   #answered({ lease, attempt }: Settlement): void {
     const leased = this.#leases.get(lease);
-    if (!leased || attempt.outcome !== 'answered' || isDown(attempt)) return;
+    if (!leased || !(attempt.outcome === 'answered' || isDown(attempt))) return;
     // The ack of a 202 is no second answer.
     if (this.#answers.has(lease)) return;
     this.#answers.add(lease);
-    this.#world.push({ kind: 'answered', host: leased.host, at: attempt.endedAt });
+    const { host, node } = leased;
+    this.#world.push({ kind: isDown(attempt) ? 'down' : 'answered', host, node, at: attempt.endedAt });
   }
 
   #knownTo(node: string, host: string): Shown | null {
@@ -144,11 +148,16 @@ export class ParkedHosts {
     return this.#world.peaceMs(node) < KNOWN_AFTER_MS ? null : shown;
   }
 
+  /** Null: the host is not parked, or its node may not know of this probe yet. */
+  #knownProbe(host: string): number | null {
+    const { probeAt, probeSinceMs } = this.#hosts.get(host)!;
+    return this.#world.nowMs() - probeSinceMs < KNOWN_AFTER_MS ? null : probeAt;
+  }
+
   #look(accountId: string, host: string, isByHand: boolean): void {
     const key = keyOf({ accountId, host });
     const text = this.#row(accountId, host)?.parking ?? null;
-    const parking =
-      text === null ? null : (JSON.parse(text) as { readonly parkedAt: number | null; readonly step: number });
+    const parking = text === null ? null : (JSON.parse(text) as Pick<Parking, 'parkedAt' | 'step' | 'probeAt'>);
     const before = this.#hosts.get(key);
     this.#world.say(`${key}: ${text}`);
     if (parking === null || parking.parkedAt === null) {
@@ -157,16 +166,18 @@ export class ParkedHosts {
       this.#hosts.delete(key);
       return;
     }
-    const { parkedAt, step } = parking;
+    const { parkedAt, step, probeAt } = parking;
     const isAnew = !before || (step === 0 && (before.step > 0 || before.parkedAt !== parkedAt));
     if (!before) this.#epochs += 1;
     const sinceMs = isAnew ? this.#world.nowMs() : before.sinceMs;
-    this.#hosts.set(key, { parkedAt, step, sinceMs, epoch: before?.epoch ?? this.#epochs });
+    const probeSinceMs = before?.probeAt === probeAt ? before.probeSinceMs : this.#world.nowMs();
+    this.#hosts.set(key, { parkedAt, step, sinceMs, epoch: before?.epoch ?? this.#epochs, probeAt, probeSinceMs });
     const state = step === 0 ? 'parked' : 'opening';
     const wasOpening = before !== undefined && before.step > 0;
     if (isAnew) this.#world.note('host parked');
     else if (step > 0 && !wasOpening) this.#world.note('host resumed');
-    if (isAnew || (step > 0 && !wasOpening)) this.#world.push({ kind: 'host', host: key, state, parkedAt, isByHand });
+    if (isAnew || (step > 0 && !wasOpening))
+      this.#world.push({ kind: 'host', host: key, state, parkedAt, probeAt, isByHand });
   }
 
   #row(accountId: string, host: string): HostRow | undefined {

@@ -1,10 +1,10 @@
 // How much waits in the whole service, read piece by piece: each piece is short, and other reads run between two pieces.
 
 /**
- * What is counted with one walk over an index: all open messages, those under way, all dead letters, the open messages of
- * each queue, or those that wait behind each flow-control key.
+ * What is counted with one walk over an index: all open messages, those that a node has claimed, those that await an
+ * ack, all dead letters, the open messages of each queue, or those that wait behind each flow-control key.
  */
-export type BacklogKind = 'open' | 'claimed' | 'deadLetters' | 'queues' | 'flowKeys';
+export type BacklogKind = 'open' | 'claimed' | 'acks' | 'deadLetters' | 'queues' | 'flowKeys';
 
 /** The key of the last message that was counted. */
 export type BacklogPosition = readonly (string | number)[];
@@ -48,6 +48,7 @@ export interface Backlog {
   readonly at: number;
   readonly open: number;
   readonly claimed: number;
+  readonly acks: number;
   readonly ready: number;
   readonly deadLetters: number;
   readonly oldestAt: number | null;

@@ -1,22 +1,25 @@
 // How much waits in the whole service. A backlog of millions is counted in pieces, and mostly indexes are read: each key
-// below is the whole key of an index of messages.
+// below is the whole key of an index, or sorts what has one key of an index.
 
 import { type Outage, parks } from '../../rules/hosts/parking.ts';
 import { earlier } from '../../rules/time/instant.ts';
 import type { BacklogKind, BacklogPiece, BacklogPosition, ReadyPiece, ReadyPosition } from '../ports/backlog.ts';
 import { BACKLOG, RANK } from '../rows/message-columns.ts';
+import { NODE_AWAITING } from '../rows/rows.ts';
 import { all, get, type Steps } from './steps.ts';
 
 /** A position before all messages. */
 const START: Readonly<Record<BacklogKind, BacklogPosition>> = {
   open: ['', 0],
   claimed: ['', ''],
+  acks: ['', 0, 0],
   deadLetters: ['', 0],
   queues: ['', '', 0, 0],
   flowKeys: ['', '', 0, 0],
 };
 
 interface Counted {
+  readonly table?: 'acks';
   readonly where: string;
   readonly key: readonly string[];
   /** The column that has the name of a line. Without it, all messages are one group. */
@@ -25,7 +28,8 @@ interface Counted {
 
 const COUNTED: Readonly<Record<BacklogKind, Counted>> = {
   open: { where: 'ended_at IS NULL', key: ['account_id', 'seq'] },
-  claimed: { where: "state = 'claimed'", key: ['node', 'lease'] },
+  claimed: { where: `state = 'claimed' AND node > '${NODE_AWAITING}'`, key: ['node', 'lease'] },
+  acks: { table: 'acks', where: 'is_awaiting = 1', key: ['account_id', 'deadline_at', 'message_seq'] },
   deadLetters: { where: "state = 'failed' AND retried_at IS NULL", key: ['account_id', 'seq'] },
   queues: {
     where: 'ended_at IS NULL AND queue_name IS NOT NULL',
@@ -47,9 +51,9 @@ interface GroupRow {
 
 /** Counts the next `limit` messages after a position. */
 export function* countBacklog(kind: BacklogKind, after: BacklogPosition | null, limit: number): Steps<BacklogPiece> {
-  const { where, key, name } = COUNTED[kind];
+  const { table = 'messages', where, key, name } = COUNTED[kind];
   const columns = key.join(', ');
-  const some = `FROM messages WHERE ${where} AND (${columns}) > (${key.map(() => '?').join(', ')}) ORDER BY ${columns}`;
+  const some = `FROM ${table} WHERE ${where} AND (${columns}) > (${key.map(() => '?').join(', ')}) ORDER BY ${columns}`;
   const from = after ?? START[kind];
   const groups = name ? yield* lines(name, some, [...from, limit]) : yield* together(some, [...from, limit]);
   const isLast = groups.reduce((sum, { count }) => sum + count, 0) < limit;

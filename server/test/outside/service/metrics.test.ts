@@ -142,6 +142,29 @@ test('GET /metrics: what waits in the whole service is counted while the metrics
   ]);
 });
 
+test('GET /metrics: what expired and what was changed is counted, and the acks that are open', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, ({ target }) => ({ status: target === '/ack' ? 202 : 503 }));
+  await rider.manage('POST', '/v2/queues', { queueName: 'stopped', paused: true });
+  const waiting = await rider.accepted(receiver.url, { queue: 'stopped', headers: { 'Service-Expires': '30m' } });
+  const change = { body: JSON.stringify({ body: 'new' }) };
+  assert.equal((await rider.call('PATCH', `/v2/messages/${waiting}`, change)).status, 200);
+  assert.equal((await rider.call('PATCH', `/v2/messages/${waiting}`, { body: '{"delay":"2h"}' })).status, 400);
+  await rider.published(`${receiver.url}/ack`, { headers: { 'Service-Await-Ack': '1h' } });
+  const after = { 'Service-Expires': '1s', 'Service-Retry-Delay': '60000' };
+  await rider.ended(await rider.published(`${receiver.url}/bad`, { headers: after }));
+  await rider.advance(1_800_000);
+  await rider.ended(waiting);
+  const text = await waitFor('the ack to be counted', async () => {
+    const { text: some } = await rider.call('GET', '/metrics', { token: null });
+    return some.includes('\npostrider_acks_open 1\n') && some;
+  });
+  assert.match(text, /^postrider_messages_changed_total 1$/m);
+  assert.match(text, /^postrider_messages_expired_total 2$/m);
+  assert.match(text, /^postrider_messages_ended_total\{state="failed"\} 2$/m);
+  assert.match(text, /^postrider_messages_open\{state="claimed"\} 1$/m);
+});
+
 test('GET /metrics: with a token, the longest queues and keys have their names', async (t) => {
   const rider = await startRider(t, { flags: ['--metrics-token', TOKEN] });
   const receiver = await startReceiver(t, ({ target }) => (target === '/bad' ? 500 : 200));

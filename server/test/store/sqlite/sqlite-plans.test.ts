@@ -249,7 +249,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
 async function useBacklog(store: Store): Promise<void> {
   await claimDue(store, NOW, limits({ slots: 0 }));
   await store.accept([...messages(3), queued(), queued(), message({ queueName: 'other' })], NOW);
-  for (const kind of ['open', 'claimed', 'deadLetters', 'queues', 'flowKeys'] as const) {
+  for (const kind of ['open', 'claimed', 'acks', 'deadLetters', 'queues', 'flowKeys'] as const) {
     const { after } = await store.countBacklog(kind, null, 1);
     if (after) await store.countBacklog(kind, after, 1);
   }
