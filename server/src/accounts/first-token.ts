@@ -27,7 +27,7 @@ export interface FirstTokenOptions {
 export async function makeFirstToken(accounts: Accounts, options: FirstTokenOptions): Promise<string | null> {
   const { given, file, takenOver, random } = options;
   if (given !== null && file !== null) throw new Error('--admin-token and --admin-token-file exclude each other');
-  const own = given ?? (file === null ? null : readToken(file));
+  const own = given ?? (file === null ? null : readToken(file, options.warn));
   if (own !== null) await takeOver(accounts, own, options);
   else if (file !== null) await makeInto(file, accounts, options);
   else {
@@ -61,12 +61,12 @@ async function isAdmin(accounts: Accounts, text: string): Promise<boolean> {
   return (await accounts.authenticate(text))?.token.scopes.includes('admin') ?? false;
 }
 
-function readToken(file: string): string | null {
+function readToken(file: string, warn: (text: string) => void): string | null {
   let text: string;
   try {
     const opened = openSync(file, 'r');
     try {
-      requirePrivate(file, opened);
+      requirePrivate(file, opened, warn);
       text = readFileSync(opened, 'utf8').trim();
     } finally {
       closeSync(opened);
@@ -84,12 +84,13 @@ function readToken(file: string): string | null {
 const OTHERS_MAY_WRITE = 0o002;
 
 /** Who can write the file decides who administers the service. On Windows a file has no such mode. */
-function requirePrivate(file: string, opened: number): void {
+function requirePrivate(file: string, opened: number, warn: (text: string) => void): void {
   const own = process.getuid?.();
   if (own === undefined) return;
   const { mode, uid } = fstatSync(opened);
   if ((mode & OTHERS_MAY_WRITE) !== 0) throw new Error(`everybody can write ${file}; chmod 600 ${file}`);
-  if (uid !== 0 && uid !== own) throw new Error(`${file} belongs to another user; chown it to the user of the service`);
+  // A file that a container has from its host may belong to anybody.
+  if (uid !== 0 && uid !== own) warn(`${file} belongs to another user (${uid}), who can choose the first admin token`);
 }
 
 /**
