@@ -84,7 +84,7 @@ const READS = [
 
 /** The store for calls of the API: the reads of a caller that has disconnected are dropped, and changes are noted. */
 export function storeForApiCalls(store: Store): Store {
-  return dropReadsOfGoneCallers({ ...store, ...notingChanges(store) }, READS);
+  return Object.assign(dropReadsOfGoneCallers(store, READS), notingChanges(store));
 }
 
 function listsInTurn(store: Store, turns: TurnsOfAccounts) {
