@@ -21,9 +21,9 @@ async function open(t: TestContext) {
   let hear = () => {};
   const watched: Store = {
     ...store,
-    async findToken(hash) {
+    async findToken(hash, now) {
       asked.finds += 1;
-      const found = await store.findToken(hash);
+      const found = await store.findToken(hash, now);
       await gate;
       if (!isAway) return found;
       isAway = false;
@@ -169,7 +169,7 @@ test('what another node has ended is looked up again, and whoever listens is tol
 
 test('a session that is ended is not remembered, also if it was looked up meanwhile', async (t) => {
   const { accounts, token } = await open(t);
-  const [one, other] = [await accounts.createSession(token.id), await accounts.createSession(token.id)];
+  const [one, other] = [await accounts.createSession(token), await accounts.createSession(token)];
   for (const secret of [one, other]) assert.equal((await accounts.authenticateSession(secret))?.token.id, token.id);
   await accounts.endSession(one);
   assert.equal(await accounts.authenticateSession(one), null);

@@ -16,6 +16,8 @@ export function token(some: Partial<Token> = {}): Token {
     createdAt: NOW,
     revokedAt: null,
     lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
     ...some,
   };
 }
@@ -40,7 +42,7 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('the last use of a token is kept', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.touchToken('tok_1', NOW + 1);
-      assert.equal((await a.store.findToken(hashOf(1)))!.token.lastUsedAt, NOW + 1);
+      assert.equal((await a.store.findToken(hashOf(1), NOW))!.token.lastUsedAt, NOW + 1);
       assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [token({ lastUsedAt: NOW + 1 })]);
     });
 
@@ -103,17 +105,17 @@ export function accountsConformance(factory: HarnessFactory): void {
   describe('tokens', () => {
     test.onTwo('a token is found by its hash, with its account', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
-      assert.deepEqual(await b.store.findToken(hashOf(1)), {
+      assert.deepEqual(await b.store.findToken(hashOf(1), NOW), {
         token: token(),
         account: { id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW },
       });
-      assert.equal(await a.store.findToken(hashOf(2)), null);
+      assert.equal(await a.store.findToken(hashOf(2), NOW), null);
     });
 
     test('a token keeps exactly the scopes it was given', async ({ a }) => {
       for (const [index, scopes] of ([['admin'], ['publish', 'read', 'manage', 'admin'], []] as const).entries()) {
         await a.store.createToken(token({ id: `tok_${index}`, scopes }), hashOf(index));
-        assert.deepEqual((await a.store.findToken(hashOf(index)))!.token.scopes, scopes);
+        assert.deepEqual((await a.store.findToken(hashOf(index), NOW))!.token.scopes, scopes);
       }
     });
 
@@ -121,8 +123,8 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', name: 'kept' }), hashOf(2));
       assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), 'revoked');
-      assert.equal(await a.store.findToken(hashOf(1)), null);
-      assert.equal((await a.store.findToken(hashOf(2)))!.token.id, 'tok_2');
+      assert.equal(await a.store.findToken(hashOf(1), NOW), null);
+      assert.equal((await a.store.findToken(hashOf(2), NOW))!.token.id, 'tok_2');
       assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [
         token({ revokedAt: NOW + 9 }),
         token({ id: 'tok_2', name: 'kept' }),
@@ -144,7 +146,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.createToken(token({ id: 'tok_3', accountId: OTHER_ACCOUNT, scopes: SCOPES }), hashOf(3));
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'revoked');
       assert.equal(await b.store.revokeToken(OTHER_ACCOUNT, 'tok_3', NOW), 'lastAdmin');
-      assert.equal((await a.store.findToken(hashOf(3)))!.token.id, 'tok_3');
+      assert.equal((await a.store.findToken(hashOf(3), NOW))!.token.id, 'tok_3');
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_3', NOW), 'unknown');
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
     });
@@ -174,7 +176,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
       assert.deepEqual(answers.toSorted(), [false, false, true]);
       const made = answers.indexOf(true) + 1;
-      assert.equal((await a.store.findToken(hashOf(made)))!.account.id, ACCOUNT);
+      assert.equal((await a.store.findToken(hashOf(made), NOW))!.account.id, ACCOUNT);
       assert.equal((await a.store.listAccounts()).entries.length, 2, 'no account was made beside those that are there');
       await a.store.revokeHashes([hashOf(made)], NOW);
       assert.equal(await b.store.createFirstAdmin(first(5)), true, 'and again where none is left');

@@ -25,6 +25,7 @@ const PART_NAMES = [
   'rules',
   'lane part',
   'loop turns',
+  'address ranges',
   'settings',
   'store port',
   'store',
@@ -54,7 +55,8 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   rules: { sees: ['collections'], usesPackages: false },
   'lane part': { sees: ['rules'], usesPackages: false },
   'loop turns': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
-  settings: { sees: ['rules'], usesPackages: true },
+  'address ranges': { sees: [], usesPackages: true },
+  settings: { sees: ['rules', 'address ranges'], usesPackages: true },
   'store port': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
   store: {
     sees: ['collections', 'lane part', 'rules', 'store port'],
@@ -77,7 +79,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     usesPackages: true,
   },
   upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
-  accounts: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
+  accounts: { sees: ['address ranges', 'collections', 'rules', 'store port', 'world'], usesPackages: true },
   acks: { sees: ['rules', 'store port'], usesPackages: true },
   audit: { sees: ['rules', 'store port', 'store'], usesPackages: true },
   'public tokens': { sees: ['accounts', 'store port'], usesPackages: false },
@@ -90,6 +92,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   inbound: {
     sees: [
       'accounts',
+      'address ranges',
       'collections',
       'lane part',
       'node internals',
@@ -119,6 +122,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'runtime/world.ts': 'world',
   'runtime/lane-part.ts': 'lane part',
   'runtime/loop-turns.ts': 'loop turns',
+  'runtime/address-ranges.ts': 'address ranges',
   'accounts/well-known.ts': 'public tokens',
   'store/sqlite/thread/thread.ts': 'store thread',
 };

@@ -47,6 +47,8 @@ test('a token is shown with when it was used and revoked, if it was', () => {
     createdAt: 5,
     revokedAt: null,
     lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
   };
   const shown = { tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', scopes: ['publish'], createdAt: 5 };
   assert.deepEqual(shownToken(token), shown);
