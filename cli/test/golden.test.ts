@@ -203,6 +203,7 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('account resume shop');
   await cli('account recount');
   await cli('token create --account shop --scope publish --name laptop');
+  await cli('token create --account shop --scope read --name guest --expires-in 90d --address 10.0.0.0/8,fd00::/8');
   await cli('token list --account shop');
   await cli('token revoke tok_none --account shop --yes');
   await cli('keys show');

@@ -135,6 +135,8 @@ for (const key of SETTING_KEYS) {
             'store',
             'scope',
             'account',
+            'tokenExpiresIn',
+            'tokenAddresses',
             'to',
             'lanes',
             'metricsToken',

@@ -52,6 +52,7 @@ const TOKENS: readonly CommandSpec[] = [
       {
         name: 'expires-in',
         placeholder: '<duration>',
+        kind: 'duration',
         about: 'After how long the token expires, such as 90d. Without it, it does not expire.',
       },
       {

@@ -67,7 +67,8 @@ export class Accounts {
   #callerOf(key: string, text: string, find: Find): Principal | Promise<Principal | null> {
     const known = this.#remembered.get(key);
     const leftMs = known ? known.untilMs - this.#world.clock.monotonicMs() : 0;
-    if (!known || leftMs <= 0 || this.#hasExpired(known.principal)) return this.#asked.get(key) ?? this.#ask(key, text, find);
+    if (!known || leftMs <= 0 || this.#hasExpired(known.principal))
+      return this.#asked.get(key) ?? this.#ask(key, text, find);
     // If this fails, the request that finds the entry too old looks again, and reports the error.
     if (leftMs < LOOK_AGAIN_MS && !this.#asked.has(key)) this.#ask(key, text, find).catch(() => {});
     return known.principal;

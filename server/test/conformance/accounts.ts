@@ -151,6 +151,38 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
     });
 
+    test.onTwo('a token is found until it expires, and listed with its limits', async ({ a, b }) => {
+      const limited = token({ expiresAt: NOW + 10, addresses: ['10.0.0.0/8', '2001:db8::/32'] });
+      await a.store.createToken(limited, hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      assert.deepEqual((await b.store.findToken(hashOf(1), NOW + 9))!.token, limited);
+      assert.equal(await b.store.findToken(hashOf(1), NOW + 10), null);
+      assert.deepEqual((await a.store.findToken(hashOf(2), NOW + 10))!.token, token({ id: 'tok_2' }));
+      assert.deepEqual((await b.store.listTokens(ACCOUNT)).entries, [limited, token({ id: 'tok_2' })]);
+    });
+
+    test.onTwo('an admin token that expires is not the one that remains', async ({ a, b }) => {
+      const admin = (id: string, expiresAt: number | null) => token({ id, scopes: SCOPES, expiresAt });
+      await a.store.createToken(admin('tok_1', null), hashOf(1));
+      await a.store.createToken(admin('tok_2', NOW + 1_000_000), hashOf(2));
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'lastAdmin');
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked', 'it leaves the other');
+      await a.store.createToken(admin('tok_3', null), hashOf(3));
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'revoked');
+    });
+
+    test('where all admin tokens expire, the first one is made again', async ({ a }) => {
+      await a.store.createToken(token({ scopes: SCOPES, expiresAt: NOW + 1_000_000 }), hashOf(1));
+      const first = {
+        account: { id: 'acc_9', name: 'first', tier: 'free', createdAt: NOW } as const,
+        keys: KEYS,
+        token: token({ id: 'tok_9', scopes: SCOPES }),
+        hash: hashOf(9),
+      };
+      assert.equal(await a.store.createFirstAdmin(first), true);
+      assert.equal(await a.store.createFirstAdmin({ ...first, hash: hashOf(8) }), false);
+    });
+
     test.onTwo('when two nodes revoke all admin tokens at once, one token is left', async ({ a, b }) => {
       const ids = ['tok_0', 'tok_1', 'tok_2'];
       for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
@@ -243,6 +275,19 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.findSession('hash_2', NOW), null);
       await a.store.revokeHashes([hashOf(2)], NOW);
       assert.equal(await b.store.findSession('hash_3', NOW), null);
+    });
+
+    test.onTwo('a session is worth nothing once its token has expired, whatever it says itself', async ({ a, b }) => {
+      await a.store.createToken(token({ expiresAt: NOW + 10 }), hashOf(1));
+      await a.store.createSession(session(), 10);
+      assert.equal((await b.store.findSession('hash_1', NOW + 9))!.token.expiresAt, NOW + 10);
+      assert.equal(await b.store.findSession('hash_1', NOW + 10), null);
+      const credentials = [
+        { tokenId: 'tok_1', sessionId: null },
+        { tokenId: 'tok_1', sessionId: 'hash_1' },
+      ];
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW + 9), [true, true]);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW + 10), [false, false]);
     });
 
     test('only the newest sessions of a token stay, and sessions of other tokens do not count', async ({ a }) => {

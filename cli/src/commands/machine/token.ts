@@ -46,10 +46,13 @@ export async function listTokens(invocation: Invocation): Promise<number> {
   });
 }
 
-function tokenRow({ tokenId, name, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: Token, now: number): string[] {
+function tokenRow(
+  { tokenId, name, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: Token,
+  now: number,
+): string[] {
   const at = (time: number | undefined) => (time === undefined ? '' : timeText(time));
   const expiry = at(expiresAt) && `${at(expiresAt)}${expiresAt! <= now ? ' (expired)' : ''}`;
-  const times = [timeText(createdAt), at(lastUsedAt) || 'never', expiry || 'never', at(revokedAt)];
+  const times = [timeText(createdAt), at(lastUsedAt) || 'never', expiry, at(revokedAt)];
   return [tokenId, name, scopes.join(' '), ...times];
 }
 
