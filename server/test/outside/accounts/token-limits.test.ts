@@ -125,6 +125,8 @@ suite('a token that expires', () => {
     const rider = await startRider(t);
     const { token } = await limited(rider, { expiresIn: '1h' });
     const headers = { Authorization: `Bearer ${token}`, ...LATER };
+    // From now on it is remembered, so the request is let in as soon as its head is read.
+    assert.equal((await rider.call('GET', '/v2/account', { token })).status, 200);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.after(() => agent.destroy());
     const status = await new Promise<number | undefined>((resolve, reject) => {
