@@ -79,7 +79,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     usesPackages: true,
   },
   upkeep: { sees: ['collections', 'runtime', 'rules', 'store port', 'world'], usesPackages: true },
-  accounts: { sees: ['address ranges', 'collections', 'rules', 'store port', 'world'], usesPackages: true },
+  accounts: { sees: ['collections', 'rules', 'store port', 'world'], usesPackages: true },
   acks: { sees: ['rules', 'store port'], usesPackages: true },
   audit: { sees: ['rules', 'store port', 'store'], usesPackages: true },
   'public tokens': { sees: ['accounts', 'store port'], usesPackages: false },
@@ -110,7 +110,18 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'public tokens'], usesPackages: true },
   // Runs the service, or opens its store.
   'cli service': {
-    sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'audit', 'store port'],
+    sees: [
+      'cli',
+      'node',
+      'shipped files',
+      'settings',
+      'rules',
+      'world',
+      'accounts',
+      'address ranges',
+      'audit',
+      'store port',
+    ],
     usesPackages: true,
   },
 };
