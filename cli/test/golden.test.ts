@@ -203,6 +203,10 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('account resume shop');
   await cli('account recount');
   await cli('token create --account shop --scope publish --name laptop');
+  await cli('token create --account shop --scope read --name guest --expires-in 36500d --address 10.0.0.0/8');
+  // The service lives in the past, the command does not.
+  await cli('token create --account shop --scope read --name past --expires-in 1s --address 10.0.0.1');
+  await cli('token create --account shop --scope read --name past --expires-in 1s');
   await cli('token list --account shop');
   await cli('token revoke tok_none --account shop --yes');
   await cli('keys show');

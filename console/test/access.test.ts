@@ -56,7 +56,7 @@ suite('access', IN_BROWSER_WITH_CURL, () => {
     const { page, context } = await openPage(browser(), `${service().url}/console/failures?x=1`);
     await page.getByLabel('Token').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('The token is not known or was revoked').waitFor();
+    await page.getByRole('alert').getByText('The token is not known, has expired or was revoked').waitFor();
     await page.getByLabel('Token').fill(service().token);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Failures' }).waitFor();

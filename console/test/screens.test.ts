@@ -571,6 +571,31 @@ suite('the screens', IN_BROWSER, () => {
       assert.equal((await client.getKeys()).current, before.next);
     }));
 
+  test('settings: a token is limited, and shows when it expires and from where it may be used', () =>
+    onScreen('settings', async (page, { client }) => {
+      await page.getByLabel('New token').fill('limited');
+      await page.getByLabel('Allowed addresses').fill('10.0.0.1');
+      await button(page, 'Create token').click();
+      await page.getByText(/for this one address write 10\.0\.0\.1\/32/).waitFor();
+      await page.getByLabel('Expires').selectOption('in 90 days');
+      await page.getByLabel('Allowed addresses').fill('10.0.0.0/8, fd00::/8');
+      await button(page, 'Create token').click();
+      await page.getByRole('group', { name: 'the token' }).waitFor();
+      const row = page.getByRole('listitem').filter({ hasText: 'limited' });
+      await row.getByText('from 10.0.0.0/8 and 1 more').waitFor();
+      await row.getByText(/^expires in (89d 23h|90d)$/).waitFor();
+      assert.equal(await page.getByLabel('Allowed addresses').inputValue(), '');
+      const { accountId } = await client.getAccount();
+      const short = { accountId, name: 'short', scopes: ['read'], expiresIn: '1ms' } as const;
+      await client.createToken(short);
+      await page.reload();
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: 'short' })
+        .getByText(/^expired/)
+        .waitFor();
+    }));
+
   test('the sink shows the received requests, with their signatures checked', () =>
     onScreen('sink', async (page) => {
       await button(page, 'Send one: Fails twice').click();

@@ -264,6 +264,12 @@ export const createToken = (token: {
   readonly accountId: string;
   readonly name: string;
   readonly scopes: readonly shapes.Scope[];
+  /** A duration such as `90d`. Without it and `expiresAt` the token does not expire. */
+  readonly expiresIn?: string;
+  /** Milliseconds since 1970, instead of `expiresIn`. */
+  readonly expiresAt?: number;
+  /** CIDR ranges from which the token may be used. Default: from everywhere. */
+  readonly addresses?: readonly string[];
 }) => call<shapes.NewToken>('POST', '/v2/admin/tokens', token);
 export const revokeToken = (accountId: string, tokenId: string) =>
   call<object>('DELETE', `/v2/admin/accounts/${part(accountId)}/tokens/${part(tokenId)}`);

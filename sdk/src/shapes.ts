@@ -602,7 +602,13 @@ export interface OwnAccount {
   readonly suspendedAt?: number;
   /** What messages that say nothing do while their host is down. */
   readonly outage: 'retry' | 'park';
-  readonly token: { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
+  readonly token: {
+    readonly tokenId: string;
+    readonly name: string;
+    readonly scopes: readonly Scope[];
+    readonly expiresAt?: number;
+    readonly addresses?: readonly string[];
+  };
   readonly limits: Readonly<Record<string, number | null>>;
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
 }
@@ -625,6 +631,10 @@ export interface Token {
   readonly createdAt: number;
   readonly revokedAt?: number;
   readonly lastUsedAt?: number;
+  /** When the token expires. Milliseconds since 1970. Absent: it does not. */
+  readonly expiresAt?: number;
+  /** CIDR ranges from which it may be used. Absent: from everywhere. */
+  readonly addresses?: readonly string[];
 }
 
 export interface NewToken extends Token {

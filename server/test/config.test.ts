@@ -85,6 +85,8 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   scope: { text: 'read, publish', value: ['publish', 'read'], bad: 'read,write' },
   account: { text: 'shop', value: 'shop', bad: 'two words' },
   tokenName: { text: 'laptop', value: 'laptop', bad: 'a/b' },
+  tokenExpiresIn: { text: '90d', value: 90 * 86_400_000, bad: '40000d' },
+  tokenAddresses: { text: '10.0.0.0/8,fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.1' },
 };
 
 /** A command that has the setting, and what else it needs. */
@@ -133,6 +135,8 @@ for (const key of SETTING_KEYS) {
             'store',
             'scope',
             'account',
+            'tokenExpiresIn',
+            'tokenAddresses',
             'to',
             'lanes',
             'metricsToken',

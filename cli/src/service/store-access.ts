@@ -5,9 +5,11 @@ import { auditCommand } from '../../../server/src/audit/audit.ts';
 import { openStoreForCommand, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
 import { type Account, shownToken, type Token } from '../../../server/src/rules/accounts/account.ts';
+import { readTokenLimits } from '../../../server/src/rules/accounts/token-limits.ts';
 import type { TierName } from '../../../server/src/rules/limits/tier.ts';
 import { idMaker } from '../../../server/src/rules/requests/id.ts';
 import { isName, NAME_RULE } from '../../../server/src/rules/requests/name.ts';
+import { wrongRange } from '../../../server/src/runtime/address-ranges.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import { everyEntry, type ListPieceRequest } from '../../../server/src/store/ports/list-piece.ts';
 import type { AccountAccess } from '../commands/machine/account-access.ts';
@@ -69,8 +71,10 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       for await (const token of everyEntry(list, ({ id }) => id)) all.push(token);
       return all.map(shownToken);
     },
-    async createToken(accountId, name, scopes) {
-      const create = () => accounts.createToken(accountId, name, scopes);
+    async createToken(accountId, name, scopes, wanted) {
+      const limits = readTokenLimits(wanted, world.clock.now(), wrongRange);
+      if ('problem' in limits) throw new Failure(limits.problem, { exit: EXIT.usage });
+      const create = () => accounts.createToken(accountId, name, scopes, limits);
       const { token, text } = await audited('token create', accountId, `${accountId}/${name}`, create);
       return { ...shownToken(token), token: text };
     },
@@ -79,7 +83,7 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       const result = await audited('token revoke', accountId, `${accountId}/${tokenId}`, revoke);
       if (result === 'revoked') return;
       throw result === 'lastAdmin'
-        ? new Failure('it is the last token with the scope admin, so it cannot be revoked', {
+        ? new Failure('it is the last token with the scope admin that does not expire, so it cannot be revoked', {
             hint: 'Make another one first: postrider token create --admin, with the same --data or --store.',
           })
         : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });

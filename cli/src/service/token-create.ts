@@ -6,8 +6,11 @@ import { Accounts } from '../../../server/src/accounts/accounts.ts';
 import { auditCommand } from '../../../server/src/audit/audit.ts';
 import { openStoreForCommand, storeLocation } from '../../../server/src/node/main.ts';
 import type { Config } from '../../../server/src/node/settings/config.ts';
-import { type Account, SCOPES } from '../../../server/src/rules/accounts/account.ts';
+import { type Account, SCOPES, shownLimits } from '../../../server/src/rules/accounts/account.ts';
+import { readTokenLimits } from '../../../server/src/rules/accounts/token-limits.ts';
 import { idMaker } from '../../../server/src/rules/requests/id.ts';
+import { formatDurationMs } from '../../../server/src/rules/time/duration.ts';
+import { wrongRange } from '../../../server/src/runtime/address-ranges.ts';
 import { systemWorld } from '../../../server/src/runtime/world.ts';
 import type { AccessStore } from '../../../server/src/store/ports/access-store.ts';
 import type { AccountStore } from '../../../server/src/store/ports/account-store.ts';
@@ -47,12 +50,16 @@ async function createToken(store: AccountStore & AccessStore, config: Config) {
   );
   const account = chooseAccount(await everyAccount(store), config);
   const scopes = config.admin ? SCOPES : config.scope;
+  const { tokenExpiresIn: lifeMs, tokenAddresses: addresses } = config;
+  const expiresIn = lifeMs === null ? undefined : formatDurationMs(lifeMs);
+  const limits = readTokenLimits({ expiresIn, addresses }, world.clock.now(), wrongRange);
+  if ('problem' in limits) throw new Error(limits.problem);
   const { token, text } = await auditCommand(
     { store, newId, now: () => world.clock.now() },
     { call: 'postrider token create', accountId: account.id, target: `${account.id}/${config.tokenName}` },
-    () => new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes),
+    () => new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes, limits),
   );
-  return { token: text, tokenId: token.id, account: account.name, scopes };
+  return { token: text, tokenId: token.id, account: account.name, scopes, ...shownLimits(token) };
 }
 
 async function everyAccount(store: AccountStore): Promise<Account[]> {

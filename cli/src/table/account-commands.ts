@@ -49,12 +49,25 @@ const TOKENS: readonly CommandSpec[] = [
       },
       ACCOUNT,
       { name: 'name', placeholder: '<name>', about: 'Name of the token in lists. Default: command-line.' },
+      {
+        name: 'expires-in',
+        placeholder: '<duration>',
+        kind: 'duration',
+        about: 'After how long the token expires, such as 90d. Without it, it does not expire.',
+      },
+      {
+        name: 'address',
+        placeholder: '<cidr,…>',
+        isList: true,
+        about:
+          'Ranges of the addresses from which the token may be used, such as 10.0.0.0/8. Without it, from everywhere.',
+      },
       ...STORE_FLAGS,
     ],
     scope: 'admin',
     examples: [
       'postrider token create --admin --data /var/lib/postrider',
-      'postrider token create --account shop --scope publish --url https://postrider.example.com',
+      'postrider token create --account shop --scope publish --expires-in 90d --address 10.0.0.0/8 --url https://postrider.example.com',
     ],
     load: async () => (await import('../commands/machine/token.ts')).createToken,
   },

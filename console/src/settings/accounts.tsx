@@ -9,7 +9,7 @@ import { Code } from '../ui/code.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ResponseState, Section } from '../ui/page.tsx';
-import { Ago } from '../ui/time.tsx';
+import { Ago, useNow } from '../ui/time.tsx';
 
 const SCOPES: readonly (readonly [Scope, string])[] = [
   ['publish', 'send messages'],
@@ -141,6 +141,7 @@ function Tokens({ account }: { readonly account: Account }) {
                 </span>
               ))}
             </span>
+            <Limits token={token} />
             <span className="w-36 text-right text-xs text-ink-3">
               {token.lastUsedAt === undefined ? (
                 'never used'
@@ -173,8 +174,84 @@ function Tokens({ account }: { readonly account: Account }) {
   );
 }
 
+function Limits({ token: { expiresAt, addresses } }: { readonly token: Token }) {
+  const now = useNow();
+  return (
+    <>
+      {addresses !== undefined && (
+        <span className="text-xs text-ink-3" title={addresses.join('\n')}>
+          from {addresses[0]}
+          {addresses.length > 1 && ` and ${addresses.length - 1} more`}
+        </span>
+      )}
+      {expiresAt !== undefined && (
+        <span className={`text-xs ${expiresAt <= now ? 'text-failed' : 'text-ink-3'}`}>
+          {expiresAt <= now ? 'expired' : 'expires'} <Ago at={expiresAt} />
+        </span>
+      )}
+    </>
+  );
+}
+
+const LIVES: readonly (readonly [expiresIn: string, text: string])[] = [
+  ['', 'never'],
+  ['7d', 'in 7 days'],
+  ['30d', 'in 30 days'],
+  ['90d', 'in 90 days'],
+  ['365d', 'in a year'],
+];
+
+/** Both as they are typed. */
+interface GivenLimits {
+  readonly expiresIn: string;
+  readonly addresses: string;
+}
+
+const NO_LIMITS: GivenLimits = { expiresIn: '', addresses: '' };
+
+function limitsOf({ expiresIn, addresses }: GivenLimits) {
+  const ranges = addresses.split(/[\s,]+/).filter((range) => range !== '');
+  return { ...(expiresIn !== '' && { expiresIn }), ...(ranges.length > 0 && { addresses: ranges }) };
+}
+
+interface LimitFieldsProps {
+  readonly given: GivenLimits;
+  readonly onChange: (given: GivenLimits) => void;
+}
+
+function LimitFields({ given, onChange }: LimitFieldsProps) {
+  return (
+    <>
+      <label className="block">
+        <span className="label">Expires</span>
+        <select
+          className="input w-28"
+          value={given.expiresIn}
+          onChange={(event) => onChange({ ...given, expiresIn: event.target.value })}
+        >
+          {LIVES.map(([expiresIn, text]) => (
+            <option key={expiresIn} value={expiresIn}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label className="block" title="CIDR ranges from which the token may be used, separated by blanks">
+        <span className="label">Allowed addresses</span>
+        <input
+          className="input w-44"
+          placeholder="everywhere"
+          value={given.addresses}
+          onChange={(event) => onChange({ ...given, addresses: event.target.value })}
+        />
+      </label>
+    </>
+  );
+}
+
 function NewToken({ account }: { readonly account: Account }) {
   const [name, setName] = useState('');
+  const [limits, setLimits] = useState(NO_LIMITS);
   const [scopes, setScopes] = useState<readonly Scope[]>(['publish']);
   const [made, setMade] = useState<(Token & { readonly token: string }) | null>(null);
   return (
@@ -205,14 +282,16 @@ function NewToken({ account }: { readonly account: Account }) {
             </label>
           ))}
         </fieldset>
+        <LimitFields given={limits} onChange={setLimits} />
         <span className="grow" />
         <ActionButton
-          call={() => calls.createToken({ accountId: account.id, name: name.trim(), scopes })}
+          call={() => calls.createToken({ accountId: account.id, name: name.trim(), scopes, ...limitsOf(limits) })}
           scope="admin"
           isDisabled={name.trim() === '' || scopes.length === 0}
           onDone={(token) => {
             setMade(token);
             setName('');
+            setLimits(NO_LIMITS);
           }}
         >
           <Icon name="plus" className="size-3.5" />

@@ -1,8 +1,8 @@
 // Changes accounts, tokens and sessions, and authenticates callers. A caller that the store has found is cached for a
 // few seconds, so that a busy client costs one look-up in that time. A change by this process clears the cache at once.
 
-import type { Account, Revocation, Scope, SigningKeys, Token } from '../rules/accounts/account.ts';
-import { SCOPES } from '../rules/accounts/account.ts';
+import type { Account, Revocation, Scope, SigningKeys, Token, TokenLimits } from '../rules/accounts/account.ts';
+import { hasExpired, SCOPES } from '../rules/accounts/account.ts';
 import { eachMax } from '../rules/limits/budgets.ts';
 import type { TierName } from '../rules/limits/tier.ts';
 import type { NewId } from '../rules/requests/id.ts';
@@ -61,16 +61,22 @@ export class Accounts {
     return this.#callerOf(sessionKey(sessionId), sessionId, this.#findSession);
   }
 
-  readonly #findToken = (token: string) => this.#store.findToken(hashToken(token));
+  readonly #findToken = (token: string) => this.#store.findToken(hashToken(token), this.#world.clock.now());
   readonly #findSession = (sessionId: string) => this.#store.findSession(sessionId, this.#world.clock.now());
 
   #callerOf(key: string, text: string, find: Find): Principal | Promise<Principal | null> {
     const known = this.#remembered.get(key);
     const leftMs = known ? known.untilMs - this.#world.clock.monotonicMs() : 0;
-    if (!known || leftMs <= 0) return this.#asked.get(key) ?? this.#ask(key, text, find);
+    if (!known || leftMs <= 0 || this.#hasExpired(known.principal))
+      return this.#asked.get(key) ?? this.#ask(key, text, find);
     // If this fails, the request that finds the entry too old looks again, and reports the error.
     if (leftMs < LOOK_AGAIN_MS && !this.#asked.has(key)) this.#ask(key, text, find).catch(() => {});
     return known.principal;
+  }
+
+  /** The clock is read for a token that expires, and for no other. */
+  #hasExpired({ token }: Principal): boolean {
+    return token.expiresAt !== null && hasExpired(token, this.#world.clock.now());
   }
 
   #ask(key: string, text: string, find: Find): Promise<Principal | null> {
@@ -78,7 +84,9 @@ export class Accounts {
     // Not current if a token or account was changed meanwhile: what the store returns may be older than the change.
     const isCurrent = () => this.#asked.get(key) === asked;
     const asked = find(text)
-      .then((principal) => {
+      .then((found) => {
+        // A request that came later shares the look-up, and the token may have expired meanwhile.
+        const principal = found === null || this.#hasExpired(found) ? null : found;
         if (isCurrent()) this.#remember(key, principal, nowMs);
         if (principal) this.#touch(principal.token);
         return principal;
@@ -137,9 +145,9 @@ export class Accounts {
     accountId: string,
     name: string,
     scopes: readonly Scope[],
-    text = newSecret('pr', this.#world.random),
+    { text = newSecret('pr', this.#world.random), ...limits }: Partial<TokenLimits> & { readonly text?: string } = {},
   ): Promise<{ token: Token; text: string }> {
-    const token: Token = { ...this.#newToken(name, scopes), accountId };
+    const token: Token = { ...this.#newToken(name, scopes), ...limits, accountId };
     await this.#store.createToken(token, hashToken(text));
     this.#forget();
     return { token, text };
@@ -153,10 +161,11 @@ export class Accounts {
   }
 
   /** Signs a caller in and returns the secret of the session, which is stored nowhere. */
-  async createSession(tokenId: string): Promise<string> {
+  async createSession({ id: tokenId, expiresAt }: Pick<Token, 'id' | 'expiresAt'>): Promise<string> {
     const secret = newSecret('ses', this.#world.random);
     const createdAt = this.#world.clock.now();
-    const session = { id: hashText(secret), tokenId, createdAt, expiresAt: createdAt + SESSION_MS };
+    const endsAt = Math.min(createdAt + SESSION_MS, expiresAt ?? Number.POSITIVE_INFINITY);
+    const session = { id: hashText(secret), tokenId, createdAt, expiresAt: endsAt };
     await this.#store.createSession(session, eachMax('sessions'));
     return secret;
   }
@@ -197,12 +206,12 @@ export class Accounts {
 
   /**
    * Makes the token `text` with all scopes. It belongs to the account `takenOver`, which `excludeDevTokens` left without a
-   * token. With null, it is made only if no token with the admin scope exists: in an empty store, or after a take-over
-   * that was cut off. Returns whether it was made.
+   * token. With null, it is made only if no token with the admin scope exists that does not expire: in an empty store, or
+   * after a take-over that was cut off. Returns whether it was made.
    */
   async createFirstToken(name: string, takenOver: string | null, text: string): Promise<boolean> {
     if (takenOver !== null) {
-      await this.createToken(takenOver, 'first', SCOPES, text);
+      await this.createToken(takenOver, 'first', SCOPES, { text });
       return true;
     }
     const { clock } = this.#world;
@@ -217,7 +226,8 @@ export class Accounts {
 
   #newToken(name: string, scopes: readonly Scope[]): Omit<Token, 'accountId'> {
     const createdAt = this.#world.clock.now();
-    return { id: this.#newId('tok'), name, scopes, createdAt, revokedAt: null, lastUsedAt: null };
+    const unused = { revokedAt: null, lastUsedAt: null, expiresAt: null, addresses: [] };
+    return { id: this.#newId('tok'), name, scopes, createdAt, ...unused };
   }
 
   #freshKeys(): SigningKeys {
@@ -230,10 +240,10 @@ export class Accounts {
    * not have them. The account gets the signing keys `keys` only when the token is created.
    */
   async ensureWellKnownToken(name: string, text: string, keys?: SigningKeys): Promise<void> {
-    if (await this.#store.findToken(hashToken(text))) return;
+    if (await this.#store.findToken(hashToken(text), this.#world.clock.now())) return;
     const made = await this.createAccount(name, 'free');
     const account = made === 'nameTaken' ? await this.#named(name) : made;
-    await this.createToken(account.id, name, SCOPES, text);
+    await this.createToken(account.id, name, SCOPES, { text });
     if (!keys) return;
     await this.#setKeys(account.id, keys);
   }

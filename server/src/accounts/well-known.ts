@@ -34,7 +34,7 @@ export async function ensureDevToken(
   location: string,
   isForQstash: boolean,
 ): Promise<string> {
-  const isDevStore = (await store.findToken(DEV_HASH)) !== null;
+  const isDevStore = (await store.accountsKnownBy([DEV_HASH], [])).length > 0;
   if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
       `${location} holds accounts that postrider dev did not create. postrider dev would give everybody access, because its ` +

@@ -21,9 +21,9 @@ async function open(t: TestContext) {
   let hear = () => {};
   const watched: Store = {
     ...store,
-    async findToken(hash) {
+    async findToken(hash, now) {
       asked.finds += 1;
-      const found = await store.findToken(hash);
+      const found = await store.findToken(hash, now);
       await gate;
       if (!isAway) return found;
       isAway = false;
@@ -169,7 +169,7 @@ test('what another node has ended is looked up again, and whoever listens is tol
 
 test('a session that is ended is not remembered, also if it was looked up meanwhile', async (t) => {
   const { accounts, token } = await open(t);
-  const [one, other] = [await accounts.createSession(token.id), await accounts.createSession(token.id)];
+  const [one, other] = [await accounts.createSession(token), await accounts.createSession(token)];
   for (const secret of [one, other]) assert.equal((await accounts.authenticateSession(secret))?.token.id, token.id);
   await accounts.endSession(one);
   assert.equal(await accounts.authenticateSession(one), null);
@@ -182,4 +182,58 @@ test('a lookup that failed is repeated', async (t) => {
   const together = [accounts.authenticate(text), accounts.authenticate(text)];
   for (const each of await Promise.allSettled(together)) assert.equal(each.status, 'rejected');
   assert.equal((await accounts.authenticate(text))?.token.id, token.id);
+});
+
+test('a remembered token is worth nothing from its expiry on, to the millisecond, and the store is asked again', async (t) => {
+  const { accounts, account, asked, clock } = await open(t);
+  const expiresAt = clock.now() + 1000;
+  const { token, text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt });
+  assert.equal((await accounts.authenticate(text))?.token.id, token.id);
+  clock.advance(999);
+  assert.equal((accounts.authenticate(text) as { token: { id: string } }).token.id, token.id, 'remembered');
+  const { finds } = asked;
+  clock.advance(1);
+  assert.equal(await accounts.authenticate(text), null);
+  assert.equal(await accounts.authenticate(text), null);
+  assert.ok(asked.finds > finds);
+});
+
+test('a token that expires while it is looked up does not work, for whoever waits for the look-up', async (t) => {
+  const { accounts, account, asked, clock, hold } = await open(t);
+  const { text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt: clock.now() + 1000 });
+  const letGo = hold();
+  const before = accounts.authenticate(text);
+  await new Promise(setImmediate);
+  clock.advance(1000);
+  const after = accounts.authenticate(text);
+  letGo();
+  assert.deepEqual([await before, await after], [null, null]);
+  assert.equal(asked.touches, 0);
+});
+
+test('the expiry goes by the time of day: a clock that is set forward ends it, and one that is set back does not last', async (t) => {
+  const { accounts, account, clock } = await open(t);
+  const expiresAt = clock.now() + 60_000;
+  const { text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt });
+  assert.ok(await accounts.authenticate(text));
+  clock.jump(60_000);
+  assert.equal(await accounts.authenticate(text), null);
+  clock.jump(-30_000);
+  assert.ok(await accounts.authenticate(text), 'it was wrong about the time');
+  clock.jump(30_000);
+  assert.equal(await accounts.authenticate(text), null);
+});
+
+test('a session lasts no longer than its token, and a remembered one ends with it', async (t) => {
+  const { accounts, account, clock, store } = await open(t);
+  const expiresAt = clock.now() + 1000;
+  const { token } = await accounts.createToken(account.id, 'short', ['read'], { expiresAt });
+  const secret = await accounts.createSession(token);
+  assert.equal((await accounts.authenticateSession(secret))?.token.id, token.id);
+  clock.advance(999);
+  assert.ok(await accounts.authenticateSession(secret));
+  clock.advance(1);
+  assert.equal(await accounts.authenticateSession(secret), null);
+  const own = { tokenId: token.id, sessionId: null };
+  assert.deepEqual(await store.areAdmitted([own], clock.now()), [false]);
 });

@@ -16,6 +16,8 @@ export function token(some: Partial<Token> = {}): Token {
     createdAt: NOW,
     revokedAt: null,
     lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
     ...some,
   };
 }
@@ -40,7 +42,7 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('the last use of a token is kept', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.touchToken('tok_1', NOW + 1);
-      assert.equal((await a.store.findToken(hashOf(1)))!.token.lastUsedAt, NOW + 1);
+      assert.equal((await a.store.findToken(hashOf(1), NOW))!.token.lastUsedAt, NOW + 1);
       assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [token({ lastUsedAt: NOW + 1 })]);
     });
 
@@ -103,17 +105,17 @@ export function accountsConformance(factory: HarnessFactory): void {
   describe('tokens', () => {
     test.onTwo('a token is found by its hash, with its account', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
-      assert.deepEqual(await b.store.findToken(hashOf(1)), {
+      assert.deepEqual(await b.store.findToken(hashOf(1), NOW), {
         token: token(),
         account: { id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW },
       });
-      assert.equal(await a.store.findToken(hashOf(2)), null);
+      assert.equal(await a.store.findToken(hashOf(2), NOW), null);
     });
 
     test('a token keeps exactly the scopes it was given', async ({ a }) => {
       for (const [index, scopes] of ([['admin'], ['publish', 'read', 'manage', 'admin'], []] as const).entries()) {
         await a.store.createToken(token({ id: `tok_${index}`, scopes }), hashOf(index));
-        assert.deepEqual((await a.store.findToken(hashOf(index)))!.token.scopes, scopes);
+        assert.deepEqual((await a.store.findToken(hashOf(index), NOW))!.token.scopes, scopes);
       }
     });
 
@@ -121,8 +123,8 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', name: 'kept' }), hashOf(2));
       assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), 'revoked');
-      assert.equal(await a.store.findToken(hashOf(1)), null);
-      assert.equal((await a.store.findToken(hashOf(2)))!.token.id, 'tok_2');
+      assert.equal(await a.store.findToken(hashOf(1), NOW), null);
+      assert.equal((await a.store.findToken(hashOf(2), NOW))!.token.id, 'tok_2');
       assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [
         token({ revokedAt: NOW + 9 }),
         token({ id: 'tok_2', name: 'kept' }),
@@ -144,9 +146,41 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.createToken(token({ id: 'tok_3', accountId: OTHER_ACCOUNT, scopes: SCOPES }), hashOf(3));
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'revoked');
       assert.equal(await b.store.revokeToken(OTHER_ACCOUNT, 'tok_3', NOW), 'lastAdmin');
-      assert.equal((await a.store.findToken(hashOf(3)))!.token.id, 'tok_3');
+      assert.equal((await a.store.findToken(hashOf(3), NOW))!.token.id, 'tok_3');
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_3', NOW), 'unknown');
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
+    });
+
+    test.onTwo('a token is found until it expires, and listed with its limits', async ({ a, b }) => {
+      const limited = token({ expiresAt: NOW + 10, addresses: ['10.0.0.0/8', '2001:db8::/32'] });
+      await a.store.createToken(limited, hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      assert.deepEqual((await b.store.findToken(hashOf(1), NOW + 9))!.token, limited);
+      assert.equal(await b.store.findToken(hashOf(1), NOW + 10), null);
+      assert.deepEqual((await a.store.findToken(hashOf(2), NOW + 10))!.token, token({ id: 'tok_2' }));
+      assert.deepEqual((await b.store.listTokens(ACCOUNT)).entries, [limited, token({ id: 'tok_2' })]);
+    });
+
+    test.onTwo('an admin token that expires is not the one that remains', async ({ a, b }) => {
+      const admin = (id: string, expiresAt: number | null) => token({ id, scopes: SCOPES, expiresAt });
+      await a.store.createToken(admin('tok_1', null), hashOf(1));
+      await a.store.createToken(admin('tok_2', NOW + 1_000_000), hashOf(2));
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'lastAdmin');
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked', 'it leaves the other');
+      await a.store.createToken(admin('tok_3', null), hashOf(3));
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'revoked');
+    });
+
+    test('where all admin tokens expire, the first one is made again', async ({ a }) => {
+      await a.store.createToken(token({ scopes: SCOPES, expiresAt: NOW + 1_000_000 }), hashOf(1));
+      const first = {
+        account: { id: 'acc_9', name: 'first', tier: 'free', createdAt: NOW } as const,
+        keys: KEYS,
+        token: token({ id: 'tok_9', scopes: SCOPES }),
+        hash: hashOf(9),
+      };
+      assert.equal(await a.store.createFirstAdmin(first), true);
+      assert.equal(await a.store.createFirstAdmin({ ...first, hash: hashOf(8) }), false);
     });
 
     test.onTwo('when two nodes revoke all admin tokens at once, one token is left', async ({ a, b }) => {
@@ -174,7 +208,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
       assert.deepEqual(answers.toSorted(), [false, false, true]);
       const made = answers.indexOf(true) + 1;
-      assert.equal((await a.store.findToken(hashOf(made)))!.account.id, ACCOUNT);
+      assert.equal((await a.store.findToken(hashOf(made), NOW))!.account.id, ACCOUNT);
       assert.equal((await a.store.listAccounts()).entries.length, 2, 'no account was made beside those that are there');
       await a.store.revokeHashes([hashOf(made)], NOW);
       assert.equal(await b.store.createFirstAdmin(first(5)), true, 'and again where none is left');
@@ -241,6 +275,19 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.findSession('hash_2', NOW), null);
       await a.store.revokeHashes([hashOf(2)], NOW);
       assert.equal(await b.store.findSession('hash_3', NOW), null);
+    });
+
+    test.onTwo('a session is worth nothing once its token has expired, whatever it says itself', async ({ a, b }) => {
+      await a.store.createToken(token({ expiresAt: NOW + 10 }), hashOf(1));
+      await a.store.createSession(session(), 10);
+      assert.equal((await b.store.findSession('hash_1', NOW + 9))!.token.expiresAt, NOW + 10);
+      assert.equal(await b.store.findSession('hash_1', NOW + 10), null);
+      const credentials = [
+        { tokenId: 'tok_1', sessionId: null },
+        { tokenId: 'tok_1', sessionId: 'hash_1' },
+      ];
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW + 9), [true, true]);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW + 10), [false, false]);
     });
 
     test('only the newest sessions of a token stay, and sessions of other tokens do not count', async ({ a }) => {

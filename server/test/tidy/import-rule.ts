@@ -25,6 +25,7 @@ const PART_NAMES = [
   'rules',
   'lane part',
   'loop turns',
+  'address ranges',
   'settings',
   'store port',
   'store',
@@ -54,7 +55,8 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   rules: { sees: ['collections'], usesPackages: false },
   'lane part': { sees: ['rules'], usesPackages: false },
   'loop turns': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
-  settings: { sees: ['rules'], usesPackages: true },
+  'address ranges': { sees: [], usesPackages: true },
+  settings: { sees: ['rules', 'address ranges'], usesPackages: true },
   'store port': { sees: ['rules'], seesTypesOf: ['world'], usesPackages: false },
   store: {
     sees: ['collections', 'lane part', 'rules', 'store port'],
@@ -90,6 +92,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   inbound: {
     sees: [
       'accounts',
+      'address ranges',
       'collections',
       'lane part',
       'node internals',
@@ -107,7 +110,18 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   cli: { sees: ['cli service', 'shipped files', 'settings', 'rules', 'world', 'public tokens'], usesPackages: true },
   // Runs the service, or opens its store.
   'cli service': {
-    sees: ['cli', 'node', 'shipped files', 'settings', 'rules', 'world', 'accounts', 'audit', 'store port'],
+    sees: [
+      'cli',
+      'node',
+      'shipped files',
+      'settings',
+      'rules',
+      'world',
+      'accounts',
+      'address ranges',
+      'audit',
+      'store port',
+    ],
     usesPackages: true,
   },
 };
@@ -119,6 +133,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'runtime/world.ts': 'world',
   'runtime/lane-part.ts': 'lane part',
   'runtime/loop-turns.ts': 'loop turns',
+  'runtime/address-ranges.ts': 'address ranges',
   'accounts/well-known.ts': 'public tokens',
   'store/sqlite/thread/thread.ts': 'store thread',
 };

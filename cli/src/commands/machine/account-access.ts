@@ -1,6 +1,7 @@
 // What commands do with accounts and tokens, over the API or directly in a store, and which account a command means.
 
 import type { Account, NewToken, Scope, Token } from 'postrider-sdk';
+import type { WantedTokenLimits } from '../../../../server/src/rules/accounts/token-limits.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 
@@ -22,7 +23,12 @@ export interface AccountAccess {
   /** Counts again how many bytes an account stores. Null over the API, which has no call for this. */
   readonly recount: ((accountId: string) => Promise<RecountResult>) | null;
   tokens(accountId: string): Promise<readonly Token[]>;
-  createToken(accountId: string, name: string, scopes: readonly Scope[]): Promise<NewToken>;
+  createToken(
+    accountId: string,
+    name: string,
+    scopes: readonly Scope[],
+    limits: Pick<WantedTokenLimits, 'expiresIn' | 'addresses'>,
+  ): Promise<NewToken>;
   revokeToken(accountId: string, tokenId: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -28,7 +28,12 @@ function apiAccess(client: Client, url: string): AccountAccess {
     setSuspended: (accountId, isSuspended) => client.setSuspended(accountId, isSuspended),
     recount: null,
     tokens: async (accountId) => (await client.listTokens(accountId)).tokens,
-    createToken: (accountId, name, scopes) => client.createToken({ accountId, name, scopes }),
+    createToken: (accountId, name, scopes, { expiresIn, addresses = [] }) =>
+      client.createToken({
+        ...{ accountId, name, scopes },
+        ...(expiresIn !== undefined && { expiresIn }),
+        ...(addresses.length > 0 && { addresses }),
+      }),
     revokeToken: async (accountId, tokenId) => {
       await client.revokeToken(accountId, tokenId);
     },

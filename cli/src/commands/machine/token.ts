@@ -1,6 +1,6 @@
 // `postrider token …` and `postrider account …`, over the API or directly in a store.
 
-import type { Scope, Token } from 'postrider-sdk';
+import type { OwnAccount, Scope, Token } from 'postrider-sdk';
 import { SCOPES } from '../../../../server/src/rules/accounts/account.ts';
 import type { Invocation } from '../../frame/command.ts';
 import { confirm } from '../../frame/confirm.ts';
@@ -21,7 +21,8 @@ async function within<T>(invocation: Invocation, work: (access: AccountAccess) =
 }
 
 export async function listTokens(invocation: Invocation): Promise<number> {
-  const { given, out } = invocation;
+  const { given, out, io } = invocation;
+  const now = io.world.clock.now();
   return within(invocation, async (access) => {
     const account = await findAccount(access, given.text('account'));
     const tokens = (await access.tokens(account.id)).filter(
@@ -36,17 +37,23 @@ export async function listTokens(invocation: Invocation): Promise<number> {
         { title: 'SCOPES' },
         { title: 'CREATED', isExtra: true },
         { title: 'LAST USED', isExtra: true },
+        { title: 'EXPIRES' },
         { title: 'REVOKED' },
       ],
-      tokenRow,
+      (token) => tokenRow(token, now),
     );
     return EXIT.done;
   });
 }
 
-function tokenRow({ tokenId, name, scopes, createdAt, lastUsedAt, revokedAt }: Token): string[] {
+function tokenRow(
+  { tokenId, name, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: Token,
+  now: number,
+): string[] {
   const at = (time: number | undefined) => (time === undefined ? '' : timeText(time));
-  return [tokenId, name, scopes.join(' '), timeText(createdAt), at(lastUsedAt) || 'never', at(revokedAt)];
+  const expiry = at(expiresAt) && `${at(expiresAt)}${expiresAt! <= now ? ' (expired)' : ''}`;
+  const times = [timeText(createdAt), at(lastUsedAt) || 'never', expiry, at(revokedAt)];
+  return [tokenId, name, scopes.join(' '), ...times];
 }
 
 /** Only the token goes to standard output, so that a script can read it. */
@@ -55,9 +62,13 @@ export async function createToken(invocation: Invocation): Promise<number> {
   const scopes = scopesOf(given.has('admin'), given.list('scope'));
   return within(invocation, async (access) => {
     const account = await findAccount(access, given.text('account'));
-    const made = await access.createToken(account.id, given.text('name') ?? 'command-line', scopes);
+    const made = await access.createToken(account.id, given.text('name') ?? 'command-line', scopes, {
+      expiresIn: given.text('expires-in'),
+      addresses: wordsOf(given.list('address')),
+    });
     if (out.isJson) {
-      out.json({ token: made.token, tokenId: made.tokenId, account: account.name, scopes: made.scopes });
+      const { token, tokenId, expiresAt, addresses } = made;
+      out.json({ token, tokenId, account: account.name, scopes: made.scopes, expiresAt, addresses });
       return EXIT.done;
     }
     out.line(made.token);
@@ -69,8 +80,12 @@ export async function createToken(invocation: Invocation): Promise<number> {
   });
 }
 
+function wordsOf(given: readonly string[]): readonly string[] {
+  return given.flatMap((each) => each.split(',')).map((each) => each.trim());
+}
+
 function scopesOf(isAdmin: boolean, given: readonly string[]): readonly Scope[] {
-  const wanted = given.flatMap((each) => each.split(',')).map((each) => each.trim());
+  const wanted = wordsOf(given);
   const unknown = wanted.filter((each) => !SCOPES.some((scope) => scope === each));
   if (unknown.length > 0) {
     throw new Failure(`--scope: ${unknown.map((each) => `"${each}"`).join(', ')} is not one of ${SCOPES.join(', ')}`, {
@@ -111,6 +126,7 @@ export async function showAccount({ out, connect }: Invocation): Promise<number>
     ['tier', account.tier],
     ['token', `${account.token.name} (${account.token.tokenId})`],
     ['scopes', account.token.scopes.join(', ')],
+    ...limitsOf(account.token),
     ['outage', account.outage],
     [
       'service',
@@ -122,6 +138,13 @@ export async function showAccount({ out, connect }: Invocation): Promise<number>
     Object.entries(account.limits).map(([name, value]) => [name, value === null ? 'none' : String(value)]),
   );
   return EXIT.done;
+}
+
+function limitsOf({ expiresAt, addresses }: OwnAccount['token']): (readonly [string, string])[] {
+  return [
+    ...(expiresAt === undefined ? [] : [['expires', timeText(expiresAt)] as const]),
+    ...(addresses === undefined ? [] : [['addresses', addresses.join(', ')] as const]),
+  ];
 }
 
 export async function setOutage({ given, out, connect }: Invocation): Promise<number> {

@@ -232,7 +232,7 @@ export class Api {
         // Frees the body if the caller disconnects before the handler starts. After that, the handler frees it when the
         // call has ended.
         reply.raw.once('close', () => !request.isHandled && request.readBody?.release());
-        request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
+        request.principal = await authenticate(this.#context, request.raw, route.scope);
         this.#context.requests.begin(request.principal.account.id, request.raw.socket, reply.raw);
         if (isChange && route.scope !== 'admin') refuseSuspended(request.principal);
         if (makesMessages) this.#requireAccepting();

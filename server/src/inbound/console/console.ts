@@ -10,6 +10,7 @@ import { type AuditFacts, SIGN_OUT } from '../../rules/accounts/audit.ts';
 import { PROBLEMS, type ProblemCode } from '../../rules/requests/problem.ts';
 import type { Principal } from '../../store/ports/access-store.ts';
 import { auditFacts } from '../api/audit-facts.ts';
+import { whyNotFromHere } from '../api/authenticate.ts';
 import { ApiError } from '../api/errors.ts';
 import type { BodyReader } from '../publish/body.ts';
 import type { CallerAddresses } from '../server/caller.ts';
@@ -151,7 +152,9 @@ export class Console {
   async #signIn(request: IncomingMessage, { token, isSwitch }: SignIn, before: string | null): Promise<string> {
     const principal = (await this.#accounts.authenticate(token)) ?? undefined;
     const refusal = (code: ProblemCode, text: string) => this.#refusal(request, principal, code, text);
-    if (!principal) throw refusal('unauthorized', 'the token is not known or was revoked');
+    if (!principal) throw refusal('unauthorized', 'the token is not known, has expired or was revoked');
+    const elsewhere = whyNotFromHere(principal, this.#callers, request);
+    if (elsewhere !== null) throw refusal('forbidden', elsewhere);
     if (!principal.token.scopes.includes('read')) {
       throw refusal(
         'forbidden',
@@ -166,7 +169,7 @@ export class Console {
           'sign out first, or send {"switch": true}',
       );
     }
-    const secret = await this.#accounts.createSession(principal.token.id);
+    const secret = await this.#accounts.createSession(principal.token);
     // Counted: a token may sign in as often as it likes, and must not take the place of changes.
     this.#audit.count(this.#facts(request, principal, null));
     if (before !== null) await this.#signOut(request, before);

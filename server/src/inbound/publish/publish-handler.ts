@@ -153,7 +153,7 @@ export class PublishHandler {
     const refusal = this.#options.refusal();
     if (refusal) throw refusal;
     const isSchedule = 'call' in target && target.call === 'schedule';
-    const asking = authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
+    const asking = authenticate(this.#options, request, isSchedule ? 'manage' : 'publish');
     if (!(asking instanceof Promise)) this.#take(target, request, response, refuse, asking);
     else {
       asking

@@ -1,7 +1,8 @@
 // Finds the address that a request came from: the address of its connection, or what a trusted proxy says.
 
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { type BlockList, isIP } from 'node:net';
+import { blockList } from '../../runtime/address-ranges.ts';
 
 /** Limit for the proxies in a row. Nobody has more, and a caller may send a header of any length. */
 const PROXIES_MAX = 16;
@@ -11,7 +12,7 @@ export class CallerAddresses {
 
   /** The ranges of trusted proxies, whose `X-Forwarded-For` is used. Without any ranges, the header is not read. */
   constructor(trustedProxies: readonly string[]) {
-    this.#trusted = trustedProxies.length === 0 ? null : rangesOf(trustedProxies);
+    this.#trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies);
   }
 
   ipOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | null {
@@ -37,15 +38,6 @@ export class CallerAddresses {
     }
     return ip;
   }
-}
-
-function rangesOf(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = '', bits = ''] = cidr.split('/');
-    list.addSubnet(address, Number(bits), isIP(address) === 4 ? 'ipv4' : 'ipv6');
-  }
-  return list;
 }
 
 function isIn(list: BlockList, ip: string): boolean {

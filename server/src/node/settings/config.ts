@@ -42,6 +42,7 @@ import {
   storeUrl,
   text,
   tiers,
+  tokenLife,
 } from './setting-kind.ts';
 
 export { COMMANDS, type Command, defaultOf, type ServiceCommand, type Setting } from './setting.ts';
@@ -361,6 +362,24 @@ export const SETTINGS = {
   tokenName: onlyIn(
     'token create',
     setting('name', name, both('command-line'), 'Name of the token, shown in lists of tokens.'),
+  ),
+  tokenExpiresIn: onlyIn(
+    'token create',
+    setting(
+      'expires-in',
+      nullable(tokenLife, 'never'),
+      both<number | null>(null),
+      'After how long the token expires, such as 90d.',
+    ),
+  ),
+  tokenAddresses: onlyIn(
+    'token create',
+    setting(
+      'address',
+      cidrs,
+      both<readonly string[]>([]),
+      'CIDR ranges of the addresses from which the token may be used, separated by commas; the flag may be repeated. Without it, from everywhere.',
+    ),
   ),
 };
 

@@ -1,13 +1,14 @@
 // The kinds of values a setting can have: how each is read from text and how it is shown. The settings themselves are
 // in config.ts.
 
-import ipaddr from 'ipaddr.js';
 import { SCOPES, type Scope } from '../../rules/accounts/account.ts';
+import { TOKEN_LIFE_MS_MAX } from '../../rules/accounts/token-limits.ts';
 import { formatByteSize, parseByteSize } from '../../rules/limits/byte-size.ts';
 import { DEFAULT_TIERS, type Tiers, tiersWith } from '../../rules/limits/tier.ts';
 import { parseDatabaseUrl } from '../../rules/nodes/database-url.ts';
 import { isName, NAME_RULE } from '../../rules/requests/name.ts';
 import { formatDurationMs, parseDurationMs } from '../../rules/time/duration.ts';
+import { wrongRange } from '../../runtime/address-ranges.ts';
 
 /** `rule` says what the whole text must be. `problems` names the parts of it that are wrong. */
 type Parsed<T> = { readonly value: T } | { readonly rule: string } | { readonly problems: readonly string[] };
@@ -89,17 +90,22 @@ export function bytes(min: number, max: number): Kind<number> {
   };
 }
 
-export const duration: Kind<number> = {
-  placeholder: '<duration>',
-  isList: false,
-  parse(text) {
-    const value = parseDurationMs(text);
-    return value !== null && value <= DAY_MS
-      ? { value }
-      : { rule: 'must be a duration up to 1d, such as 30s or 1m30s' };
-  },
-  show: formatDurationMs,
-};
+export const duration = durationTo(DAY_MS, '30s or 1m30s');
+export const tokenLife = durationTo(TOKEN_LIFE_MS_MAX, '90d or 12h');
+
+function durationTo(maxMs: number, examples: string): Kind<number> {
+  return {
+    placeholder: '<duration>',
+    isList: false,
+    parse(text) {
+      const value = parseDurationMs(text);
+      return value !== null && value <= maxMs
+        ? { value }
+        : { rule: `must be a duration up to ${formatDurationMs(maxMs)}, such as ${examples}` };
+    },
+    show: formatDurationMs,
+  };
+}
 
 /** The URL of a database. Null means the file in the data directory. */
 export const storeUrl: Kind<string | null> = {
@@ -223,33 +229,11 @@ export const cidrs: Kind<readonly string[]> = {
   isList: true,
   parse(list) {
     const value = list.split(',').map((part) => part.trim());
-    const problems = value.flatMap((part) => wrongCidr(part) ?? []);
+    const problems = value.flatMap((part) => wrongRange(part) ?? []);
     return problems.length > 0 ? { problems } : { value };
   },
   show: (value) => (value.length === 0 ? 'none' : value.join(',')),
 };
-
-/**
- * Why a range is wrong, or null. Strict, because each entry opens a hole: a text that the library reads differently
- * than a person is refused.
- */
-function wrongCidr(cidr: string): string | null {
-  if (ipaddr.isValid(cidr)) {
-    return `"${cidr}" has no prefix length; for this one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;
-  }
-  if (!ipaddr.isValidCIDR(cidr) || cidr.includes('%')) {
-    return `"${cidr}" is not a CIDR range such as 10.0.0.0/8 or fd00::/8`;
-  }
-  const [address, prefix] = ipaddr.parseCIDR(cidr);
-  if (address instanceof ipaddr.IPv4) {
-    const network = `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${prefix}`;
-    return cidr === network ? null : `"${cidr}" is the range ${network}: write that if you mean it`;
-  }
-  if (address.isIPv4MappedAddress()) return `"${cidr}" must be written as an IPv4 range`;
-  const network = ipaddr.IPv6.networkAddressFromCIDR(cidr);
-  const isExact = network.toString() === address.toString();
-  return isExact ? null : `"${cidr}" is the range ${network}/${prefix}: write that if you mean it`;
-}
 
 export const tiers: Kind<Tiers> = {
   placeholder: '<json>',

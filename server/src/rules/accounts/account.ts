@@ -26,7 +26,18 @@ export interface Token {
   readonly revokedAt: number | null;
   /** The time is accurate to about a minute. */
   readonly lastUsedAt: number | null;
+  /** From then on the token is worth nothing. Null: it does not expire. */
+  readonly expiresAt: number | null;
+  /** The CIDR ranges from which it may be used. Empty: from everywhere. */
+  readonly addresses: readonly string[];
 }
+
+export function hasExpired({ expiresAt }: Pick<Token, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+/** What limits a token beside its scopes. */
+export type TokenLimits = Pick<Token, 'expiresAt' | 'addresses'>;
 
 /** A sign-in to the console with a token. */
 export interface Session {
@@ -40,7 +51,10 @@ export interface Session {
 /** `lastAdmin`: the token is not revoked, because without it nobody could create a token. */
 export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 
-/** Whether a token may be revoked. `hasOtherAdmin`: another valid token has the scope to administer. */
+/**
+ * Whether a token may be revoked. `hasOtherAdmin`: another valid token has the scope to administer, and does not expire.
+ * One that expires does not count: when its time comes, nobody would be asked, and nobody could create another.
+ */
 export function checkRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
   if (!token) return 'unknown';
   return token.scopes.includes('admin') && !hasOtherAdmin() ? 'lastAdmin' : 'revoked';
@@ -80,7 +94,8 @@ export function isUsageDay(text: string): boolean {
 }
 
 /** A token as people see it, without its secret. */
-export function shownToken({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
+export function shownToken(token: Token) {
+  const { id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt } = token;
   return {
     tokenId: id,
     accountId,
@@ -89,5 +104,11 @@ export function shownToken({ id, accountId, name, scopes, createdAt, revokedAt, 
     createdAt,
     ...(revokedAt !== null && { revokedAt }),
     ...(lastUsedAt !== null && { lastUsedAt }),
+    ...shownLimits(token),
   };
+}
+
+/** When a token expires and from where it may be used, if that is limited. */
+export function shownLimits({ expiresAt, addresses }: TokenLimits) {
+  return { ...(expiresAt !== null && { expiresAt }), ...(addresses.length > 0 && { addresses }) };
 }

@@ -50,8 +50,8 @@ export interface AccessStore {
 
   createToken(token: Token, hash: Uint8Array): Promise<void>;
 
-  /** The token with this hash, and its account. Null if there is none, or if the token was revoked. */
-  findToken(hash: Uint8Array): Promise<Principal | null>;
+  /** The token with this hash, and its account. Null if there is none, or if the token was revoked or has expired. */
+  findToken(hash: Uint8Array, now: number): Promise<Principal | null>;
 
   /** Ordered by id. */
   listTokens(accountId: string, part?: ListPieceRequest): Promise<ListPiece<Token>>;
@@ -59,14 +59,17 @@ export interface AccessStore {
   /** Records that a token was used. */
   touchToken(tokenId: string, now: number): Promise<void>;
 
-  /** At least one token with the admin scope always remains, even when several nodes revoke tokens at once. */
+  /**
+   * At least one token with the admin scope that does not expire always remains, even when several nodes revoke tokens at
+   * once.
+   */
   revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
 
   /** Revokes the tokens with these hashes, whatever their scopes are. */
   revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;
 
   /**
-   * Creates the token if no token has the admin scope. The token belongs to the oldest account. If there is no account,
+   * Creates the token if no token that does not expire has the admin scope. The token belongs to the oldest account. If there is no account,
    * it belongs to `account`, which is created too. If several nodes call this at once, it returns true to exactly one
    * of them.
    */
@@ -80,7 +83,7 @@ export interface AccessStore {
   /** Keeps the newest `keptMax` sessions of the token, including this one, and deletes the others. */
   createSession(session: Session, keptMax: number): Promise<void>;
 
-  /** The token and the account of a session. Null if the session has ended or expired, or if its token was revoked. */
+  /** The token and the account of a session. Null if the session or its token has ended or expired. */
   findSession(sessionId: string, now: number): Promise<Principal | null>;
 
   /** After this call the session is not found any more. */

@@ -421,6 +421,8 @@ CREATE TABLE tokens (
   created_at   bigint NOT NULL,
   revoked_at   bigint,
   last_used_at bigint,
+  expires_at   bigint,
+  addresses    text COLLATE "C" NOT NULL DEFAULT ''::text,
   CONSTRAINT tokens_pkey PRIMARY KEY (id),
   CONSTRAINT tokens_hash_key UNIQUE (hash)
 );
@@ -452,4 +454,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (5, 2);
+INSERT INTO schema_version (version, reader_min) VALUES (6, 2);

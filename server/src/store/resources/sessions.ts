@@ -1,6 +1,6 @@
 // Who is signed in to the console, and whether an open stream may stay open.
 
-import type { Session } from '../../rules/accounts/account.ts';
+import { hasExpired, type Session } from '../../rules/accounts/account.ts';
 import type { Credential, Principal } from '../ports/access-store.ts';
 import { type TokenRow, toToken } from '../rows/rows.ts';
 import { getAccount } from './accounts.ts';
@@ -29,12 +29,14 @@ export function* createSession({ id, tokenId, createdAt, expiresAt }: Session, k
 
 export function* findSession(sessionId: string, now: number): Steps<Principal | null> {
   const row = yield* get<TokenRow>(
-    `SELECT t.id, t.account_id, t.name, t.scopes, t.created_at, t.revoked_at, t.last_used_at
+    `SELECT t.id, t.account_id, t.name, t.scopes, t.created_at, t.revoked_at, t.last_used_at, t.expires_at, t.addresses
        FROM sessions s JOIN tokens t ON t.id = s.token_id
        WHERE s.id = ? AND s.expires_at > ? AND t.revoked_at IS NULL`,
     [sessionId, now],
   );
-  return row ? { token: toToken(row), account: (yield* getAccount(row.account_id))!, sessionId } : null;
+  if (!row) return null;
+  const token = toToken(row);
+  return hasExpired(token, now) ? null : { token, account: (yield* getAccount(row.account_id))!, sessionId };
 }
 
 export function* endSession(sessionId: string): Steps<void> {
@@ -42,9 +44,10 @@ export function* endSession(sessionId: string): Steps<void> {
 }
 
 export function* areAdmitted(credentials: readonly Credential[], now: number): Steps<boolean[]> {
-  const tokens = yield* all<{ id: string }>('SELECT id FROM tokens WHERE id = ANY (?) AND revoked_at IS NULL', [
-    credentials.map(({ tokenId }) => tokenId),
-  ]);
+  const tokens = yield* all<{ id: string }>(
+    'SELECT id FROM tokens WHERE id = ANY (?) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)',
+    [credentials.map(({ tokenId }) => tokenId), now],
+  );
   const sessions = yield* all<{ id: string }>('SELECT id FROM sessions WHERE id = ANY (?) AND expires_at > ?', [
     credentials.flatMap(({ sessionId }) => sessionId ?? []),
     now,

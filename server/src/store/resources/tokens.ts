@@ -1,6 +1,6 @@
 // Tokens: who has access, and the first administrator.
 
-import { checkRevocation, type Revocation, type Token } from '../../rules/accounts/account.ts';
+import { checkRevocation, hasExpired, type Revocation, type Token } from '../../rules/accounts/account.ts';
 import type { FirstAdmin, Principal } from '../ports/access-store.ts';
 import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf } from '../ports/list-piece.ts';
 import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows/rows.ts';
@@ -9,15 +9,21 @@ import { all, get, run, type Steps, step } from './steps.ts';
 
 export function* createToken(token: Token, hash: Uint8Array): Steps<void> {
   yield* run(
-    'INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    [token.id, token.accountId, token.name, token.scopes.join(' '), hash, token.createdAt, token.revokedAt],
+    `INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at, expires_at, addresses)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      ...[token.id, token.accountId, token.name, token.scopes.join(' '), hash, token.createdAt, token.revokedAt],
+      ...[token.expiresAt, token.addresses.join(' ')],
+    ],
   );
 }
 
-export function* findToken(hash: Uint8Array): Steps<Principal | null> {
+export function* findToken(hash: Uint8Array, now: number): Steps<Principal | null> {
   const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE hash = ? AND revoked_at IS NULL`;
   const row = yield* get<TokenRow>(sql, [hash]);
-  return row ? { token: toToken(row), account: (yield* getAccount(row.account_id))! } : null;
+  if (!row) return null;
+  const token = toToken(row);
+  return hasExpired(token, now) ? null : { token, account: (yield* getAccount(row.account_id))! };
 }
 
 export function* listTokens(
@@ -32,9 +38,9 @@ export function* touchToken(tokenId: string, now: number): Steps<void> {
   yield* run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [now, tokenId]);
 }
 
-/** A table scan that stops at the first token with the admin scope. */
-const ADMIN =
-  "SELECT id FROM tokens WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1";
+/** A table scan that stops at the first token with the admin scope that does not expire (`checkRevocation` says why). */
+const ADMIN = `SELECT id FROM tokens
+   WHERE revoked_at IS NULL AND expires_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1`;
 
 export function* revokeToken(accountId: string, tokenId: string, now: number): Steps<Revocation> {
   // Without the lock, each of two simultaneous revokes would count the other's token as the one that remains.

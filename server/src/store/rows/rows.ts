@@ -176,20 +176,29 @@ export interface TokenRow {
   created_at: number;
   revoked_at: number | null;
   last_used_at: number | null;
+  expires_at: number | null;
+  addresses: string;
 }
 
-export const TOKEN_COLUMNS = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
+export const TOKEN_COLUMNS =
+  'id, account_id, name, scopes, created_at, revoked_at, last_used_at, expires_at, addresses';
 
 export function toToken(row: TokenRow): Token {
   return {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
-    scopes: row.scopes === '' ? [] : (row.scopes.split(' ') as Scope[]),
+    scopes: words(row.scopes) as Scope[],
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+    addresses: words(row.addresses),
   };
+}
+
+function words(text: string): string[] {
+  return text === '' ? [] : text.split(' ');
 }
 
 /** A count of open messages that have the same values in these columns. */

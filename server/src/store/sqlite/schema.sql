@@ -24,7 +24,7 @@ CREATE TABLE tokens (
   revoked_at   INTEGER,
   -- To about a minute.
   last_used_at INTEGER
-) STRICT, WITHOUT ROWID;
+, expires_at INTEGER, addresses TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
 
 CREATE INDEX tokens_by_account ON tokens (account_id, id);
 
@@ -464,4 +464,4 @@ CREATE INDEX audit_numbers ON audit (account_id, kind, number);
 CREATE INDEX messages_of_debounce_key ON messages
   (account_id, substr(debounce_key, 1, instr(debounce_key || char(10), char(10)) - 1), seq) WHERE debounce_key IS NOT NULL;
 
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;

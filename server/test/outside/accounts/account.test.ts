@@ -160,7 +160,7 @@ test('/v2/admin/tokens: of all admin tokens, revoked at once by each other, one 
   }
   assert.match(
     refusal(await rider.call('DELETE', path(before), { token: left[0]! }), 409, 'last_admin_token'),
-    /create another admin token first/,
+    /create another such token first/,
   );
   const body = JSON.stringify({ accountId: own.accountId, name: 'next', scopes: ['admin'] });
   const made = await rider.call('POST', '/v2/admin/tokens', { token: left[0]!, body });

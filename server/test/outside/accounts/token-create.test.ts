@@ -69,6 +69,42 @@ test('a token is made while the service is stopped and while it runs, and works 
   assert.deepEqual(laptop.token, { ...laptop.token, name: 'laptop', scopes: ['publish', 'read'] });
 });
 
+test('a token that expires or has addresses is made, and one that makes no sense is not', async (t) => {
+  const data = temporaryFolder(t);
+  const { api } = await startProcess(t, serveArgs(data)).ready();
+  const before = Date.now();
+  const made = await create(
+    t,
+    data,
+    '--scope',
+    'read',
+    '--expires-in',
+    '90d',
+    '--address',
+    '10.0.0.0/8,::/0',
+    '--json',
+  );
+  const { token, expiresAt, addresses } = JSON.parse(made.stdout) as Record<string, unknown>;
+  assert.deepEqual(addresses, ['10.0.0.0/8', '::/0']);
+  const lifeMs = Number(expiresAt) - before;
+  assert.ok(lifeMs >= 90 * 86_400_000 && lifeMs < 91 * 86_400_000, String(lifeMs));
+  const answer = await ask(api, '/v2/account', { headers: authorized(String(token)) });
+  assert.deepEqual([answer.status, answer.json<{ code: string }>().code], [403, 'forbidden']);
+  const here = await create(t, data, '--scope', 'read', '--address', '127.0.0.0/8', '--address', '::1/128');
+  assert.equal((await accountOf(api, here.stdout.trim())).name, 'default');
+  for (const [flag, text] of [
+    ['--expires-in=soon', /--expires-in must be a duration up to 36500d, such as 90d or 12h/],
+    ['--address=10.0.0.1', /--address: "10\.0\.0\.1" has no prefix length/],
+  ] as const) {
+    const wrong = await create(t, data, '--admin', flag);
+    assert.deepEqual([wrong.status, wrong.stdout], [2, '']);
+    assert.match(wrong.stderr, text);
+  }
+  const past = await create(t, data, '--admin', '--expires-in', '0s');
+  assert.deepEqual([past.status, past.stdout], [1, '']);
+  assert.match(past.stderr, /expiresIn: the token would have expired already/);
+});
+
 test('with several accounts it is asked which one, unless one is called default', async (t) => {
   const data = temporaryFolder(t);
   const service = startProcess(t, ['dev', '--json', '--port', '0', '--data', data]);

@@ -173,7 +173,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
         const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
         return rider.call('DELETE', `/v2/admin/accounts/${own.accountId}/tokens/${own.token.tokenId}`);
       },
-      /last token with the scope "admin".*create another admin token first/,
+      /last token with the scope "admin".*create another such token first/,
     ],
   ],
   session_active: [

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   checkRevocation,
   firstKeptDay,
+  hasExpired,
   isUsageDay,
   shownToken,
   type Token,
@@ -47,9 +48,21 @@ test('a token is shown with when it was used and revoked, if it was', () => {
     createdAt: 5,
     revokedAt: null,
     lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
   };
   const shown = { tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', scopes: ['publish'], createdAt: 5 };
   assert.deepEqual(shownToken(token), shown);
   assert.deepEqual(shownToken({ ...token, lastUsedAt: 0 }), { ...shown, lastUsedAt: 0 });
   assert.deepEqual(shownToken({ ...token, revokedAt: 0 }), { ...shown, revokedAt: 0 });
+  const limits = { expiresAt: 9, addresses: ['10.0.0.0/8'] };
+  assert.deepEqual(shownToken({ ...token, ...limits }), { ...shown, ...limits });
+});
+
+test('a token has expired from its expiry on, and one without an expiry never has', () => {
+  assert.deepEqual(
+    [99, 100, 101].map((now) => hasExpired({ expiresAt: 100 }, now)),
+    [false, true, true],
+  );
+  assert.equal(hasExpired({ expiresAt: null }, Number.MAX_SAFE_INTEGER), false);
 });

@@ -28,7 +28,7 @@ function withLost(times: number, work: (find: () => Promise<unknown>, asked: () 
     };
     try {
       await work(
-        () => a.store.findToken(HASH),
+        () => a.store.findToken(HASH, 0),
         () => asked,
       );
     } finally {

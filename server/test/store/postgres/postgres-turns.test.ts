@@ -60,7 +60,7 @@ function askOften(verb: () => Promise<unknown>): void {
 
 /** What the node does by itself is done, however much of the account waits. */
 async function assertNodeGoesOn(store: Store): Promise<void> {
-  assert.equal(await store.findToken(new Uint8Array(32)), null);
+  assert.equal(await store.findToken(new Uint8Array(32), NOW), null);
   const { duplicates } = await store.accept([message({ id: 'msg_1', accountId: QUIET, queueName: 'q' })], NOW);
   assert.deepEqual(duplicates, [null]);
   await store.heartbeat('nod_1', 10_000);

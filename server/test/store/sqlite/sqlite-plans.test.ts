@@ -114,9 +114,11 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
     createdAt: NOW,
     revokedAt: null,
     lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
   };
   await store.createToken(token, new Uint8Array(32));
-  await Promise.all([store.findToken(new Uint8Array(32)), store.listTokens(ACCOUNT)]);
+  await Promise.all([store.findToken(new Uint8Array(32), NOW), store.listTokens(ACCOUNT)]);
   await store.touchToken('tok_1', NOW);
   await store.createSession({ id: 'hash', tokenId: 'tok_1', createdAt: NOW, expiresAt: NOW + 1 }, 1);
   await store.findSession('hash', NOW);

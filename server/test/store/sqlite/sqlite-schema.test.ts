@@ -111,7 +111,10 @@ test('the queues table refuses a parallelism under one and a pause that is neith
 test('the tokens table refuses a token of no account', () => {
   const database = openDatabase(':memory:');
   assert.throws(
-    () => database.exec("INSERT INTO tokens VALUES ('tok_1', 'acc_nobody', 'n', '', x'00', 0, NULL, NULL)"),
+    () =>
+      database.exec(
+        "INSERT INTO tokens (id, account_id, name, scopes, hash, created_at) VALUES ('tok_1', 'acc_nobody', 'n', '', x'00', 0)",
+      ),
     /FOREIGN KEY constraint failed/,
   );
   database.close();

@@ -1,6 +1,6 @@
 // What an account sees of itself: its identity and scopes, its signing keys and its usage.
 
-import { isUsageDay, usageDay } from '../../../rules/accounts/account.ts';
+import { isUsageDay, shownLimits, usageDay } from '../../../rules/accounts/account.ts';
 import type { Principal } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import { usageKey } from '../../../store/ports/list-piece.ts';
@@ -31,7 +31,7 @@ function ownRoutes(api: Api, { accounts, tiers, service }: RouteContext<AccountS
       createdAt: account.createdAt,
       ...(account.suspendedAt !== undefined && { suspendedAt: account.suspendedAt }),
       outage: account.outage ?? 'retry',
-      token: { tokenId: token.id, name: token.name, scopes: token.scopes },
+      token: { tokenId: token.id, name: token.name, scopes: token.scopes, ...shownLimits(token) },
       limits,
       service,
     };

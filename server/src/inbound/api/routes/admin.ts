@@ -1,7 +1,9 @@
 // Accounts and tokens, for the operator of the service.
 
 import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
+import { readTokenLimits } from '../../../rules/accounts/token-limits.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
+import { wrongRange } from '../../../runtime/address-ranges.ts';
 import type { AccessStore } from '../../../store/ports/access-store.ts';
 import type { AccountStore } from '../../../store/ports/account-store.ts';
 import type { DeliveryStore } from '../../../store/ports/delivery-store.ts';
@@ -104,7 +106,7 @@ function nodeRoutes(api: Api, context: Context): void {
 }
 
 function tokenRoutes(api: Api, context: Context): void {
-  const { accounts, store } = context;
+  const { accounts, store, world } = context;
 
   api.add({
     method: 'GET',
@@ -140,6 +142,13 @@ function tokenRoutes(api: Api, context: Context): void {
         accountId: Type.String(),
         name: Type.String(),
         scopes: Type.Array(ScopeBody, { minItems: 1, uniqueItems: true }),
+        expiresIn: Type.Optional(Type.String({ description: 'A duration such as `90d`. Absent: it does not expire.' })),
+        expiresAt: Type.Optional(Type.Integer({ description: 'Instead of `expiresIn`. Milliseconds since 1970.' })),
+        addresses: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'CIDR ranges from which it may be used, at most 20. Absent: from everywhere.',
+          }),
+        ),
       },
       { additionalProperties: false },
     ),
@@ -147,7 +156,9 @@ function tokenRoutes(api: Api, context: Context): void {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
       about(`${body.accountId}/${body.name}/${body.scopes.join('+')}`);
       await requireAccount(context, body.accountId);
-      const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
+      const limits = readTokenLimits(body, world.clock.now(), wrongRange);
+      if ('problem' in limits) throw new ApiError('bad_body', limits.problem);
+      const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes, limits);
       reply.status(201);
       return { ...shownToken(token), token: text };
     },
@@ -166,7 +177,7 @@ function tokenRoutes(api: Api, context: Context): void {
       if (result === 'lastAdmin') {
         throw new ApiError(
           'last_admin_token',
-          'this is the last token with the scope "admin": without it nobody could create another; create another admin token first',
+          'this is the last token with the scope "admin" that does not expire: without it nobody could create another; create another such token first',
         );
       }
       throw new ApiError('token_not_found', `there is no token "${params.tokenId}" to revoke in that account`);

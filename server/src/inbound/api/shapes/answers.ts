@@ -465,6 +465,14 @@ export const FailureGroupsAnswer = closedObject({
 });
 export const CronAnswer = closedObject({ cron: Type.String(), timeZone: Type.String(), times: Type.Array(Ms) });
 const Limit = Type.Union([Type.Integer(), Type.Null()]);
+const tokenLimits = {
+  expiresAt: optional(
+    Type.Integer({ description: 'When the token expires. Milliseconds since 1970. Absent: it does not.' }),
+  ),
+  addresses: optional(
+    Type.Array(Type.String(), { description: 'CIDR ranges from which it may be used. Absent: from everywhere.' }),
+  ),
+};
 export const OwnAccountAnswer = closedObject({
   accountId: Type.String(),
   name: Type.String(),
@@ -475,7 +483,7 @@ export const OwnAccountAnswer = closedObject({
     enum: ['retry', 'park'],
     description: 'What messages that say nothing do while their host is down.',
   }),
-  token: closedObject({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(ScopeName) }),
+  token: closedObject({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(ScopeName), ...tokenLimits }),
   limits: Type.Record(Type.String(), Limit),
   service: closedObject({ version: Type.String(), headerPrefix: Type.String(), isDev: Type.Boolean() }),
 });
@@ -509,6 +517,7 @@ const tokenFields = {
   createdAt: Ms,
   revokedAt: optional(Ms),
   lastUsedAt: optional(Ms),
+  ...tokenLimits,
 };
 export const NodeAnswer = closedObject({
   id: Type.String(),
