@@ -58,7 +58,10 @@ export const PROBLEMS = {
     'Only in dev: too much became due in one advance of the manual clock. It stopped halfway; advance again to continue.',
   ],
   clock_not_manual: [409, 'Only in dev: the clock is the real one. A clock that can be moved needs `--clock manual`.'],
-  last_admin_token: [409, 'This is the last token with the scope `admin` that does not expire, so it cannot be revoked.'],
+  last_admin_token: [
+    409,
+    'This is the last token with the scope `admin` that does not expire, so it cannot be revoked.',
+  ],
   session_active: [409, 'Somebody is already signed in to the console in this browser, with another token.'],
   topic_empty: [409, 'The topic has no endpoints, so the message has no destination.'],
   message_active: [
