@@ -33,6 +33,16 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) all.push(account);
     return all;
   };
+  const requireAccount = async (accountId: string) => {
+    const account = await store.getAccount(accountId);
+    if (account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
+    return account;
+  };
+  const changed = async (accountId: string, isChanged: boolean) => {
+    const account = await requireAccount(accountId);
+    if (!isChanged) throw new Failure('the account is being deleted');
+    return account;
+  };
   return {
     location: storeLocation(config),
     ownAccountId: async () => null,
@@ -47,17 +57,22 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     async setTier(accountId, tier) {
       const set = () => accounts.setTier(accountId, tier as TierName);
       const isKnown = await audited('account set-tier', accountId, accountId, set);
-      const account = await store.getAccount(accountId);
-      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
-      return account;
+      return changed(accountId, isKnown);
     },
     async setSuspended(accountId, isSuspended) {
       const command = isSuspended ? 'account suspend' : 'account resume';
       const set = () => accounts.setSuspended(accountId, isSuspended);
       const isKnown = await audited(command, accountId, accountId, set);
-      const account = await store.getAccount(accountId);
-      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
-      return account;
+      return changed(accountId, isKnown);
+    },
+    async deleteAccount({ id }) {
+      const result = await audited('account delete', id, id, () => accounts.deleteAccount(id));
+      if (result === 'lastAdmin') {
+        throw new Failure('it has the last token with the scope admin, so it cannot be deleted', {
+          hint: 'Make one of another account first: postrider token create --admin --account, with the same --data or --store.',
+        });
+      }
+      return requireAccount(id);
     },
     async recount(accountId) {
       const wrongBy = await store.recountStored(accountId);
@@ -71,7 +86,9 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     },
     async createToken(accountId, name, scopes) {
       const create = () => accounts.createToken(accountId, name, scopes);
-      const { token, text } = await audited('token create', accountId, `${accountId}/${name}`, create);
+      const made = await audited('token create', accountId, `${accountId}/${name}`, create);
+      if (!made) throw new Failure('the account is being deleted');
+      const { token, text } = made;
       return { ...shownToken(token), token: text };
     },
     async revokeToken(accountId, tokenId) {

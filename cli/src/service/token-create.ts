@@ -47,12 +47,13 @@ async function createToken(store: AccountStore & AccessStore, config: Config) {
   );
   const account = chooseAccount(await everyAccount(store), config);
   const scopes = config.admin ? SCOPES : config.scope;
-  const { token, text } = await auditCommand(
+  const made = await auditCommand(
     { store, newId, now: () => world.clock.now() },
     { call: 'postrider token create', accountId: account.id, target: `${account.id}/${config.tokenName}` },
     () => new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes),
   );
-  return { token: text, tokenId: token.id, account: account.name, scopes };
+  if (!made) throw new Error(`the account "${account.name}" is being deleted`);
+  return { token: made.text, tokenId: made.token.id, account: account.name, scopes };
 }
 
 async function everyAccount(store: AccountStore): Promise<Account[]> {

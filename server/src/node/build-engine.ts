@@ -15,6 +15,7 @@ import { laneMax } from '../runtime/lane-part.ts';
 import { VERSION } from '../shipped-files.ts';
 import { logEngine } from '../telemetry/log.ts';
 import { countEngine } from '../telemetry/message-metrics.ts';
+import { accountDeleter } from '../upkeep/account-deletion.ts';
 import { alertKeeper } from '../upkeep/alerts.ts';
 import { expiryKeeper } from '../upkeep/expiry.ts';
 import { jobRunner } from '../upkeep/jobs.ts';
@@ -126,6 +127,7 @@ function tasksOfFirstLane(base: NodeBase): UpkeepTask[] {
       cancelledUntil: (account, now) => room.cancelledUntil(account, now),
     }),
     keepAlerts(base),
+    accountDeleter(store),
   ];
 }
 

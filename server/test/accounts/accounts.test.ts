@@ -44,7 +44,7 @@ async function open(t: TestContext) {
   );
   const account = await accounts.createAccount('one', 'free');
   assert.ok(typeof account === 'object');
-  const { token, text } = await accounts.createToken(account.id, 'first', ['publish']);
+  const { token, text } = (await accounts.createToken(account.id, 'first', ['publish']))!;
   return {
     store,
     accounts,

@@ -48,7 +48,8 @@ export type AuditKept = Readonly<Record<AuditRowKind, number>>;
 export interface AccessStore {
   // ——— tokens ———
 
-  createToken(token: Token, hash: Uint8Array): Promise<void>;
+  /** False: the account is being deleted. */
+  createToken(token: Token, hash: Uint8Array): Promise<boolean>;
 
   /** The token with this hash, and its account. Null if there is none, or if the token was revoked. */
   findToken(hash: Uint8Array): Promise<Principal | null>;

@@ -1,7 +1,7 @@
 // Accounts: their tier, their signing keys, what they use each day, what happened to their messages, and how many bytes
 // they store.
 
-import type { Account, SigningKeys, UsageRow } from '../../rules/accounts/account.ts';
+import type { Account, Deletion, SigningKeys, UsageRow } from '../../rules/accounts/account.ts';
 import type { Activity } from '../../rules/accounts/activity.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
 import type { BacklogKind, BacklogPiece, BacklogPosition, ReadyPiece, ReadyPosition } from './backlog.ts';
@@ -24,13 +24,21 @@ export interface AccountStore {
 
   getAccount(accountId: string): Promise<Account | null>;
 
+  /** False: there is no such account, or it is being deleted. */
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
   /**
    * Suspends the account, or resumes it with null. While the account is suspended, none of its messages is claimed;
-   * running attempts end normally. Suspending it again keeps the first time.
+   * running attempts end normally. Suspending it again keeps the first time. False: there is no such account, or it is
+   * being deleted.
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
+
+  /**
+   * Ends everything of the account: its tokens are revoked, it is suspended, and it can neither be resumed nor get a
+   * token. `deleteAccountPiece` deletes it afterwards. At least one token with the admin scope always remains.
+   */
+  beginDeletion(accountId: string, now: number): Promise<Deletion>;
 
   /** What messages of the account that say nothing themselves do while their host is down. Null: they are retried. */
   setOutage(accountId: string, outage: 'park' | null): Promise<boolean>;

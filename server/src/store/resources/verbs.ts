@@ -3,6 +3,7 @@
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../rules/lines/queue.ts';
+import * as deletion from './account-deletion.ts';
 import * as accounts from './accounts.ts';
 import * as acks from './acks.ts';
 import * as alerts from './alerts.ts';
@@ -33,7 +34,10 @@ const ACCESS = { changesAccess: true } as const;
 
 /** Tokens, sessions, and the audit. */
 export const ACCESS_VERBS = {
-  createToken: writing(tokens.createToken, AUDITED),
+  createToken: writing(tokens.createToken, {
+    ...AUDITED_IF_CHANGED,
+    locksAccount: ({ accountId }) => accountId,
+  }),
   findToken: reading(tokens.findToken),
   listTokens: listing(tokens.listTokens),
   touchToken: writing(tokens.touchToken),
@@ -61,6 +65,11 @@ export const SHARED_ACCOUNT_VERBS = {
     ...ACCESS,
     ...AUDITED_IF_CHANGED,
     makesWork: (_isKnown, _accountId, _at, now) => ({ dueAt: now, now }),
+  }),
+  beginDeletion: writing(deletion.beginDeletion, {
+    ...ACCESS,
+    audits: (result) => result === 'begun',
+    makesWork: (_result, _accountId, now) => ({ dueAt: now, now }),
   }),
   setOutage: writing(accounts.setOutage, { ...ACCESS, ...AUDITED_IF_CHANGED }),
   // Small pieces, so they do not start the thread for lists.
@@ -185,6 +194,8 @@ export const SHARED_UPKEEP_VERBS = {
   // This verb is called every few seconds and mostly finds nothing, so it does not start the reader's thread.
   dueAlerts: reading(alerts.dueAlerts),
   runningJobs: reading(jobs.runningJobs),
+  deletingAccounts: reading(deletion.deletingAccounts),
+  deleteAccountPiece: writing(deletion.deleteAccountPiece),
   runJobStep: writing(jobs.runJobStep, {
     makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
     writesJournal: true,

@@ -11,6 +11,7 @@ import { positionSql } from '../deliveries/journal.ts';
 import { applyQueueRules, COUNTED_PER_STATEMENT, lockOrCreateQueue, queueLags } from '../deliveries/queues.ts';
 import type { Calls } from '../groups/calls.ts';
 import { keyOf } from '../groups/lines.ts';
+import { deleteMessagesOf } from '../messages/account-messages.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
 import { nullIfUnstorable } from '../messages/storable.ts';
 import { countStored, deleteCounted } from '../messages/stored.ts';
@@ -46,6 +47,7 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
     await database.run(ADD_JOURNAL, accountId, seq, step, at);
   },
   cancel,
+  deleteMessagesOf,
   deleteDeadLetters,
   retryDeadLetters,
 };
