@@ -57,7 +57,10 @@ export function* revokeToken(accountId: string, tokenId: string, now: number): S
 export function* createFirstAdmin({ account, keys, token, hash }: FirstAdmin): Steps<boolean> {
   yield* step('lockTokens', 'start');
   if (yield* get(ADMIN, [''])) return false;
-  const oldest = yield* get<{ id: string }>('SELECT id FROM accounts WHERE deleting_since IS NULL ORDER BY id LIMIT 1', []);
+  const oldest = yield* get<{ id: string }>(
+    'SELECT id FROM accounts WHERE deleting_since IS NULL ORDER BY id LIMIT 1',
+    [],
+  );
   if (!oldest) yield* createAccount(account, keys);
   yield* createToken({ ...token, accountId: oldest?.id ?? account.id }, hash);
   return true;

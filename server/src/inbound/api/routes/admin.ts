@@ -82,7 +82,8 @@ function accountRoutes(api: Api, context: Context): void {
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
       about(changedText(accountId, body));
-      if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw await whyUnchanged(context, accountId);
+      if (tier !== undefined && !(await accounts.setTier(accountId, tier)))
+        throw await whyUnchanged(context, accountId);
       if (suspended !== undefined && !(await accounts.setSuspended(accountId, suspended))) {
         throw await whyUnchanged(context, accountId);
       }

@@ -26,7 +26,9 @@ export const AccountAnswer = closedObject({
     Type.Integer({ description: 'Since when the account is suspended. Absent if it is not suspended.' }),
   ),
   deletingSince: optional(
-    Type.Integer({ description: 'Since when the account is being deleted. Absent if it is not. It cannot be stopped.' }),
+    Type.Integer({
+      description: 'Since when the account is being deleted. Absent if it is not. It cannot be stopped.',
+    }),
   ),
   outage: optional(Type.String({ enum: ['park'] })),
 });
