@@ -4,8 +4,13 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { test } from 'node:test';
-import { type Rider, refusal, sharedRider, type TokenMade } from '../../support/harness.ts';
+import { openReader } from '../../../src/store/sqlite/files/open.ts';
+import { withClient } from '../../postgres/databases.ts';
+import { ask } from '../../support/client.ts';
+import { type Rider, refusal, sharedRider, type TokenMade, temporaryFolder } from '../../support/harness.ts';
+import { startProcess } from '../../support/process.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { storeOf } from '../../support/store-under-test.ts';
 import { openTail } from '../../support/tail.ts';
 import { waitFor } from '../../support/wait.ts';
 
@@ -117,6 +122,8 @@ test('it is deleted while attempts are under way and a bulk operation runs', asy
   assert.equal((await rider.ended(beside, other)).state, 'DELIVERED');
 });
 
+const PART = 'a'.repeat(400 * 1024);
+
 test('a publish whose body takes long is refused if its account was deleted meanwhile', async () => {
   const rider = shared();
   const made = await rider.account('slow');
@@ -126,18 +133,18 @@ test('a publish whose body takes long is refused if its account was deleted mean
     port,
     method: 'POST',
     path: '/v2/publish/http://127.0.0.1:9/',
-    headers: { Authorization: `Bearer ${made.token}`, 'Content-Length': 2 },
+    headers: { Authorization: `Bearer ${made.token}`, 'Content-Length': 2 * PART.length },
   });
   const answered = new Promise<number>((resolve, reject) => {
     request.on('response', (response) => resolve(response.resume().statusCode!));
     request.on('error', reject);
   });
-  request.write('a');
+  request.write(PART);
   // Later calls of the account come after it.
   for (let calls = 0; calls < 5; calls += 1) await rider.manage('GET', '/v2/account', undefined, made.token);
   await rider.manage('DELETE', `${pathOf(made)}?confirm=slow`);
   rider.clock.advance(2000);
-  request.end('b');
+  request.end(PART);
   assert.equal(await answered, 401);
 });
 
@@ -155,4 +162,78 @@ test('a deletion must name the account, and one of the own account is refused', 
   const { token } = await rider.tokenFor(made.accountId, ['publish', 'read', 'manage']);
   refusal(await rider.call('DELETE', `${pathOf(made)}?confirm=careful`, { token }), 403, 'forbidden');
   assert.equal((await accountOf(rider, made))!.deletingSince, undefined);
+});
+
+/** How many messages the store has. */
+async function messagesIn(data: string): Promise<number> {
+  const sql = 'SELECT count(*) AS n FROM messages';
+  const { flags, release } = await storeOf(data);
+  try {
+    if (flags.length > 0)
+      return await withClient(flags[1]!, async (client) => Number((await client.query(sql)).rows[0].n));
+    const { database, close } = openReader(data);
+    const { n } = database.get<{ n: number }>(sql)!;
+    close();
+    return n;
+  } finally {
+    await release();
+  }
+}
+
+test('a service that was killed in the middle goes on; the command marks the account in a store', async (t) => {
+  const data = temporaryFolder(t);
+  const serve = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--data', data];
+  const first = startProcess(t, serve);
+  const { api, token } = await first.ready();
+  const call = (at: string, method: string, path: string, body?: unknown, by = token!) =>
+    ask(at, path, {
+      method,
+      headers: { Authorization: `Bearer ${by}`, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const make = async (name: string) => {
+    const { id } = (await call(api, 'POST', '/v2/admin/accounts', { name })).json<{ id: string }>();
+    const asked = { accountId: id, name, scopes: ['publish', 'read'] };
+    return (await call(api, 'POST', '/v2/admin/tokens', asked)).json<TokenMade>();
+  };
+  const [large, stopped] = [await make('large'), await make('stopped')];
+  const later = { destination: 'http://127.0.0.1:9/', headers: { 'Service-Delay': '1h' } };
+  for (const [made, batches] of [
+    [large, 20],
+    [stopped, 1],
+  ] as const) {
+    for (let count = 0; count < batches; count += 1) {
+      const answer = await call(api, 'POST', '/v2/batch', new Array(100).fill(later), made.token);
+      assert.equal(answer.status, 201, answer.text);
+    }
+  }
+  assert.equal(await messagesIn(data), 2100);
+  assert.equal((await call(api, 'DELETE', `${pathOf(large)}?confirm=large`)).status, 202);
+  await waitFor('the first piece', async () => (await messagesIn(data)) < 2100);
+  first.signal('SIGKILL');
+  await first.exit;
+  // Usually most of them: that none is left but those of the other account does no harm.
+  const left = await messagesIn(data);
+  assert.ok(left >= 100, `${left} messages are left`);
+
+  const command = async (...flags: string[]) => {
+    const running = startProcess(t, ['account', 'delete', '--data', data, ...flags]);
+    return { status: await running.exit, stdout: running.stdout, stderr: running.stderr };
+  };
+  const unsure = await command('stopped');
+  assert.match(unsure.stderr, /confirmation needed: Delete the account stopped at .*give --yes/s);
+  const last = await command('default', '--yes');
+  assert.match(last.stderr, /the last token with the scope admin, so it cannot be deleted/);
+  assert.equal(last.status, 1);
+  const marked = await command('stopped', '--yes');
+  assert.deepEqual([marked.status, marked.stdout], [0, 'stopped  being deleted\n'], marked.stderr);
+  assert.equal(await messagesIn(data), left, 'the service deletes, not the command');
+
+  const again = startProcess(t, serve);
+  const { api: there } = await again.ready();
+  await waitFor('all messages of both to be gone', async () => (await messagesIn(data)) === 0);
+  const { accounts } = (await call(there, 'GET', '/v2/admin/accounts')).json<{ accounts: readonly AccountView[] }>();
+  const deleting = accounts.filter(({ deletingSince }) => deletingSince !== undefined);
+  assert.deepEqual(deleting.map(({ name }) => name).toSorted(), ['large', 'stopped']);
+  assert.equal(again.stderr.includes('"level":"error"'), false, again.stderr);
 });
