@@ -1,5 +1,6 @@
 // Builds the engine of a node with its sender and all of its upkeep.
 
+import { accountDeleter } from '../accounts/account-deletion.ts';
 import { ackKeeper } from '../acks/ack-keeper.ts';
 import type { Network } from '../delivery/egress/dial.ts';
 import type { EgressPolicy } from '../delivery/egress/egress.ts';
@@ -15,7 +16,6 @@ import { laneMax } from '../runtime/lane-part.ts';
 import { VERSION } from '../shipped-files.ts';
 import { logEngine } from '../telemetry/log.ts';
 import { countEngine } from '../telemetry/message-metrics.ts';
-import { accountDeleter } from '../upkeep/account-deletion.ts';
 import { alertKeeper } from '../upkeep/alerts.ts';
 import { expiryKeeper } from '../upkeep/expiry.ts';
 import { jobRunner } from '../upkeep/jobs.ts';

@@ -13,9 +13,7 @@ export type AccountRows = Readonly<Record<string, number>>;
 /** Counts the rows of an account, and those of its sessions and attempts, which need not name it. */
 export function countAccountRows(names: string, accountId: string): string {
   const tables = JSON.parse(names) as string[];
-  const counts = tables.map(
-    (table) => `(SELECT count(*) FROM ${table} WHERE account_id = '${accountId}') AS ${table}`,
-  );
+  const counts = tables.map((table) => `(SELECT count(*) FROM ${table} WHERE account_id = '${accountId}') AS ${table}`);
   const sessions = `(SELECT count(*) FROM sessions s JOIN tokens t ON t.id = s.token_id
     WHERE t.account_id = '${accountId}') AS sessions`;
   const attempts = `(SELECT count(*) FROM attempts a JOIN messages m ON m.seq = a.message_seq

@@ -1,6 +1,6 @@
 // Access: tokens, sessions of the console, and the audit of what was done with them.
 
-import type { Account, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
+import type { Account, Deletion, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
 import type { AuditFilter, AuditRow, AuditRowKind } from '../../rules/accounts/audit.ts';
 import type { ReadAmount } from '../../rules/reads/read-amount.ts';
 import type { ListPiece, ListPieceRequest } from './list-piece.ts';
@@ -62,6 +62,12 @@ export interface AccessStore {
 
   /** At least one token with the admin scope always remains, even when several nodes revoke tokens at once. */
   revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
+
+  /**
+   * Ends everything of the account: its tokens are revoked, it is suspended, and it can neither be resumed nor get a
+   * token. `deleteAccountPiece` deletes it afterwards. At least one token with the admin scope always remains.
+   */
+  beginDeletion(accountId: string, now: number): Promise<Deletion>;
 
   /** Revokes the tokens with these hashes, whatever their scopes are. */
   revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;

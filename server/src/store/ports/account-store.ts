@@ -1,7 +1,7 @@
 // Accounts: their tier, their signing keys, what they use each day, what happened to their messages, and how many bytes
 // they store.
 
-import type { Account, Deletion, SigningKeys, UsageRow } from '../../rules/accounts/account.ts';
+import type { Account, SigningKeys, UsageRow } from '../../rules/accounts/account.ts';
 import type { Activity } from '../../rules/accounts/activity.ts';
 import type { TierName } from '../../rules/limits/tier.ts';
 import type { BacklogKind, BacklogPiece, BacklogPosition, ReadyPiece, ReadyPosition } from './backlog.ts';
@@ -15,6 +15,15 @@ export interface AccountBytes {
 export interface ActivityBucket {
   readonly at: number;
   readonly activity: Activity;
+}
+
+/**
+ * `more`: rows were deleted, or others hold them, and the next piece should follow. `waiting`: nothing is left but the account
+ * itself, which waits for requests that began before. `gone`: the account is deleted.
+ */
+export interface DeletionPiece {
+  readonly accountId: string;
+  readonly outcome: 'more' | 'waiting' | 'gone';
 }
 
 export interface AccountStore {
@@ -34,14 +43,15 @@ export interface AccountStore {
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
 
-  /**
-   * Ends everything of the account: its tokens are revoked, it is suspended, and it can neither be resumed nor get a
-   * token. `deleteAccountPiece` deletes it afterwards. At least one token with the admin scope always remains.
-   */
-  beginDeletion(accountId: string, now: number): Promise<Deletion>;
-
   /** What messages of the account that say nothing themselves do while their host is down. Null: they are retried. */
   setOutage(accountId: string, outage: 'park' | null): Promise<boolean>;
+
+  /**
+   * Deletes at most `limit` rows of the first account after `after` that is being deleted, and at last the account. The rows
+   * of its audit stay. Messages are deleted whatever their states are: who settles one afterwards finds nothing. Null: there
+   * is no such account, or other nodes work on them.
+   */
+  deleteAccountPiece(after: string, now: number, limit: number): Promise<DeletionPiece | null>;
 
   /** Ordered by id. */
   listAccounts(part?: ListPieceRequest): Promise<ListPiece<Account>>;

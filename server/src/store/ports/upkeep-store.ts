@@ -137,12 +137,6 @@ export function walkResult(rows: readonly WalkPosition[], limit: number, deleted
   return { deleted, after: rows.length < limit ? null : rows.at(-1)! };
 }
 
-/**
- * `more`: rows were deleted, or others hold them, and the next piece should follow. `waiting`: nothing is left but the account
- * itself, which waits for requests that began before, or another node works on it. `gone`: the account is deleted.
- */
-export type DeletionPiece = 'more' | 'waiting' | 'gone';
-
 export interface UpkeepStore {
   // ——— schedules ———
 
@@ -224,15 +218,4 @@ export interface UpkeepStore {
    * the larger of the two numbers.
    */
   foldActivity(keep: ActivityRetention, limit: number): Promise<number>;
-
-  // ——— deletion of accounts ———
-
-  /** The first accounts that are being deleted, ordered by id. */
-  deletingAccounts(limit: number): Promise<readonly string[]>;
-
-  /**
-   * Deletes at most `limit` rows of an account that is being deleted, and at last the account. The rows of its audit stay.
-   * Messages are deleted whatever their states are: who settles one afterwards finds nothing.
-   */
-  deleteAccountPiece(accountId: string, now: number, limit: number): Promise<DeletionPiece>;
 }

@@ -1,7 +1,7 @@
 // Deletes accounts: first everything of the account ends, in one transaction, and then its rows are deleted in pieces.
 
 import { checkDeletion, type Deletion, isForgettable } from '../../rules/accounts/account.ts';
-import type { DeletionPiece } from '../ports/upkeep-store.ts';
+import type { DeletionPiece } from '../ports/account-store.ts';
 import { getAccount } from './accounts.ts';
 import { all, COUNTED_TABLES, type CountedTable, get, run, type Steps, step } from './steps.ts';
 
@@ -26,16 +26,6 @@ export function* beginDeletion(accountId: string, now: number): Steps<Deletion> 
   return result;
 }
 
-/** The condition on `suspended_at` lets the index of suspended accounts find them. */
-export function* deletingAccounts(limit: number): Steps<string[]> {
-  const rows = yield* all<{ id: string }>(
-    `SELECT id FROM accounts WHERE suspended_at IS NOT NULL AND deleting_since IS NOT NULL AND id > ''
-       ORDER BY id LIMIT ?`,
-    [limit],
-  );
-  return rows.map(({ id }) => id);
-}
-
 /**
  * The tables with rows of an account, besides those of messages, in the order in which they are emptied: what makes messages
  * comes first, and what counts comes last. With the column that follows the account in their key.
@@ -56,38 +46,41 @@ const TABLES: readonly (readonly [table: string, key: string])[] = [
   ['activity_hours', 'at'],
   ['usage', 'day'],
   ['stored', 'account_id'],
+  ['tokens', 'id'],
 ];
 
-/**
- * Deletes rows of one table, at most `limit`. The account is locked: of several nodes, one works on it at a time. The
- * account itself goes in a transaction that has found nothing else of it.
- */
-export function* deleteAccountPiece(accountId: string, now: number, limit: number): Steps<DeletionPiece> {
-  const account = yield* get<{ since: number }>(
-    `SELECT deleting_since AS since FROM accounts WHERE id = ? AND deleting_since IS NOT NULL
-       FOR NO KEY UPDATE SKIP LOCKED`,
-    [accountId],
-  );
-  if (!account) return 'waiting';
+/** The condition on `suspended_at` lets the index of suspended accounts find it. */
+const NEXT = `SELECT id, deleting_since AS since FROM accounts
+  WHERE suspended_at IS NOT NULL AND deleting_since IS NOT NULL AND id > ? ORDER BY id LIMIT 1
+  FOR NO KEY UPDATE SKIP LOCKED`;
+
+/** The account is locked: of several nodes, one works on it at a time. */
+export function* deleteAccountPiece(after: string, now: number, limit: number): Steps<DeletionPiece | null> {
+  const account = yield* get<{ id: string; since: number }>(NEXT, [after]);
+  if (!account) return null;
+  const { id, since } = account;
+  if (yield* deleteSome(id, limit)) return { accountId: id, outcome: 'more' };
+  if (!isForgettable(since, now)) return { accountId: id, outcome: 'waiting' };
+  yield* step('forgetAccounts');
+  yield* run('DELETE FROM accounts WHERE id = ?', [id]);
+  return { accountId: id, outcome: 'gone' };
+}
+
+/** Deletes rows of one table. Returns whether there were any: the account goes in a transaction that has found none. */
+function* deleteSome(accountId: string, limit: number): Steps<boolean> {
   if (yield* hasRows('messages', accountId)) {
     yield* step('deleteMessagesOf', accountId, limit);
-    return 'more';
+    return true;
   }
   yield* step('applyRequestedLimits');
   for (const [table, key] of TABLES) {
     if (!(yield* hasRows(table, accountId))) continue;
-    yield* deleteRows(table, key, accountId, limit);
-    return 'more';
+    // The sessions of a token go before it.
+    if (table !== 'tokens' || !(yield* deleteSessions(accountId, limit)))
+      yield* deleteRows(table, key, accountId, limit);
+    return true;
   }
-  if (!isForgettable(account.since, now)) return 'waiting';
-  if (yield* deleteSessions(accountId, limit)) return 'more';
-  if (yield* hasRows('tokens', accountId)) {
-    yield* deleteRows('tokens', 'id', accountId, limit);
-    return 'more';
-  }
-  yield* step('forgetAccounts');
-  yield* run('DELETE FROM accounts WHERE id = ?', [accountId]);
-  return 'gone';
+  return false;
 }
 
 /** A statement of its own: a row that another transaction is about to delete or to replace is seen too. */

@@ -42,6 +42,11 @@ export const ACCESS_VERBS = {
   listTokens: listing(tokens.listTokens),
   touchToken: writing(tokens.touchToken),
   revokeToken: writing(tokens.revokeToken, { ...ACCESS, audits: (result) => result === 'revoked' }),
+  beginDeletion: writing(deletion.beginDeletion, {
+    ...ACCESS,
+    audits: (result) => result === 'begun',
+    makesWork: (_result, _accountId, now) => ({ dueAt: now, now }),
+  }),
   revokeHashes: writing(tokens.revokeHashes, { ...ACCESS, ...AUDITED }),
   createFirstAdmin: writing(tokens.createFirstAdmin, AUDITED_IF_CHANGED),
   accountsKnownBy: reading(tokens.accountsKnownBy),
@@ -66,11 +71,7 @@ export const SHARED_ACCOUNT_VERBS = {
     ...AUDITED_IF_CHANGED,
     makesWork: (_isKnown, _accountId, _at, now) => ({ dueAt: now, now }),
   }),
-  beginDeletion: writing(deletion.beginDeletion, {
-    ...ACCESS,
-    audits: (result) => result === 'begun',
-    makesWork: (_result, _accountId, now) => ({ dueAt: now, now }),
-  }),
+  deleteAccountPiece: writing(deletion.deleteAccountPiece),
   setOutage: writing(accounts.setOutage, { ...ACCESS, ...AUDITED_IF_CHANGED }),
   // Small pieces, so they do not start the thread for lists.
   listAccounts: lookingUp(accounts.listAccounts),
@@ -194,8 +195,6 @@ export const SHARED_UPKEEP_VERBS = {
   // This verb is called every few seconds and mostly finds nothing, so it does not start the reader's thread.
   dueAlerts: reading(alerts.dueAlerts),
   runningJobs: reading(jobs.runningJobs),
-  deletingAccounts: reading(deletion.deletingAccounts),
-  deleteAccountPiece: writing(deletion.deleteAccountPiece),
   runJobStep: writing(jobs.runJobStep, {
     makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
     writesJournal: true,

@@ -264,8 +264,7 @@ async function useDeletion(store: Store): Promise<void> {
   await store.saveTopic(deletedTopic);
   await store.saveTopic({ ...deletedTopic, id: 'tpc_8', name: 'gone too' });
   assert.equal(await store.beginDeletion(ACCOUNT, NOW), 'begun');
-  assert.deepEqual(await store.deletingAccounts(9), [ACCOUNT]);
-  for (let pieces = 0; (await store.deleteAccountPiece(ACCOUNT, NOW + DAY, 1)) !== 'gone'; pieces += 1) {
+  for (let pieces = 0; (await store.deleteAccountPiece('', NOW + DAY, 1))?.outcome !== 'gone'; pieces += 1) {
     assert.ok(pieces < 500);
   }
 }

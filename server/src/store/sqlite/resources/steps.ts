@@ -6,8 +6,8 @@ import { type AdapterSteps, SHOWN_COUNTS, type Step, type Steps, type Value } fr
 import { cancel } from '../deliveries/cancel.ts';
 import * as flowKeys from '../deliveries/flow-keys.ts';
 import * as queues from '../deliveries/queues.ts';
-import { deleteMessagesOf } from '../messages/account-messages.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
+import { deleteMessagesOf } from '../messages/expired.ts';
 import type { Verb, VerbContext } from '../thread/verb.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } = {
