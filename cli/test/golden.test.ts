@@ -213,6 +213,11 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli('keys rotate --yes');
   await cli('usage');
   await cli('audit --target shop');
+  await cli('account delete shop');
+  await cli('account delete shop --yes');
+  await cli('account resume shop');
+  await cli('account delete default --yes');
+  await cli('account list');
 
   const config = join(folder, 'config.json');
   await cli(`config set --config ${config} --url https://postrider.example.com`);

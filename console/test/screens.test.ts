@@ -596,6 +596,23 @@ suite('the screens', IN_BROWSER, () => {
         .waitFor();
     }));
 
+  test('settings: an account is deleted once its name is typed, and is shown until it is gone', () =>
+    onScreen('settings', async (page, { client }) => {
+      await page.getByLabel('New account').fill('leaving');
+      await button(page, 'Create account').click();
+      await button(page, 'Delete account').click();
+      const dialog = page.getByRole('dialog');
+      const confirm = dialog.getByRole('button', { name: 'Delete it', exact: true });
+      assert.equal(await confirm.isDisabled(), true);
+      await dialog.getByRole('textbox').fill('leaving');
+      await confirm.click();
+      await noticed(page, 'Account “leaving” is being deleted');
+      await page.getByText('being deleted since').waitFor();
+      const { accounts } = await client.listAccounts();
+      assert.ok(accounts.find(({ name }) => name === 'leaving')!.deletingSince! > 0);
+      assert.equal(await button(page, 'Create token').count(), 0);
+    }));
+
   test('the sink shows the received requests, with their signatures checked', () =>
     onScreen('sink', async (page) => {
       await button(page, 'Send one: Fails twice').click();

@@ -258,6 +258,12 @@ export const setTier = (accountId: string, tier: string) =>
 /** Suspends or resumes an account. While an account is suspended, it creates no messages, and its messages wait. */
 export const setSuspended = (accountId: string, suspended: boolean) =>
   repeatable(call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { suspended }));
+/**
+ * Deletes an account with everything that it has. `confirm` is its name. It works no more at once; the service deletes what
+ * it has in pieces, and lists it with `deletingSince` until it is gone.
+ */
+export const deleteAccount = (accountId: string, confirm: string) =>
+  repeatable(call<shapes.Account>('DELETE', `/v2/admin/accounts/${part(accountId)}${query({ confirm })}`));
 export const listTokens = (accountId: string) =>
   listCall<{ readonly tokens: readonly shapes.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens');
 export const createToken = (token: {

@@ -620,6 +620,8 @@ export interface Account {
   readonly createdAt: number;
   /** Since when the account is suspended. Absent if it is not suspended. */
   readonly suspendedAt?: number;
+  /** Since when the account is being deleted. Absent if it is not. It cannot be stopped. */
+  readonly deletingSince?: number;
   readonly outage?: 'park';
 }
 

@@ -168,6 +168,8 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
   'POST /v2/admin/accounts': (postrider) => postrider.send(calls.createAccount({ name: 'acme', tier: 'paid' })),
   'PATCH /v2/admin/accounts/{accountId}': (postrider) =>
     postrider.send(calls.setTier('acc_01M7EZ927YM48C125CV0AFAWDP', 'free')),
+  'DELETE /v2/admin/accounts/{accountId}': (postrider) =>
+    postrider.send(calls.deleteAccount('acc_01M7EZ927YM48C125CV0AFAWDP', 'acme')),
   'GET /v2/admin/tokens': (postrider) => postrider.send(calls.listTokens('acc_01M7EZ927YM48C125CV0AFAWDP')),
   'POST /v2/admin/tokens': (postrider) =>
     postrider.send(

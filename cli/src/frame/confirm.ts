@@ -6,7 +6,21 @@ import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { printable } from './printable.ts';
 
-export async function confirm({ given, io, out }: Invocation, question: string): Promise<void> {
+export function confirm(invocation: Invocation, question: string): Promise<void> {
+  return ask(invocation, question, '[y/N]', (answer) => /^y(?:es)?$/i.test(answer));
+}
+
+/** For what takes much with it: the person types the name of what goes. */
+export function confirmByName(invocation: Invocation, question: string, name: string): Promise<void> {
+  return ask(invocation, question, `Type ${name} to confirm:`, (answer) => answer === name);
+}
+
+async function ask(
+  { given, io, out }: Invocation,
+  question: string,
+  how: string,
+  isYes: (answer: string) => boolean,
+): Promise<void> {
   if (given.has('yes')) return;
   if (!io.stdin.isTTY || out.isJson) {
     throw new Failure(`confirmation needed: ${question}`, {
@@ -19,9 +33,9 @@ export async function confirm({ given, io, out }: Invocation, question: string):
   asking.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const closed = new Promise<string>((resolve) => asking.once('close', () => resolve('')));
   try {
-    const answered = asking.question(`${printable(question)} [y/N] `, { signal: io.interrupted });
+    const answered = asking.question(`${printable(question)} ${printable(how)} `, { signal: io.interrupted });
     const answer = await Promise.race([answered, closed]);
-    if (/^y(?:es)?$/i.test(answer.trim())) return;
+    if (isYes(answer.trim())) return;
   } finally {
     asking.close();
   }

@@ -54,11 +54,13 @@ async function createToken(store: AccountStore & AccessStore, config: Config) {
   const expiresIn = lifeMs === null ? undefined : formatDurationMs(lifeMs);
   const limits = readTokenLimits({ expiresIn, addresses }, world.clock.now(), wrongRange);
   if ('problem' in limits) throw new Error(limits.problem);
-  const { token, text } = await auditCommand(
+  const made = await auditCommand(
     { store, newId, now: () => world.clock.now() },
     { call: 'postrider token create', accountId: account.id, target: `${account.id}/${config.tokenName}` },
     () => new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes, limits),
   );
+  if (!made) throw new Error(`the account "${account.name}" is being deleted`);
+  const { token, text } = made;
   return { token: text, tokenId: token.id, account: account.name, scopes, ...shownLimits(token) };
 }
 

@@ -142,6 +142,17 @@ const ACCOUNTS: readonly CommandSpec[] = [
     load: async () => (await import('../commands/machine/token.ts')).resumeAccount,
   },
   {
+    name: 'account delete',
+    summary: 'delete an account with everything that it has',
+    about:
+      'Deletes an account with its messages, queues, topics, schedules, alerts and tokens. It works no more at once, and cannot be resumed. The running service then deletes what it has, piece by piece; until the account is gone, account list shows it as being deleted. With --data or --store, the account is deleted when a service runs on the store. The token must be of another account.',
+    arguments: [{ name: 'account', about: 'the name or id of an account' }],
+    flags: [...STORE_FLAGS, YES_FLAG],
+    scope: 'admin',
+    examples: ['postrider account delete acme'],
+    load: async () => (await import('../commands/machine/token.ts')).deleteAccount,
+  },
+  {
     name: 'account recount',
     summary: 'recount the bytes that accounts store, directly in the store',
     about:

@@ -33,15 +33,15 @@ export function Accounts() {
           <label className="block">
             <span className="label">Account</span>
             <select className="input w-56" value={chosen} onChange={(event) => setChosen(event.target.value)}>
-              {data?.accounts.map(({ id, name: each }) => (
+              {data?.accounts.map(({ id, name: each, deletingSince }) => (
                 <option key={id} value={id}>
                   {each}
+                  {deletingSince !== undefined && ' (being deleted)'}
                 </option>
               ))}
             </select>
           </label>
-          {account && <Tier account={account} />}
-          {account && <Suspension account={account} />}
+          {account && <Changes account={account} />}
           <span className="grow" />
           <label className="block">
             <span className="label">New account</span>
@@ -65,9 +65,46 @@ export function Accounts() {
             Create account
           </ActionButton>
         </div>
-        {account && <Tokens key={account.id} account={account} />}
+        {account && account.deletingSince === undefined && <Tokens key={account.id} account={account} />}
       </div>
     </Section>
+  );
+}
+
+function Changes({ account }: { readonly account: Account }) {
+  const { account: own } = useSession();
+  if (account.deletingSince !== undefined) {
+    return (
+      <p className="self-center text-sm text-ink-2">
+        being deleted since <Ago at={account.deletingSince} />
+      </p>
+    );
+  }
+  return (
+    <>
+      <Tier account={account} />
+      <Suspension account={account} />
+      {account.id !== own.accountId && <Deletion account={account} />}
+    </>
+  );
+}
+
+function Deletion({ account }: { readonly account: Account }) {
+  return (
+    <ConfirmButton
+      title={`Delete the account “${account.name}”?`}
+      verb="Delete it"
+      typed={account.name}
+      scope="admin"
+      call={calls.deleteAccount(account.id, account.name)}
+      button="Delete account"
+      done={`Account “${account.name}” is being deleted`}
+    >
+      <p>
+        Its tokens stop working at once, and none of its messages starts any more. All that it has is deleted: messages,
+        queues, topics, schedules, alerts and tokens. This cannot be undone.
+      </p>
+    </ConfirmButton>
   );
 }
 

@@ -1,7 +1,15 @@
 // Changes accounts, tokens and sessions, and authenticates callers. A caller that the store has found is cached for a
 // few seconds, so that a busy client costs one look-up in that time. A change by this process clears the cache at once.
 
-import type { Account, Revocation, Scope, SigningKeys, Token, TokenLimits } from '../rules/accounts/account.ts';
+import type {
+  Account,
+  Deletion,
+  Revocation,
+  Scope,
+  SigningKeys,
+  Token,
+  TokenLimits,
+} from '../rules/accounts/account.ts';
 import { hasExpired, SCOPES } from '../rules/accounts/account.ts';
 import { eachMax } from '../rules/limits/budgets.ts';
 import type { TierName } from '../rules/limits/tier.ts';
@@ -135,22 +143,31 @@ export class Accounts {
     return isKnown;
   }
 
+  /** From then on nothing of the account works. The service deletes it afterwards, in pieces. */
+  async deleteAccount(accountId: string): Promise<Deletion> {
+    const result = await this.#store.beginDeletion(accountId, this.#world.clock.now());
+    this.#forget();
+    // All tokens of the account were revoked.
+    if (result === 'begun') this.#announceEnd('unknown');
+    return result;
+  }
+
   async setOutage(accountId: string, outage: 'park' | null): Promise<void> {
     await this.#store.setOutage(accountId, outage);
     this.#forget();
   }
 
-  /** Makes a token. Only the result contains its text: the store keeps a hash. */
+  /** Makes a token. Only the result contains its text: the store keeps a hash. Null: the account is being deleted. */
   async createToken(
     accountId: string,
     name: string,
     scopes: readonly Scope[],
     { text = newSecret('pr', this.#world.random), ...limits }: Partial<TokenLimits> & { readonly text?: string } = {},
-  ): Promise<{ token: Token; text: string }> {
+  ): Promise<{ token: Token; text: string } | null> {
     const token: Token = { ...this.#newToken(name, scopes), ...limits, accountId };
-    await this.#store.createToken(token, hashToken(text));
+    const isMade = await this.#store.createToken(token, hashToken(text));
     this.#forget();
-    return { token, text };
+    return isMade ? { token, text } : null;
   }
 
   async revokeToken(accountId: string, tokenId: string): Promise<Revocation> {

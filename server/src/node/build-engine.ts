@@ -1,5 +1,6 @@
 // Builds the engine of a node with its sender and all of its upkeep.
 
+import { accountDeleter } from '../accounts/account-deletion.ts';
 import { ackKeeper } from '../acks/ack-keeper.ts';
 import type { Network } from '../delivery/egress/dial.ts';
 import type { EgressPolicy } from '../delivery/egress/egress.ts';
@@ -126,6 +127,7 @@ function tasksOfFirstLane(base: NodeBase): UpkeepTask[] {
       cancelledUntil: (account, now) => room.cancelledUntil(account, now),
     }),
     keepAlerts(base),
+    accountDeleter(store),
   ];
 }
 

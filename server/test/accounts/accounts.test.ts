@@ -44,7 +44,7 @@ async function open(t: TestContext) {
   );
   const account = await accounts.createAccount('one', 'free');
   assert.ok(typeof account === 'object');
-  const { token, text } = await accounts.createToken(account.id, 'first', ['publish']);
+  const { token, text } = (await accounts.createToken(account.id, 'first', ['publish']))!;
   return {
     store,
     accounts,
@@ -187,7 +187,7 @@ test('a lookup that failed is repeated', async (t) => {
 test('a remembered token is worth nothing from its expiry on, to the millisecond, and the store is asked again', async (t) => {
   const { accounts, account, asked, clock } = await open(t);
   const expiresAt = clock.now() + 1000;
-  const { token, text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt });
+  const { token, text } = (await accounts.createToken(account.id, 'short', ['publish'], { expiresAt }))!;
   assert.equal((await accounts.authenticate(text))?.token.id, token.id);
   clock.advance(999);
   assert.equal((accounts.authenticate(text) as { token: { id: string } }).token.id, token.id, 'remembered');
@@ -200,7 +200,7 @@ test('a remembered token is worth nothing from its expiry on, to the millisecond
 
 test('a token that expires while it is looked up does not work, for whoever waits for the look-up', async (t) => {
   const { accounts, account, asked, clock, hold } = await open(t);
-  const { text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt: clock.now() + 1000 });
+  const { text } = (await accounts.createToken(account.id, 'short', ['publish'], { expiresAt: clock.now() + 1000 }))!;
   const letGo = hold();
   const before = accounts.authenticate(text);
   await new Promise(setImmediate);
@@ -214,7 +214,7 @@ test('a token that expires while it is looked up does not work, for whoever wait
 test('the expiry goes by the time of day: a clock that is set forward ends it, and one that is set back does not last', async (t) => {
   const { accounts, account, clock } = await open(t);
   const expiresAt = clock.now() + 60_000;
-  const { text } = await accounts.createToken(account.id, 'short', ['publish'], { expiresAt });
+  const { text } = (await accounts.createToken(account.id, 'short', ['publish'], { expiresAt }))!;
   assert.ok(await accounts.authenticate(text));
   clock.jump(60_000);
   assert.equal(await accounts.authenticate(text), null);
@@ -227,7 +227,7 @@ test('the expiry goes by the time of day: a clock that is set forward ends it, a
 test('a session lasts no longer than its token, and a remembered one ends with it', async (t) => {
   const { accounts, account, clock, store } = await open(t);
   const expiresAt = clock.now() + 1000;
-  const { token } = await accounts.createToken(account.id, 'short', ['read'], { expiresAt });
+  const { token } = (await accounts.createToken(account.id, 'short', ['read'], { expiresAt }))!;
   const secret = await accounts.createSession(token);
   assert.equal((await accounts.authenticateSession(secret))?.token.id, token.id);
   clock.advance(999);

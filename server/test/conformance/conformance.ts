@@ -3,6 +3,7 @@
 import { describe } from 'node:test';
 import type { Part } from '../support/campaign.ts';
 import { acceptConformance } from './accept.ts';
+import { accountDeletionConformance } from './account-deletion.ts';
 import { accountsConformance } from './accounts.ts';
 import { acksConformance } from './acks.ts';
 import { alertsConformance } from './alerts.ts';
@@ -77,6 +78,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   sharedBodiesConformance,
   storedConformance,
   suspensionConformance,
+  accountDeletionConformance,
   topicsConformance,
   accountsConformance,
   auditConformance,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Claim, NewMessage } from '../../src/rules/delivery/message.ts';
 import type { Store } from '../../src/store/ports/store.ts';
+import type { AccountRows } from '../store/account-rows.ts';
 import { type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import { type Claimed, claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -16,6 +17,8 @@ export interface StoreHarness {
   letTimePass(ms: number): Promise<void>;
   /** Looks into the tables, past all nodes. */
   storedBodies(): Promise<StoredBodies>;
+  /** Looks into every table that names accounts: in which of them the account has rows, and how many. */
+  rowsOf(accountId: string): Promise<AccountRows>;
   /** Closes every node and throws the state away. */
   close(): Promise<void>;
 }
@@ -67,6 +70,7 @@ export interface OneNode {
   open(name: string): Promise<Node>;
   letTimePass(ms: number): Promise<void>;
   storedBodies(): Promise<StoredBodies>;
+  rowsOf(accountId: string): Promise<AccountRows>;
 }
 
 export interface TwoNodes extends OneNode {
@@ -107,8 +111,8 @@ async function openNode(harness: StoreHarness, name: string): Promise<Node> {
 async function runOn(harness: StoreHarness, a: Node, body: (nodes: OneNode) => Promise<void>): Promise<void> {
   await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   await a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
-  const { letTimePass, storedBodies } = harness;
-  await body({ a, open: (name) => openNode(harness, name), letTimePass, storedBodies });
+  const { letTimePass, storedBodies, rowsOf } = harness;
+  await body({ a, open: (name) => openNode(harness, name), letTimePass, storedBodies, rowsOf });
   assert.deepEqual(wrongBodies(await storedBodies()), []);
 }
 

@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/ports/store.ts';
 import { withClient } from '../postgres/databases.ts';
 import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { ACCOUNT_TABLES, countAccountRows, withRows } from '../store/account-rows.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
@@ -35,6 +36,12 @@ function over(url: string, clock: ManualClock, cleanUp: () => Promise<void>): St
         const { rows } = await client.query<Record<keyof StoredBodies, string>>(STORED_BODIES);
         const { count, bytes, unused, wrong } = rows[0]!;
         return { count: Number(count), bytes: Number(bytes), unused: Number(unused), wrong: Number(wrong) };
+      }),
+    rowsOf: (accountId) =>
+      withClient(url, async (client) => {
+        const { rows } = await client.query<{ names: string }>(ACCOUNT_TABLES.postgres);
+        const counted = await client.query<Record<string, string>>(countAccountRows(rows[0]!.names, accountId));
+        return withRows(counted.rows[0]!);
       }),
     async close() {
       await Promise.all(stores.map((store) => store.close()));

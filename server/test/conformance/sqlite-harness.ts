@@ -8,6 +8,7 @@ import { openDatabase, openReader } from '../../src/store/sqlite/files/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { inlineExecutor, threadExecutor } from '../../src/store/sqlite/thread/executor.ts';
 import type { Executor } from '../../src/store/sqlite/thread/executor-port.ts';
+import { ACCOUNT_TABLES, countAccountRows, withRows } from '../store/account-rows.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 
@@ -33,6 +34,10 @@ function over(
     },
     letTimePass: async (ms) => clock.advance(ms),
     storedBodies: async () => ({ ...look<StoredBodies>(STORED_BODIES) }),
+    async rowsOf(accountId) {
+      const { names } = look<{ names: string }>(ACCOUNT_TABLES.sqlite);
+      return withRows(look(countAccountRows(names, accountId)));
+    },
     async close() {
       await Promise.all(stores.map((store) => store.close()));
       await executor.close();

@@ -20,6 +20,8 @@ export interface AccountAccess {
   createAccount(name: string, tier: string | undefined): Promise<Account>;
   setTier(accountId: string, tier: string): Promise<Account>;
   setSuspended(accountId: string, isSuspended: boolean): Promise<Account>;
+  /** From then on it works no more. The service deletes it, also if this was done directly in its store. */
+  deleteAccount(account: Account): Promise<Account>;
   /** Counts again how many bytes an account stores. Null over the API, which has no call for this. */
   readonly recount: ((accountId: string) => Promise<RecountResult>) | null;
   tokens(accountId: string): Promise<readonly Token[]>;

@@ -26,6 +26,7 @@ function apiAccess(client: Client, url: string): AccountAccess {
     createAccount: (name, tier) => client.createAccount({ name, ...(tier !== undefined && { tier }) }),
     setTier: (accountId, tier) => client.setTier(accountId, tier),
     setSuspended: (accountId, isSuspended) => client.setSuspended(accountId, isSuspended),
+    deleteAccount: ({ id, name }) => client.deleteAccount(id, name),
     recount: null,
     tokens: async (accountId) => (await client.listTokens(accountId)).tokens,
     createToken: (accountId, name, scopes, { expiresIn, addresses = [] }) =>

@@ -1,9 +1,9 @@
 // `postrider token …` and `postrider account …`, over the API or directly in a store.
 
-import type { OwnAccount, Scope, Token } from 'postrider-sdk';
+import type { Account, OwnAccount, Scope, Token } from 'postrider-sdk';
 import { SCOPES } from '../../../../server/src/rules/accounts/account.ts';
 import type { Invocation } from '../../frame/command.ts';
-import { confirm } from '../../frame/confirm.ts';
+import { confirm, confirmByName } from '../../frame/confirm.ts';
 import { EXIT } from '../../frame/exit-codes.ts';
 import { Failure } from '../../frame/failure.ts';
 import { printable } from '../../frame/printable.ts';
@@ -160,11 +160,16 @@ export async function listAccounts(invocation: Invocation): Promise<number> {
     out.list(
       accounts,
       `There are no accounts at ${access.location}.`,
-      [{ title: 'ACCOUNT' }, { title: 'NAME' }, { title: 'TIER' }, { title: 'CREATED' }],
-      ({ id, name, tier, createdAt }) => [id, name, tier, timeText(createdAt)],
+      [{ title: 'ACCOUNT' }, { title: 'NAME' }, { title: 'TIER' }, { title: 'CREATED' }, { title: 'STATE' }],
+      (account) => [account.id, account.name, account.tier, timeText(account.createdAt), stateOf(account)],
     );
     return EXIT.done;
   });
+}
+
+function stateOf({ suspendedAt, deletingSince }: Account): string {
+  if (deletingSince !== undefined) return 'being deleted';
+  return suspendedAt === undefined ? '' : 'suspended';
 }
 
 export async function createAccount(invocation: Invocation): Promise<number> {
@@ -205,6 +210,21 @@ function setSuspended(invocation: Invocation, isSuspended: boolean): Promise<num
     const { id } = await findAccount(access, given.words[0]);
     const account = await access.setSuspended(id, isSuspended);
     out.result(account, `${printable(account.name)}  ${isSuspended ? 'suspended' : 'active'}`);
+    return EXIT.done;
+  });
+}
+
+export function deleteAccount(invocation: Invocation): Promise<number> {
+  const { given, out } = invocation;
+  return within(invocation, async (access) => {
+    const found = await findAccount(access, given.words[0]);
+    await confirmByName(
+      invocation,
+      `Delete the account ${found.name} at ${access.location}, with all its messages, settings and tokens? This cannot be undone.`,
+      found.name,
+    );
+    const account = await access.deleteAccount(found);
+    out.result(account, `${printable(account.name)}  being deleted`);
     return EXIT.done;
   });
 }

@@ -563,6 +563,13 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     },
   ],
   [
+    'DELETE /v2/admin/accounts/{accountId}',
+    {
+      curl: 'curl -X DELETE \'http://127.0.0.1:8411/v2/admin/accounts/acc_01M7EZ927YM48C125CV0AFAWDP?confirm=acme\' \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.send(calls.deleteAccount('acc_01M7EZ927YM48C125CV0AFAWDP', 'acme'));",
+    },
+  ],
+  [
     'GET /v2/admin/tokens',
     {
       curl: 'curl \'http://127.0.0.1:8411/v2/admin/tokens?accountId=acc_01M7EZ927YM48C125CV0AFAWDP\' \\\n  -H "Authorization: Bearer $TOKEN"',

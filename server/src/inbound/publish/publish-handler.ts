@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Accounts } from '../../accounts/accounts.ts';
 import type { Audit } from '../../audit/audit.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from '../../publish/publications.ts';
+import type { Scope } from '../../rules/accounts/account.ts';
 import type { AuditFacts } from '../../rules/accounts/audit.ts';
 import { NO_DESCENT } from '../../rules/delivery/descent.ts';
 import type { NewMessage } from '../../rules/delivery/message.ts';
@@ -89,6 +90,13 @@ interface FanOut {
   readonly pieces: EventLoopYielder;
 }
 
+/** For bodies that take longer, the caller is looked up again. */
+const SLOW_BODY_MS = 1000;
+
+function scopeOf(call: PublishTarget['call']): Scope {
+  return call === 'schedule' ? 'manage' : 'publish';
+}
+
 type CallerRequest = IncomingMessage | WholeRequest;
 
 type Target = NonNullable<ReturnType<typeof parsePublishTarget>>;
@@ -152,8 +160,8 @@ export class PublishHandler {
     }
     const refusal = this.#options.refusal();
     if (refusal) throw refusal;
-    const isSchedule = 'call' in target && target.call === 'schedule';
-    const asking = authenticate(this.#options, request, isSchedule ? 'manage' : 'publish');
+    const scope = 'call' in target ? scopeOf(target.call) : 'publish';
+    const asking = authenticate(this.#options, request, scope);
     if (!(asking instanceof Promise)) this.#take(target, request, response, refuse, asking);
     else {
       asking
@@ -185,14 +193,17 @@ export class PublishHandler {
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
-    const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
+    const { bodies, tiers, schedules, headerPrefix, publications, world } = this.#options;
     const { account } = principal;
     const tier = tiers[account.tier];
     let held: ReceivedBody | null = null;
     let fanOut: FanOut | null = null;
     try {
       const receiving = bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
+      const beganMs = receiving instanceof Promise ? world.clock.monotonicMs() : null;
       held = receiving instanceof Promise ? await receiving : receiving;
+      if (beganMs !== null && world.clock.monotonicMs() - beganMs > SLOW_BODY_MS)
+        await this.#askAgain(request, target.call);
       const taken = separateSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
         destination: taken.destination,
@@ -239,6 +250,11 @@ export class PublishHandler {
       held?.release();
       if (fanOut) this.#endFanOut(account.id, fanOut);
     }
+  }
+
+  /** Refuses a caller that has lost its access while its body came. */
+  async #askAgain(request: CallerRequest, call: PublishTarget['call']): Promise<void> {
+    refuseSuspended(await authenticate(this.#options, request, scopeOf(call)));
   }
 
   #respond(target: Target, request: CallerRequest, response: CallerResponse, status: number, value: unknown): void {
@@ -296,7 +312,7 @@ export class PublishHandler {
     refuse: Refuse<Q, S>,
     principal: Principal,
   ): Promise<void> {
-    const { bodies, requestBytesMax, batchMax, tiers, headerPrefix, turns } = this.#options;
+    const { bodies, requestBytesMax, batchMax, tiers, headerPrefix, turns, world } = this.#options;
     const { id, tier } = principal.account;
     let held: ReceivedBody | null = null;
     let begun = 0;
@@ -305,7 +321,9 @@ export class PublishHandler {
       const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
       const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
       // Each element is parsed as soon as it has arrived, so that the whole text of the batch is never in memory.
+      const beganMs = world.clock.monotonicMs();
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
+      if (world.clock.monotonicMs() - beganMs > SLOW_BODY_MS) await this.#askAgain(request, 'batch');
       batch.end();
       const elements = Math.max(1, batch.elements.length);
       const waiting = this.#batches.begin(id, elements);

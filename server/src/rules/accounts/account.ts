@@ -13,6 +13,8 @@ export interface Account {
   readonly createdAt: number;
   /** Since when the account is suspended: it makes no messages, and none of its messages start. Absent if it is not. */
   readonly suspendedAt?: number;
+  /** Since when the account is being deleted. It is suspended, and is not resumed. Absent if it stays. */
+  readonly deletingSince?: number;
   /** What its messages that say nothing themselves do while their host is down. Absent: they are retried. */
   readonly outage?: 'park';
 }
@@ -58,6 +60,33 @@ export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 export function checkRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
   if (!token) return 'unknown';
   return token.scopes.includes('admin') && !hasOtherAdmin() ? 'lastAdmin' : 'revoked';
+}
+
+/**
+ * `before`: it was being deleted already. `lastAdmin`: it stays, because without it nobody could create a token.
+ */
+export type Deletion = 'begun' | 'before' | 'unknown' | 'lastAdmin';
+
+/** Whether an account may be deleted. `hasOtherAdmin`: a valid token of another account has the scope to administer. */
+export function checkDeletion(
+  account: Pick<Account, 'deletingSince'> | null,
+  hasAdmin: boolean,
+  hasOtherAdmin: boolean,
+): Deletion {
+  if (!account) return 'unknown';
+  if (account.deletingSince !== undefined) return 'before';
+  return hasAdmin && !hasOtherAdmin ? 'lastAdmin' : 'begun';
+}
+
+/**
+ * For how long an account without any rows left keeps its own: longer than a request may take that began before its
+ * deletion. What such a request still stores is deleted too.
+ */
+const EMPTY_KEPT_MS = 6 * 60_000;
+
+/** Whether the row of an account that is being deleted, and that has no other rows, may be deleted. */
+export function isForgettable(deletingSince: number, now: number): boolean {
+  return now >= deletingSince + EMPTY_KEPT_MS;
 }
 
 export interface SigningKeys {

@@ -1,6 +1,6 @@
 // Access: tokens, sessions of the console, and the audit of what was done with them.
 
-import type { Account, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
+import type { Account, Deletion, Revocation, Session, SigningKeys, Token } from '../../rules/accounts/account.ts';
 import type { AuditFilter, AuditRow, AuditRowKind } from '../../rules/accounts/audit.ts';
 import type { ReadAmount } from '../../rules/reads/read-amount.ts';
 import type { ListPiece, ListPieceRequest } from './list-piece.ts';
@@ -48,7 +48,8 @@ export type AuditKept = Readonly<Record<AuditRowKind, number>>;
 export interface AccessStore {
   // ——— tokens ———
 
-  createToken(token: Token, hash: Uint8Array): Promise<void>;
+  /** False: the account is being deleted. */
+  createToken(token: Token, hash: Uint8Array): Promise<boolean>;
 
   /** The token with this hash, and its account. Null if there is none, or if the token was revoked or has expired. */
   findToken(hash: Uint8Array, now: number): Promise<Principal | null>;
@@ -64,6 +65,12 @@ export interface AccessStore {
    * once.
    */
   revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
+
+  /**
+   * Ends everything of the account: its tokens are revoked, it is suspended, and it can neither be resumed nor get a
+   * token. `deleteAccountPiece` deletes it afterwards. At least one token with the admin scope always remains.
+   */
+  beginDeletion(accountId: string, now: number): Promise<Deletion>;
 
   /** Revokes the tokens with these hashes, whatever their scopes are. */
   revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;

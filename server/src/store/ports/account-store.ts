@@ -17,6 +17,15 @@ export interface ActivityBucket {
   readonly activity: Activity;
 }
 
+/**
+ * `more`: rows were deleted, or others hold them, and the next piece should follow. `waiting`: nothing is left but the account
+ * itself, which waits for requests that began before. `gone`: the account is deleted.
+ */
+export interface DeletionPiece {
+  readonly accountId: string;
+  readonly outcome: 'more' | 'waiting' | 'gone';
+}
+
 export interface AccountStore {
   // ——— accounts ———
 
@@ -24,16 +33,25 @@ export interface AccountStore {
 
   getAccount(accountId: string): Promise<Account | null>;
 
+  /** False: there is no such account, or it is being deleted. */
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
   /**
    * Suspends the account, or resumes it with null. While the account is suspended, none of its messages is claimed;
-   * running attempts end normally. Suspending it again keeps the first time.
+   * running attempts end normally. Suspending it again keeps the first time. False: there is no such account, or it is
+   * being deleted.
    */
   setSuspended(accountId: string, at: number | null, now: number): Promise<boolean>;
 
   /** What messages of the account that say nothing themselves do while their host is down. Null: they are retried. */
   setOutage(accountId: string, outage: 'park' | null): Promise<boolean>;
+
+  /**
+   * Deletes at most `limit` rows of the first account after `after` that is being deleted, and at last the account. The rows
+   * of its audit stay. Messages are deleted whatever their states are: who settles one afterwards finds nothing. Null: there
+   * is no such account, or other nodes work on them.
+   */
+  deleteAccountPiece(after: string, now: number, limit: number): Promise<DeletionPiece | null>;
 
   /** Ordered by id. */
   listAccounts(part?: ListPieceRequest): Promise<ListPiece<Account>>;

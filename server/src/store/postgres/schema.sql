@@ -4,14 +4,15 @@
 CREATE SEQUENCE message_seq AS bigint START 1 INCREMENT 1 CACHE 1;
 
 CREATE TABLE accounts (
-  id           text COLLATE "C" NOT NULL,
-  name         text COLLATE "C" NOT NULL,
-  tier         text COLLATE "C" NOT NULL,
-  current_key  text COLLATE "C" NOT NULL,
-  next_key     text COLLATE "C" NOT NULL,
-  created_at   bigint NOT NULL,
-  suspended_at bigint,
-  outage       text COLLATE "C",
+  id             text COLLATE "C" NOT NULL,
+  name           text COLLATE "C" NOT NULL,
+  tier           text COLLATE "C" NOT NULL,
+  current_key    text COLLATE "C" NOT NULL,
+  next_key       text COLLATE "C" NOT NULL,
+  created_at     bigint NOT NULL,
+  suspended_at   bigint,
+  outage         text COLLATE "C",
+  deleting_since bigint,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_name_key UNIQUE (name)
 );
@@ -454,4 +455,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (6, 2);
+INSERT INTO schema_version (version, reader_min) VALUES (7, 2);

@@ -6,7 +6,11 @@ import { FIRST_PART, type ListPiece, type ListPieceRequest, pieceOf } from '../p
 import { type AccountRow, toAccount } from '../rows/rows.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-const ACCOUNT = 'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt", outage';
+const ACCOUNT =
+  'id, name, tier, created_at AS "createdAt", suspended_at AS "suspendedAt", deleting_since AS "deletingSince", outage';
+
+/** Nothing of an account is changed any more once it is being deleted. */
+const STAYS = 'WHERE id = ? AND deleting_since IS NULL';
 
 export function* createAccount(account: Account, keys: SigningKeys): Steps<'created' | 'nameTaken'> {
   const changes = yield* run(
@@ -29,14 +33,14 @@ export function* listAccounts({ after, limit }: ListPieceRequest = FIRST_PART): 
 
 export function* setTier(accountId: string, tier: TierName): Steps<boolean> {
   yield* step('forgetAccounts');
-  return (yield* run('UPDATE accounts SET tier = ? WHERE id = ?', [tier, accountId])) > 0;
+  return (yield* run(`UPDATE accounts SET tier = ? ${STAYS}`, [tier, accountId])) > 0;
 }
 
 export function* setSuspended(accountId: string, at: number | null, _now: number): Steps<boolean> {
   const changes =
     at === null
-      ? yield* run('UPDATE accounts SET suspended_at = NULL WHERE id = ?', [accountId])
-      : yield* run('UPDATE accounts SET suspended_at = coalesce(suspended_at, ?) WHERE id = ?', [at, accountId]);
+      ? yield* run(`UPDATE accounts SET suspended_at = NULL ${STAYS}`, [accountId])
+      : yield* run(`UPDATE accounts SET suspended_at = coalesce(suspended_at, ?) ${STAYS}`, [at, accountId]);
   return changes > 0;
 }
 

@@ -33,13 +33,17 @@ function toHost({ account_id: accountId, host, health, parking }: HostRow): Know
  * new rows are inserted, then all others are locked, both in one order: then no two nodes wait for each other.
  */
 export function* addHostHealth(measured: readonly MeasuredHost[], hostsMax: number): Steps<number> {
-  const news = onceEach(measured);
-  const known = yield* knownOf(news);
+  const given = onceEach(measured);
+  const known = yield* knownOf(given);
+  const isKnown = ({ accountId, host }: MeasuredHost) => known.has(keyOf(accountId, host));
+  // An attempt may end after its account was deleted.
+  const standing = yield* standingAccounts(given.filter((each) => !isKnown(each)));
+  const news = given.filter((each) => isKnown(each) || standing.has(each.accountId));
   /** How many hosts each account may still get. */
   const room = new Map<string, number>();
   const ended = new Set<MeasuredHost>();
   let leftOut = 0;
-  for (const each of news.filter(({ accountId, host }) => !known.has(keyOf(accountId, host)))) {
+  for (const each of news.filter((other) => !isKnown(other))) {
     const { accountId, health } = each;
     const free = room.get(accountId) ?? hostsMax - (yield* countHosts(accountId, hostsMax));
     room.set(accountId, Math.max(0, free - 1));
@@ -60,6 +64,13 @@ function* knownOf(measured: readonly MeasuredHost[]): Steps<ReadonlySet<string>>
     for (const row of rows) known.add(keyOf(row.account_id, row.host));
   }
   return known;
+}
+
+function* standingAccounts(measured: readonly MeasuredHost[]): Steps<ReadonlySet<string>> {
+  if (measured.length === 0) return new Set();
+  const sql = 'SELECT id FROM accounts WHERE id = ANY (?)';
+  const rows = yield* all<{ id: string }>(sql, [[...new Set(measured.map(({ accountId }) => accountId))]]);
+  return new Set(rows.map(({ id }) => id));
 }
 
 const countHosts = countUpTo('hosts');

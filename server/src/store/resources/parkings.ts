@@ -130,7 +130,8 @@ function* lockHost(
   if (known) return known;
   const count = 'SELECT count(*) AS n FROM (SELECT 1 FROM hosts WHERE account_id = ? LIMIT ?) AS few';
   const { n } = (yield* get<{ n: number }>(count, [accountId, hostsMax]))!;
-  if (n >= hostsMax) return undefined;
+  // An attempt may end after its account was deleted.
+  if (n >= hostsMax || !(yield* get('SELECT 1 FROM accounts WHERE id = ?', [accountId]))) return undefined;
   const health: HostHealth = {
     spans: [],
     lastAttemptAt: now,

@@ -76,6 +76,8 @@ export interface AdapterSteps {
   /** Adds a step of a message to the journal. */
   addJournal(accountId: string, seq: number, step: number, at: number): void;
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): CancelReply;
+  /** Deletes at most `limit` of the oldest messages of an account, whatever their states are, with all that belongs to them. */
+  deleteMessagesOf(accountId: string, limit: number): void;
   /** Returns how many dead letters it deleted. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): number;
   retryDeadLetters(retries: readonly DeadLetterRetry[], now: number, dayMax: number | null): RetryReply;

@@ -7,7 +7,11 @@ import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows/rows.ts';
 import { createAccount, getAccount } from './accounts.ts';
 import { all, get, run, type Steps, step } from './steps.ts';
 
-export function* createToken(token: Token, hash: Uint8Array): Steps<void> {
+export function* createToken(token: Token, hash: Uint8Array): Steps<boolean> {
+  // Without the lock, the account could be deleted meanwhile, and this token of it would not be revoked.
+  yield* step('lockAccount', token.accountId);
+  const account = yield* getAccount(token.accountId);
+  if (account?.deletingSince !== undefined) return false;
   yield* run(
     `INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at, expires_at, addresses)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -16,6 +20,7 @@ export function* createToken(token: Token, hash: Uint8Array): Steps<void> {
       ...[token.expiresAt, token.addresses.join(' ')],
     ],
   );
+  return true;
 }
 
 export function* findToken(hash: Uint8Array, now: number): Steps<Principal | null> {
@@ -58,7 +63,10 @@ export function* revokeToken(accountId: string, tokenId: string, now: number): S
 export function* createFirstAdmin({ account, keys, token, hash }: FirstAdmin): Steps<boolean> {
   yield* step('lockTokens', 'start');
   if (yield* get(ADMIN, [''])) return false;
-  const oldest = yield* get<{ id: string }>('SELECT id FROM accounts ORDER BY id LIMIT 1', []);
+  const oldest = yield* get<{ id: string }>(
+    'SELECT id FROM accounts WHERE deleting_since IS NULL ORDER BY id LIMIT 1',
+    [],
+  );
   if (!oldest) yield* createAccount(account, keys);
   yield* createToken({ ...token, accountId: oldest?.id ?? account.id }, hash);
   return true;

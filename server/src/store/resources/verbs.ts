@@ -3,6 +3,7 @@
 
 import { eachMax } from '../../rules/limits/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../rules/lines/queue.ts';
+import * as deletion from './account-deletion.ts';
 import * as accounts from './accounts.ts';
 import * as acks from './acks.ts';
 import * as alerts from './alerts.ts';
@@ -33,11 +34,19 @@ const ACCESS = { changesAccess: true } as const;
 
 /** Tokens, sessions, and the audit. */
 export const ACCESS_VERBS = {
-  createToken: writing(tokens.createToken, AUDITED),
+  createToken: writing(tokens.createToken, {
+    ...AUDITED_IF_CHANGED,
+    locksAccount: ({ accountId }) => accountId,
+  }),
   findToken: reading(tokens.findToken),
   listTokens: listing(tokens.listTokens),
   touchToken: writing(tokens.touchToken),
   revokeToken: writing(tokens.revokeToken, { ...ACCESS, audits: (result) => result === 'revoked' }),
+  beginDeletion: writing(deletion.beginDeletion, {
+    ...ACCESS,
+    audits: (result) => result === 'begun',
+    makesWork: (_result, _accountId, now) => ({ dueAt: now, now }),
+  }),
   revokeHashes: writing(tokens.revokeHashes, { ...ACCESS, ...AUDITED }),
   createFirstAdmin: writing(tokens.createFirstAdmin, AUDITED_IF_CHANGED),
   accountsKnownBy: reading(tokens.accountsKnownBy),
@@ -62,6 +71,7 @@ export const SHARED_ACCOUNT_VERBS = {
     ...AUDITED_IF_CHANGED,
     makesWork: (_isKnown, _accountId, _at, now) => ({ dueAt: now, now }),
   }),
+  deleteAccountPiece: writing(deletion.deleteAccountPiece),
   setOutage: writing(accounts.setOutage, { ...ACCESS, ...AUDITED_IF_CHANGED }),
   // Small pieces, so they do not start the thread for lists.
   listAccounts: lookingUp(accounts.listAccounts),

@@ -344,18 +344,20 @@ export function toFailure(row: FailureRow): FailureFact {
   };
 }
 
-export interface AccountRow extends Omit<Account, 'suspendedAt' | 'outage'> {
+export interface AccountRow extends Omit<Account, 'suspendedAt' | 'deletingSince' | 'outage'> {
   readonly suspendedAt: number | null;
+  readonly deletingSince: number | null;
   readonly outage: 'park' | null;
 }
 
-export function toAccount({ id, name, tier, createdAt, suspendedAt, outage }: AccountRow): Account {
+export function toAccount({ id, name, tier, createdAt, suspendedAt, deletingSince, outage }: AccountRow): Account {
   return {
     id,
     name,
     tier,
     createdAt,
     ...(suspendedAt !== null && { suspendedAt }),
+    ...(deletingSince !== null && { deletingSince }),
     ...(outage !== null && { outage }),
   };
 }

@@ -10,7 +10,7 @@ CREATE TABLE accounts (
   created_at   INTEGER NOT NULL,
   -- Since when it is suspended.
   suspended_at INTEGER
-, outage TEXT) STRICT, WITHOUT ROWID;
+, outage TEXT, deleting_since INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE INDEX accounts_suspended ON accounts (id) WHERE suspended_at IS NOT NULL;
 
@@ -464,4 +464,4 @@ CREATE INDEX audit_numbers ON audit (account_id, kind, number);
 CREATE INDEX messages_of_debounce_key ON messages
   (account_id, substr(debounce_key, 1, instr(debounce_key || char(10), char(10)) - 1), seq) WHERE debounce_key IS NOT NULL;
 
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;

@@ -177,6 +177,7 @@ function changesInTurn(store: Store, turns: TurnsOfAccounts) {
     createAccount: (...rest) => turns.run(NOBODY, () => store.createAccount(...rest)),
     setTier: (...rest) => turns.run(NOBODY, () => store.setTier(...rest)),
     setSuspended: (...rest) => turns.run(NOBODY, () => store.setSuspended(...rest)),
+    beginDeletion: (...rest) => turns.run(NOBODY, () => store.beginDeletion(...rest)),
     rotateSigningKeys: own(store.rotateSigningKeys),
     createToken: (token, ...rest) => turns.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),

@@ -402,6 +402,7 @@ async function everyChange(rider: Rider, { token, accountId }: TokenMade): Promi
   const { tokenId } = (await change('POST /v2/admin/tokens', '/v2/admin/tokens', asked)).json<TokenMade>();
   const revoke = 'DELETE /v2/admin/accounts/{accountId}/tokens/{tokenId}';
   await change(revoke, `/v2/admin/accounts/${other}/tokens/${tokenId}`);
+  await change('DELETE /v2/admin/accounts/{accountId}', `/v2/admin/accounts/${other}?confirm=${name}`);
   const daily = { 'Service-Cron': '0 9 * * *', 'Service-Schedule-Id': 'daily' };
   await change('POST /v2/schedules/{destination}', `/v2/schedules/${NOWHERE}`, undefined, daily);
   await change('PATCH /v2/schedules/{scheduleId}', '/v2/schedules/daily', { cron: '0 8 * * *' });

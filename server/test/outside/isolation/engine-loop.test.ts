@@ -23,6 +23,7 @@ const BESIDE = [
   // In a new store nothing is deleted before 10 minutes have passed.
   ['retention', 'deleteExpired', 10 * 60_000 + 30_000],
   ['bulk operations', 'runningJobs', 2000],
+  ['deletion of accounts', 'deleteAccountPiece', 2000],
   ['orphaned claims', 'orphanedClaims', 5000],
   ['stray claims', 'strayClaims', 10_000],
   ['alerts', 'dueAlerts', 5000],

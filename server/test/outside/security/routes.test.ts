@@ -127,6 +127,7 @@ const NEEDED: Readonly<Record<Scope, readonly string[]>> = {
     'GET /v2/admin/audit',
     'POST /v2/admin/accounts',
     'PATCH /v2/admin/accounts/:accountId',
+    'DELETE /v2/admin/accounts/:accountId',
     'GET /v2/nodes',
     'GET /v2/admin/tokens',
     'POST /v2/admin/tokens',

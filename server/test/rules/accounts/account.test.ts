@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  checkDeletion,
   checkRevocation,
   firstKeptDay,
   hasExpired,
+  isForgettable,
   isUsageDay,
   shownToken,
   type Token,
   usageDay,
 } from '../../../src/rules/accounts/account.ts';
+import { eachMax } from '../../../src/rules/limits/budgets.ts';
 
 test('the last token that can administer is not revoked', () => {
   const [none, another] = [() => false, () => true];
@@ -16,6 +19,20 @@ test('the last token that can administer is not revoked', () => {
   assert.equal(checkRevocation({ scopes: ['admin'] }, another), 'revoked');
   assert.equal(checkRevocation({ scopes: ['publish', 'manage'] }, none), 'revoked');
   assert.equal(checkRevocation(null, another), 'unknown');
+});
+
+test('an account is deleted once, and not with the last token that can administer', () => {
+  assert.equal(checkDeletion(null, false, true), 'unknown');
+  assert.equal(checkDeletion({}, true, false), 'lastAdmin');
+  assert.equal(checkDeletion({}, true, true), 'begun');
+  assert.equal(checkDeletion({}, false, false), 'begun');
+  assert.equal(checkDeletion({ deletingSince: 0 }, false, true), 'before');
+});
+
+test('an account that is being deleted stays for longer than a request takes', () => {
+  const requestMs = eachMax('requestSeconds') * 1000;
+  assert.equal(isForgettable(1000, 1000 + requestMs), false);
+  assert.equal(isForgettable(1000, 1000 + 2 * requestMs), true);
 });
 
 test('usage is counted by the day of UTC and kept for 400 days', () => {

@@ -246,7 +246,43 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await Promise.all([store.storedBytes(ACCOUNT), store.storedAccounts('', 10), store.recountStored(ACCOUNT)]);
   await Promise.all([store.foldStored(10), store.freeBytesInside()]);
   await Promise.all([store.deleteExpired(NOW, 10), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);
+  await useDeletion(store);
 }
+
+/** The account goes with all that the verbs before have left in it. */
+async function useDeletion(store: Store): Promise<void> {
+  const token = {
+    id: 'tok_3',
+    name: 'ci',
+    scopes: ['admin' as const],
+    createdAt: NOW,
+    revokedAt: null,
+    lastUsedAt: null,
+    expiresAt: null,
+    addresses: [],
+  };
+  await store.createAccount({ id: 'acc_3', name: 'three', tier: 'free', createdAt: NOW }, KEYS);
+  await store.createToken({ ...token, accountId: 'acc_3' }, new Uint8Array(32).fill(3));
+  await store.createToken({ ...token, id: 'tok_4', accountId: ACCOUNT }, new Uint8Array(32).fill(4));
+  await store.createSession({ id: 'last', tokenId: 'tok_4', createdAt: NOW, expiresAt: NOW + DAY }, 1);
+  await store.saveTopic(deletedTopic);
+  await store.saveTopic({ ...deletedTopic, id: 'tpc_8', name: 'gone too' });
+  assert.equal(await store.beginDeletion(ACCOUNT, NOW), 'begun');
+  for (let pieces = 0; (await store.deleteAccountPiece('', NOW + DAY, 1))?.outcome !== 'gone'; pieces += 1) {
+    assert.ok(pieces < 500);
+  }
+}
+
+const deletedTopic: Topic = {
+  id: 'tpc_9',
+  accountId: ACCOUNT,
+  name: 'gone',
+  endpoints: [{ name: null, url: 'https://a.example/' }],
+  defaults: [],
+  createdAt: 0,
+  updatedAt: 0,
+  version: 0,
+};
 
 async function useBacklog(store: Store): Promise<void> {
   await claimDue(store, NOW, limits({ slots: 0 }));

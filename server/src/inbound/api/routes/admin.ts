@@ -1,6 +1,6 @@
 // Accounts and tokens, for the operator of the service.
 
-import { SCOPES, shownToken } from '../../../rules/accounts/account.ts';
+import { type Account, SCOPES, shownToken } from '../../../rules/accounts/account.ts';
 import { readTokenLimits } from '../../../rules/accounts/token-limits.ts';
 import { isName, NAME_RULE } from '../../../rules/requests/name.ts';
 import { wrongRange } from '../../../runtime/address-ranges.ts';
@@ -22,6 +22,7 @@ type Context = RouteContext<AccountStore & AccessStore & Pick<DeliveryStore, 'li
 
 export function adminRoutes(api: Api, context: Context): void {
   accountRoutes(api, context);
+  deletionRoutes(api, context);
   nodeRoutes(api, context);
   tokenRoutes(api, context);
 }
@@ -83,11 +84,49 @@ function accountRoutes(api: Api, context: Context): void {
       const { accountId } = params;
       if (tier === undefined && suspended === undefined) throw new ApiError('bad_body', 'give tier, suspended or both');
       about(changedText(accountId, body));
-      if (tier !== undefined && !(await accounts.setTier(accountId, tier))) throw unknownAccount(accountId);
+      if (tier !== undefined && !(await accounts.setTier(accountId, tier)))
+        throw await whyUnchanged(context, accountId);
       if (suspended !== undefined && !(await accounts.setSuspended(accountId, suspended))) {
-        throw unknownAccount(accountId);
+        throw await whyUnchanged(context, accountId);
       }
       return store.getAccount(accountId);
+    },
+  });
+}
+
+function deletionRoutes(api: Api, context: Context): void {
+  const { accounts } = context;
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/admin/accounts/:accountId',
+    storesNothing: true,
+    scope: 'admin',
+    summary: 'Delete an account with everything that it has; this cannot be undone',
+    answer: AccountAnswer,
+    statuses: [202],
+    params: AccountId,
+    query: Type.Object(
+      { confirm: Type.Optional(Type.String({ description: 'The name of the account. Required.' })) },
+      { additionalProperties: false },
+    ),
+    handle: async ({ params: { accountId }, query, principal, reply }) => {
+      const account = await requireAccount(context, accountId);
+      if (query.confirm !== account.name) {
+        throw new ApiError('bad_parameter', `confirm: must be the name of the account, here "${account.name}"`);
+      }
+      if (principal.account.id === accountId) {
+        throw new ApiError('conflict', 'this is your own account; use a token of another account to delete it');
+      }
+      const result = await accounts.deleteAccount(accountId);
+      if (result === 'lastAdmin') {
+        throw new ApiError(
+          'last_admin_token',
+          'the account has the last token with the scope "admin": without it nobody could create another; create an admin token of another account first',
+        );
+      }
+      reply.status(202);
+      return requireAccount(context, accountId);
     },
   });
 }
@@ -158,7 +197,9 @@ function tokenRoutes(api: Api, context: Context): void {
       await requireAccount(context, body.accountId);
       const limits = readTokenLimits(body, world.clock.now(), wrongRange);
       if ('problem' in limits) throw new ApiError('bad_body', limits.problem);
-      const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes, limits);
+      const made = await accounts.createToken(body.accountId, body.name, body.scopes, limits);
+      if (!made) throw beingDeleted(body.accountId);
+      const { token, text } = made;
       reply.status(201);
       return { ...shownToken(token), token: text };
     },
@@ -185,8 +226,19 @@ function tokenRoutes(api: Api, context: Context): void {
   });
 }
 
-async function requireAccount({ store }: Context, accountId: string): Promise<void> {
-  if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
+async function requireAccount({ store }: Context, accountId: string): Promise<Account> {
+  const account = await store.getAccount(accountId);
+  if (!account) throw unknownAccount(accountId);
+  return account;
+}
+
+/** Why an account could not be changed. */
+async function whyUnchanged({ store }: Context, accountId: string): Promise<ApiError> {
+  return (await store.getAccount(accountId)) ? beingDeleted(accountId) : unknownAccount(accountId);
+}
+
+function beingDeleted(accountId: string): ApiError {
+  return new ApiError('conflict', `the account "${accountId}" is being deleted`);
 }
 
 function unknownAccount(accountId: string): ApiError {

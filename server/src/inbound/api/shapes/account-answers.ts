@@ -25,6 +25,11 @@ export const AccountAnswer = closedObject({
   suspendedAt: optional(
     Type.Integer({ description: 'Since when the account is suspended. Absent if it is not suspended.' }),
   ),
+  deletingSince: optional(
+    Type.Integer({
+      description: 'Since when the account is being deleted. Absent if it is not. It cannot be stopped.',
+    }),
+  ),
   outage: optional(Type.String({ enum: ['park'] })),
 });
 export const AccountsAnswer = closedObject({ accounts: Type.Array(AccountAnswer), cursor: Cursor });

@@ -1,6 +1,6 @@
 // Deletes ended messages past their retention, with all rows that belong to them. Those that expired first go first; if
 // too many have expired for one transaction, accounts take turns. Skips messages that another transaction has locked,
-// so that several nodes share the work.
+// so that several nodes share the work. And deletes messages of an account that is being deleted.
 
 import {
   EXPIRED_ACCOUNTS_MAX,
@@ -79,4 +79,20 @@ async function lock(database: Database, rows: readonly Row[], now: number): Prom
     rows.map(({ seq }) => seq),
     now,
   );
+}
+
+/** Deletes the oldest messages of an account, whatever their states are. */
+export async function deleteMessagesOf(database: Database, accountId: string, limit: number): Promise<void> {
+  const oldest = await database.all<Row>(
+    `SELECT ${LOOKED} FROM messages m WHERE account_id = $1 ORDER BY account_id, seq LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    accountId,
+    limit,
+  );
+  const rows = firstWithinBytes(oldest);
+  await database.run(
+    'DELETE FROM acks WHERE account_id = $1 AND message_seq = ANY ($2::bigint[])',
+    accountId,
+    rows.map(({ seq }) => seq),
+  );
+  await deleteLocked(database, rows);
 }

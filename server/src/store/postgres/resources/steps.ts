@@ -12,6 +12,7 @@ import { applyQueueRules, COUNTED_PER_STATEMENT, lockOrCreateQueue, queueLags } 
 import type { Calls } from '../groups/calls.ts';
 import { keyOf } from '../groups/lines.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
+import { deleteMessagesOf } from '../messages/expired.ts';
 import { nullIfUnstorable } from '../messages/storable.ts';
 import { countStored, deleteCounted } from '../messages/stored.ts';
 import type { Database } from '../sessions/database.ts';
@@ -46,6 +47,7 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnConnection<AdapterSteps[N]>
     await database.run(ADD_JOURNAL, accountId, seq, step, at);
   },
   cancel,
+  deleteMessagesOf,
   deleteDeadLetters,
   retryDeadLetters,
 };

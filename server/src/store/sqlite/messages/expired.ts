@@ -1,5 +1,5 @@
 // Deletes ended messages past their retention, with all rows that belong to them. The oldest go first. If there are
-// more than one transaction deletes, accounts take turns.
+// more than one transaction deletes, accounts take turns. And deletes messages of an account that is being deleted.
 
 import {
   EXPIRED_ACCOUNTS_MAX,
@@ -57,4 +57,22 @@ function inTurn(
     if (!turns.turn(chosen, accountId, looked, now, Math.floor(limit / 2))) break;
   }
   return chosen;
+}
+
+/** Deletes the oldest messages of an account, whatever their states are. */
+export function deleteMessagesOf(
+  database: Database,
+  caches: TransactionCaches,
+  accountId: string,
+  limit: number,
+): void {
+  const oldest = database.all<ExpiredCandidate>(
+    `${LOOKED} INDEXED BY messages_of_account WHERE account_id = ? ORDER BY seq LIMIT ?`,
+    accountId,
+    limit,
+  );
+  for (const { seq } of firstWithinBytes(oldest)) {
+    database.run('DELETE FROM acks WHERE account_id = ? AND message_seq = ?', accountId, seq);
+    deleteMessage(database, caches, seq);
+  }
 }

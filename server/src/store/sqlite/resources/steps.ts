@@ -7,6 +7,7 @@ import { cancel } from '../deliveries/cancel.ts';
 import * as flowKeys from '../deliveries/flow-keys.ts';
 import * as queues from '../deliveries/queues.ts';
 import { deleteDeadLetters, retryDeadLetters } from '../messages/dead-letters.ts';
+import { deleteMessagesOf } from '../messages/expired.ts';
 import type { Verb, VerbContext } from '../thread/verb.ts';
 
 const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } = {
@@ -30,6 +31,7 @@ const STEPS: { readonly [N in keyof AdapterSteps]: OnContext<AdapterSteps[N]> } 
   flowKeyCounts: ({ database }, [first]) => [flowKeys.countKey(database, first!, SHOWN_COUNTS)],
   addJournal: ({ caches }, ...args) => caches.journal.add(...args),
   cancel: ({ database, caches }, ...args) => cancel(database, caches, ...args),
+  deleteMessagesOf: ({ database, caches }, ...args) => deleteMessagesOf(database, caches, ...args),
   deleteDeadLetters: ({ database, caches }, ...args) => deleteDeadLetters(database, caches, ...args),
   retryDeadLetters: ({ database, caches }, ...args) => retryDeadLetters(database, caches, ...args),
 };
