@@ -205,6 +205,10 @@ function tokenRoutes(api: Api, context: Context): void {
     },
   });
 
+  revokeRoute(api, context);
+}
+
+function revokeRoute(api: Api, { accounts }: Context): void {
   api.add({
     method: 'DELETE',
     path: '/v2/admin/accounts/:accountId/tokens/:tokenId',
