@@ -66,6 +66,7 @@ test('on a disk that is nearly full nothing grows, and what frees space works', 
   const dlqId = await deadLetter(before, receiver.url);
   await before.manage('POST', '/v2/queues', { queueName: 'q', parallelism: 2 });
   const later = await before.published(receiver.url, { headers: { 'Service-Delay': '1h' } });
+  const leaving = await before.account('leaving');
   await before.close();
   const rider = await startRider(t, { data, flags: NEARLY_FULL });
   await rider.quiet();
@@ -86,6 +87,7 @@ test('on a disk that is nearly full nothing grows, and what frees space works', 
   await rider.manage('POST', '/v2/queues/q/pause');
   await rider.manage('DELETE', '/v2/queues/q');
   assert.equal((await rider.call('DELETE', `/v2/dlq/${dlqId}`, {})).status, 200);
+  await rider.manage('DELETE', `/v2/admin/accounts/${leaving.accountId}?confirm=leaving`);
   await rider.manage('POST', '/v2/bulk', { action: 'cancel', filter: { all: true } });
   await rider.advance(10_000);
   await waitFor('the cancel', async () => (await rider.message(later)).state === 'CANCELLED');
