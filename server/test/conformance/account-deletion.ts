@@ -256,6 +256,13 @@ export function accountDeletionConformance(factory: HarnessFactory): void {
       await a.store.createToken(tokenOf(ACCOUNT, { scopes: ['admin'] }), hashOf(ACCOUNT));
       assert.equal(await a.store.beginDeletion(ACCOUNT, NOW), 'lastAdmin');
       assert.equal(await a.store.beginDeletion('acc_none', NOW), 'unknown');
+      const expiring = tokenOf(OTHER_ACCOUNT, { id: 'tok_expiring', scopes: ['admin'], expiresAt: NOW + 9_000_000 });
+      await a.store.createToken(expiring, hashOf('expiring'));
+      assert.equal(
+        await a.store.beginDeletion(ACCOUNT, NOW),
+        'lastAdmin',
+        'one that expires is not the one that remains',
+      );
       await a.store.createToken(tokenOf(OTHER_ACCOUNT, { scopes: ['admin'] }), hashOf(OTHER_ACCOUNT));
       const both = await Promise.all([a.store.beginDeletion(ACCOUNT, NOW), b.store.beginDeletion(OTHER_ACCOUNT, NOW)]);
       assert.deepEqual(both.toSorted(), ['begun', 'lastAdmin']);

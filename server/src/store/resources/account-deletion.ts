@@ -4,16 +4,15 @@ import { checkDeletion, type Deletion, isForgettable } from '../../rules/account
 import type { DeletionPiece } from '../ports/account-store.ts';
 import { getAccount } from './accounts.ts';
 import { all, COUNTED_TABLES, type CountedTable, get, run, type Steps, step } from './steps.ts';
-
-const ADMIN = "SELECT id FROM tokens WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %'";
+import { ADMIN_TOKENS } from './tokens.ts';
 
 export function* beginDeletion(accountId: string, now: number): Steps<Deletion> {
   // Without the lock, each of two accounts that are deleted at once could count the tokens of the other.
   yield* step('lockTokens', 'request');
   yield* step('lockAccount', accountId);
   const account = yield* getAccount(accountId);
-  const hasAdmin = (yield* get(`${ADMIN} AND account_id = ? LIMIT 1`, [accountId])) !== undefined;
-  const hasOtherAdmin = (yield* get(`${ADMIN} AND account_id <> ? LIMIT 1`, [accountId])) !== undefined;
+  const hasAdmin = (yield* get(`${ADMIN_TOKENS} AND account_id = ? LIMIT 1`, [accountId])) !== undefined;
+  const hasOtherAdmin = (yield* get(`${ADMIN_TOKENS} AND account_id <> ? LIMIT 1`, [accountId])) !== undefined;
   const result = checkDeletion(account, hasAdmin, hasOtherAdmin);
   if (result !== 'begun') return result;
   yield* step('forgetAccounts');

@@ -43,9 +43,13 @@ export function* touchToken(tokenId: string, now: number): Steps<void> {
   yield* run('UPDATE tokens SET last_used_at = ? WHERE id = ?', [now, tokenId]);
 }
 
-/** A table scan that stops at the first token with the admin scope that does not expire (`checkRevocation` says why). */
-const ADMIN = `SELECT id FROM tokens
-   WHERE revoked_at IS NULL AND expires_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1`;
+/**
+ * A table scan. A query adds a condition, and stops at the first token with the admin scope that does not expire
+ * (`checkRevocation` says why).
+ */
+export const ADMIN_TOKENS = `SELECT id FROM tokens
+   WHERE revoked_at IS NULL AND expires_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %'`;
+const ADMIN = `${ADMIN_TOKENS} AND id <> ? LIMIT 1`;
 
 export function* revokeToken(accountId: string, tokenId: string, now: number): Steps<Revocation> {
   // Without the lock, each of two simultaneous revokes would count the other's token as the one that remains.
