@@ -67,7 +67,7 @@ const TOKENS: readonly CommandSpec[] = [
     scope: 'admin',
     examples: [
       'postrider token create --admin --data /var/lib/postrider',
-      'postrider token create --account shop --scope publish --expires-in 90d --address 10.0.0.0/8 --url https://postrider.example.com',
+      'postrider token create --account shop --scope publish --expires-in 90d --address 10.0.0.0/8',
     ],
     load: async () => (await import('../commands/machine/token.ts')).createToken,
   },

@@ -345,7 +345,8 @@ test('a change names what differs, leaves all else as it is, and gives another v
       const again = planChange(after, { ...change, versions: null }, true);
       assert.notEqual(again.outcome, 'changed', 'the same change once more makes no difference');
     }),
-    { numRuns: 2000 },
+    // So many fields are seldom all alike by chance.
+    { numRuns: 2000, examples: [[{} as never, {} as never, false]] },
   );
   assert.ok(['changed', 'unchanged', 'refused', 'active', 'otherVersion'].every((each) => outcomes.has(each)));
 });

@@ -172,6 +172,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'countBacklog',
     'countReady',
     'deleteAudit',
+    'deleteAccountPiece',
   ],
   // One row, before a publish is refused.
   'storedBytes',
