@@ -22,6 +22,7 @@ import {
 } from '../rules/hosts/parking.ts';
 import { accountMax, eachMax, nodeMax } from '../rules/limits/budgets.ts';
 import type { HostStore, ParkedHost } from '../store/ports/host-store.ts';
+import { StoreUnavailable } from '../store/ports/store.ts';
 
 /** How often other nodes' parked hosts are looked for. With thousands of them, the look itself takes longer. */
 const LOOK_EVERY_MS = 1000;
@@ -244,10 +245,13 @@ export class HostParking {
     this.#news = new Map();
     const rows = eachMax('upkeepRows');
     for (let at = 0; at < news.length; at += rows) {
+      const some = news.slice(at, at + rows);
       try {
-        await this.#reportSome(news.slice(at, at + rows));
+        await this.#reportSome(some);
       } catch (error) {
-        this.#putBack(news.slice(at));
+        const isDoubtful = error instanceof StoreUnavailable && error.reason === 'doubtful';
+        this.#putBack(isDoubtful ? some.flatMap(withoutFailures) : some);
+        this.#putBack(news.slice(at + rows));
         throw error;
       }
     }
@@ -335,6 +339,15 @@ export class HostParking {
     }
     return nextMs;
   }
+}
+
+/**
+ * The store may have counted them, and ten in a row park a host: so none is counted twice, and perhaps some never. Answers may
+ * be counted twice.
+ */
+function withoutFailures([key, news]: readonly [key: string, news: HostNews]): [string, HostNews][] {
+  if (news.answers === 0 && !news.hasFailedProbe) return [];
+  return [[key, { ...news, failures: 0, failingSince: null }]];
 }
 
 function keyOf({ accountId, host }: AtHost): string {

@@ -6,6 +6,7 @@ import type { Attempt, Claim, Message } from '../../src/rules/delivery/message.t
 import { afterNews, type HostNews, leftAt, mayOwn, type Parking } from '../../src/rules/hosts/parking.ts';
 import { nodeMax } from '../../src/rules/limits/budgets.ts';
 import type { ParkedHost } from '../../src/store/ports/host-store.ts';
+import { StoreUnavailable } from '../../src/store/ports/store.ts';
 import { HostParking } from '../../src/upkeep/parking.ts';
 import { message } from '../conformance/given.ts';
 
@@ -17,12 +18,14 @@ class Hosts {
   readonly rows = new Map<string, ParkedHost>();
   readonly reported: HostNews[] = [];
   isGone = false;
+  /** Writes, and then says that it does not know whether it has. */
+  isReplyLost = false;
 
   readonly store = {
     noteHosts: async (news: readonly HostNews[]) => {
       if (this.isGone) throw new Error('gone');
       this.reported.push(...news);
-      return news.map((each) => {
+      const noted = news.map((each) => {
         const key = `${each.accountId} ${each.host}`;
         const row = this.rows.get(key);
         const { parking } = afterNews(row?.parking ?? null, each, null);
@@ -32,6 +35,8 @@ class Hosts {
         else this.rows.delete(key);
         return parking;
       });
+      if (this.isReplyLost) throw new StoreUnavailable('doubtful', 'the reply was lost');
+      return noted;
     },
     listParked: async () => [...this.rows.values()].filter(({ parking }) => parking.parkedAt !== null),
     ownParked: async (node: string, now: number, until: number) => {
@@ -130,6 +135,46 @@ test('what could not be reported is reported later, with what has happened since
   await a.run();
   assert.equal(hosts.reported.at(-1)!.failures, 10);
   assert.ok(a.parking.isParked({ accountId: 'acc_1', host: HOST }));
+});
+
+test('failures that the store may have counted are not reported again: ten in a row park a host, and no fewer', async () => {
+  const hosts = new Hosts();
+  const a = nodeOver(hosts, 'a');
+  hosts.isReplyLost = true;
+  for (let count = 0; count < 6; count += 1) a.send(503);
+  await assert.rejects(a.run(), /lost/);
+  hosts.isReplyLost = false;
+  for (let count = 0; count < 3; count += 1) a.send(503);
+  await a.run();
+  assert.deepEqual(
+    hosts.reported.map(({ failures }) => failures),
+    [6, 3],
+  );
+  assert.equal(hosts.rows.get(`acc_1 ${HOST}`)?.parking.parkedAt, null);
+  a.send(503);
+  await a.run();
+  assert.ok(a.parking.isParked({ accountId: 'acc_1', host: HOST }));
+});
+
+test('an answer that the store may not know is reported again, without the failures beside it', async () => {
+  const hosts = new Hosts();
+  const a = nodeOver(hosts, 'a');
+  for (let count = 0; count < 5; count += 1) a.send(503);
+  await a.run();
+  a.send(200);
+  a.send(503);
+  hosts.isReplyLost = true;
+  await assert.rejects(a.run(), /lost/);
+  hosts.isReplyLost = false;
+  await a.run();
+  assert.deepEqual(
+    hosts.reported.map(({ answers, failures }) => [answers, failures]),
+    [
+      [0, 5],
+      [1, 1],
+      [1, 0],
+    ],
+  );
 });
 
 test('messages that do not park are not counted, unless messages park for their host', async () => {
