@@ -149,7 +149,7 @@ const ACCOUNTS: readonly CommandSpec[] = [
     arguments: [{ name: 'account', about: 'the name or id of an account' }],
     flags: [...STORE_FLAGS, YES_FLAG],
     scope: 'admin',
-    examples: ['postrider account delete acme'],
+    examples: ['postrider account delete acme --yes'],
     load: async () => (await import('../commands/machine/token.ts')).deleteAccount,
   },
   {
